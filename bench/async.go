@@ -132,12 +132,12 @@ func firstReached(r *runfolder.Run, target float64) targetReached {
 func meanOf(runs []targetReached) (m targetReached) {
 	for _, r := range runs {
 		m.never += r.never
-		for _, f := range []struct {
-			sum *float64
-			x   float64
-		}{{&m.epochs, r.epochs}, {&m.seconds, r.seconds}, {&m.perEpoch, r.perEpoch}, {&m.weights, r.weights}, {&m.gathers, r.gathers}} {
-			*f.sum += f.x / float64(len(runs))
-		}
+		n := float64(len(runs))
+		m.epochs += r.epochs / n
+		m.seconds += r.seconds / n
+		m.perEpoch += r.perEpoch / n
+		m.weights += r.weights / n
+		m.gathers += r.gathers / n
 	}
 	return m
 }

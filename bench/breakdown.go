@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"siafu/bench/trials"
 	"siafu/internal/durable"
@@ -17,6 +19,8 @@ import (
 	"siafu/internal/scratch"
 	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
+	"siafu/ranks/schedule"
+	"siafu/ranks/simulate"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -31,18 +35,14 @@ type BreakdownOptions struct {
 	Config  config.Config `embed:""`
 }
 
-// Run runs Breakdown, and prints this machine first unless it reads a timeline.
+// Run prints the seconds of each kind of task in an epoch, as in figure 10(a) of Dorylus
+// (OSDI'21, §7.6). It also prints how much communication overlapped with other work, and the
+// idle time of each rank. It trains in an in-process world and prints this machine first, or
+// reads the timeline of a run.
 func (o BreakdownOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.From == "" { // else it was another machine
 		trials.Machine(w)
 	}
-	return Breakdown(ctx, o, w)
-}
-
-// Breakdown prints the seconds of each kind of task in an epoch, as in figure 10(a) of Dorylus
-// (OSDI'21, §7.6). It also prints how much communication overlapped with other work, and the
-// idle time of each rank. It trains in an in-process world, or reads the timeline of a run.
-func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	if (o.Data == "") == (o.From == "") {
 		return fault.New(fault.Usage, "bench breakdown", "", "it takes either DATA or --from FILE").Then(`see "siafu help bench breakdown"`)
 	}
@@ -105,9 +105,13 @@ func (b *breakdown) print(w io.Writer) error {
 	if n := b.info["ranks"]; n != "" {
 		who = fmt.Sprintf("%d parts on %s ranks", len(b.graph), n)
 	}
+	leftOut := ""
+	if b.first {
+		leftOut = ", the first left out"
+	}
 	fmt.Fprintf(w, "%s, %s (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
 		b.info["dataset"], who, len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
-		len(b.epochs), b.leftOut())
+		len(b.epochs), leftOut)
 	for _, table := range []func(io.Writer){b.printTasks, b.printCommunication, b.printRanks} {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		table(t)
@@ -116,13 +120,6 @@ func (b *breakdown) print(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-func (b *breakdown) leftOut() string {
-	if b.first {
-		return ", the first left out"
-	}
-	return ""
 }
 
 // printTasks prints the means of graph ranks and of servers, whose updates run concurrently.
@@ -168,7 +165,7 @@ func (b *breakdown) printRanks(w io.Writer) {
 	epochs := float64(len(b.epochs))
 	for _, r := range slices.Concat(b.graph, b.servers) {
 		all := r.total()
-		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.process.Rank, r.process.Role, r.process.Host,
+		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.Rank, r.Role, r.Host,
 			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.workerTime()))
 	}
 }
@@ -178,4 +175,221 @@ func percent(part, whole float64) float64 {
 		return 0
 	}
 	return 100 * part / whole
+}
+
+// communication lists the tasks that exchange rows between ranks.
+var communication = []string{"SC", "∇SC"}
+
+// breakdown has the times of some epochs by task.
+type breakdown struct {
+	info           map[string]string
+	epochs         []int // complete on every graph rank, ascending
+	first          bool  // the first epoch is left out
+	tasks          []string
+	graph, servers []*rankTime
+}
+
+// rankTime has the times of one rank in those epochs; all numbers are total seconds.
+type rankTime struct {
+	*simulate.Events // of all epochs
+	tasks            map[string]spent
+	hidden           map[string]overlapBounds
+	workers          int
+	span             float64 // from the first task of an epoch to the first task of the next
+	between          float64 // in no task, of all workers
+}
+
+// workerTime returns the total time of all workers of a rank.
+func (r *rankTime) workerTime() float64 { return r.span * float64(max(r.workers, 1)) }
+
+// spent is the time of one kind of task, and the part of it spent waiting for other ranks.
+type spent struct{ seconds, waited float64 }
+
+// overlapBounds bounds the time that a rank did other work during an exchange. Rows may be in
+// transit from the time when a rank has sent its own until it requests the others' (most).
+// They certainly are until the last rank has sent (least).
+type overlapBounds struct{ least, most float64 }
+
+// newBreakdown adds up a timeline. path names it in a fault.
+func newBreakdown(f *trace.File, path string) (*breakdown, error) {
+	b := &breakdown{info: f.Info}
+	graph, servers := simulate.EventsOf(f)
+	for _, e := range slices.Concat(graph, servers) {
+		r := &rankTime{Events: e, tasks: map[string]spent{}, hidden: map[string]overlapBounds{}}
+		if e.Role == "graph" {
+			b.graph = append(b.graph, r)
+		} else {
+			b.servers = append(b.servers, r)
+		}
+	}
+	if b.epochs, b.first = simulate.CompleteEpochs(graph); len(b.epochs) == 0 {
+		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is complete on every graph rank").
+			Then("train for 2 epochs or more")
+	}
+	b.summarize()
+	return b, nil
+}
+
+// summarize fills in everything but the epochs.
+func (b *breakdown) summarize() {
+	chosen := map[int]bool{}
+	for _, epoch := range b.epochs {
+		chosen[epoch] = true
+	}
+	sent := b.lastSent()
+	for k, r := range slices.Concat(b.graph, b.servers) {
+		r.addTasks(chosen)
+		if k < len(b.graph) {
+			r.span = r.spans(chosen)
+			r.addHidden(chosen, sent)
+		} else {
+			r.span = b.graph[0].span
+		}
+		r.between = max(r.workerTime()-r.total().seconds, 0)
+	}
+	b.tasks = b.taskNames()
+}
+
+// taskNames returns the tasks of graph ranks in report order; unknown ones come last.
+func (b *breakdown) taskNames() []string {
+	found := map[string]bool{}
+	for _, r := range b.graph {
+		for task := range r.tasks {
+			found[task] = true
+		}
+	}
+	var names []string
+	for _, task := range schedule.Kinds() {
+		if found[task] {
+			names = append(names, task)
+		}
+		delete(found, task)
+	}
+	return append(names, slices.Sorted(maps.Keys(found))...)
+}
+
+// addTasks adds up tasks, and counts their workers.
+func (r *rankTime) addTasks(chosen map[int]bool) {
+	workers := map[int]bool{}
+	for _, e := range r.List {
+		workers[e.Worker] = true
+		if chosen[e.Epoch] {
+			s := r.tasks[e.Task]
+			r.tasks[e.Task] = spent{s.seconds + e.Dur.Seconds(), s.waited + e.Wait.Seconds()}
+		}
+	}
+	r.workers = len(workers)
+}
+
+// total returns the time in all tasks.
+func (r *rankTime) total() spent {
+	var sum spent
+	for _, s := range r.tasks {
+		sum.seconds += s.seconds
+		sum.waited += s.waited
+	}
+	return sum
+}
+
+// spans returns the duration of the selected epochs: each until the first task of the next
+// one, or else until its own last task.
+func (r *rankTime) spans(chosen map[int]bool) float64 {
+	begin, end := map[int]time.Duration{}, map[int]time.Duration{}
+	for _, e := range r.List {
+		if _, ok := begin[e.Epoch]; !ok {
+			begin[e.Epoch] = e.Start
+		}
+		end[e.Epoch] = max(end[e.Epoch], e.End())
+	}
+	sum := 0.0
+	for epoch := range chosen {
+		until, ok := begin[epoch+1]
+		if !ok {
+			until = end[epoch]
+		}
+		sum += (until - begin[epoch]).Seconds()
+	}
+	return sum
+}
+
+// exchange names one exchange of rows in a run.
+type exchange struct {
+	task                   string
+	epoch, layer, interval int
+}
+
+// exchangeOf returns the exchange of a communication task.
+func exchangeOf(e *trace.Event) (exchange, bool) {
+	return exchange{e.Task, e.Epoch, e.Layer, e.Interval}, slices.Contains(communication, e.Task)
+}
+
+// window is the time from a rank's send of its rows to its request for the others'; from and
+// to are the indices of the two tasks in its events.
+type window struct {
+	from, to   int
+	begin, end time.Duration
+}
+
+// windows returns the windows of a rank's exchanges.
+func (r *rankTime) windows() map[exchange]window {
+	all := map[exchange]window{}
+	for i := range r.List {
+		e := &r.List[i]
+		x, ok := exchangeOf(e)
+		if !ok {
+			continue
+		}
+		w, begun := all[x]
+		if !begun {
+			w = window{from: i, begin: e.End()}
+		}
+		w.to, w.end = i, max(e.Start, w.begin)
+		all[x] = w
+	}
+	return all
+}
+
+// lastSent returns the time when the last rank had sent its rows, by exchange.
+func (b *breakdown) lastSent() map[exchange]time.Duration {
+	last := map[exchange]time.Duration{}
+	for _, r := range b.graph {
+		for x, w := range r.windows() {
+			last[x] = max(last[x], w.begin)
+		}
+	}
+	return last
+}
+
+// addHidden adds up a rank's work in the windows of its exchanges.
+func (r *rankTime) addHidden(chosen map[int]bool, sent map[exchange]time.Duration) {
+	for x, w := range r.windows() {
+		if !chosen[x.epoch] {
+			continue
+		}
+		h := r.hidden[x.task]
+		for i := w.from + 1; i < w.to; i++ {
+			h.least += overlap(&r.List[i], w.begin, min(w.end, sent[x]))
+			h.most += overlap(&r.List[i], w.begin, w.end)
+		}
+		r.hidden[x.task] = h
+	}
+}
+
+// overlap returns the seconds that a task worked between two times. Its waits are distributed
+// evenly.
+func overlap(e *trace.Event, begin, end time.Duration) float64 {
+	inside := min(e.End(), end) - max(e.Start, begin)
+	if inside <= 0 {
+		return 0
+	}
+	return inside.Seconds() * (1 - e.Wait.Seconds()/e.Dur.Seconds())
+}
+
+// mean returns the mean over ranks of their sums, for one epoch.
+func (b *breakdown) mean(of []*rankTime, f func(*rankTime) float64) float64 {
+	sum := 0.0
+	for _, r := range of {
+		sum += f(r)
+	}
+	return sum / float64(max(len(of), 1)*len(b.epochs))
 }

@@ -176,7 +176,7 @@ func TestCUDADisagreement(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	a, o := r.own, gpuCase{kernel: "a sum", shape: "of 4"}
+	a, o := r.own, gpuCase{work: work{kernel: "a sum", shape: "of 4"}}
 	for name, c := range map[string]struct {
 		theirs float32
 		agrees bool

@@ -1,13 +1,19 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
 
+	"siafu/bench/trials"
+	"siafu/bench/yardstick"
+	"siafu/graph"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
@@ -88,4 +94,116 @@ func printEpochs(w io.Writer, run *runfolder.Run) error {
 	_, err = fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
 		float64(epochs[0].GhostBytesSent)/(1<<20))
 	return err
+}
+
+// repetitions is the number of alternations of siafu and PyTorch, and the duration of
+// PyTorch's training each time; siafu trains the requested epochs.
+type repetitions struct {
+	rounds    int
+	rivalTime time.Duration
+}
+
+// epochInterleaved trains interleaved with PyTorch, never at the same time. It prints siafu's
+// run with the fastest epoch, then both sides' best epochs.
+func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.Writer) error {
+	d, err := graph.Open(o.Data)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	twin, err := torchTraining(o.Config, d)
+	if err != nil {
+		return err
+	}
+	lab, err := yardstick.NewLab()
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	ctx, stop := trials.UntilInterrupted(ctx)
+	defer stop()
+	rivals, reason, err := epochRivals(ctx, lab, d, twin)
+	defer yardstick.CloseAll(rivals)
+	if err != nil {
+		return err
+	}
+	var best *runfolder.Run
+	for range p.rounds {
+		for _, r := range rivals {
+			if err := r.Run(p.rivalTime); err != nil {
+				return err
+			}
+		}
+		run, err := trial(ctx, "bench epoch", o.Data, o.Config)
+		if err != nil {
+			return err
+		}
+		if best == nil || fastest(run.Epochs[1:]) < fastest(best.Epochs[1:]) {
+			best = run
+		}
+	}
+	table := []string{"\tmin s\tours/theirs\tloss\tours\tin epoch"}
+	for _, r := range rivals {
+		losses, err := r.Result()
+		if err != nil {
+			return err
+		}
+		epoch, theirs, ours := lastLosses(losses, best)
+		if twin.Dropout == 0 && twin.InputDropout == 0 {
+			if err := yardstick.SameLoss("bench epoch", r.Name, epoch, theirs, ours); err != nil {
+				return err
+			}
+		}
+		table = append(table, fmt.Sprintf("%s\t%.4f\t%.2f\t%.5f\t%.5f\t%d", r.Name, r.Seconds, fastest(best.Epochs[1:])/r.Seconds, theirs, ours, epoch))
+	}
+	if err := printEpochs(w, best); err != nil {
+		return err
+	}
+	if reason != "" {
+		_, err := fmt.Fprintln(w, "left out:", reason)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(table, "\n"))
+	return t.Flush()
+}
+
+// torchTraining returns the run that PyTorch repeats, from the same initial weights.
+func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
+	for _, r := range []struct{ flag, got, want string }{
+		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
+	} {
+		if r.got != r.want {
+			return yardstick.Training{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
+				Then("set --%s=%s, the only value that PyTorch's side has", r.flag, r.want)
+		}
+	}
+	return yardstick.TrainingOf(c, d)
+}
+
+// epochRivals starts a PyTorch for each variant, or returns the reason why it cannot.
+func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.Training) (rivals []*yardstick.Rival, reason string, err error) {
+	for _, v := range g.Variants(d) {
+		r, err := lab.Epoch(ctx, d, g, v)
+		if fault.KindOf(err) == fault.Missing {
+			return rivals, err.Error(), nil
+		}
+		if err != nil {
+			return rivals, "", err
+		}
+		rivals = append(rivals, r)
+	}
+	return rivals, "", nil
+}
+
+func fastest(epochs []runfolder.Epoch) float64 {
+	return slices.MinFunc(epochs, func(a, b runfolder.Epoch) int {
+		return cmp.Compare(a.Seconds, b.Seconds)
+	}).Seconds
+}
+
+// lastLosses returns a rival's and siafu's losses in the last common epoch.
+func lastLosses(losses []float32, run *runfolder.Run) (epoch int, theirs, ours float64) {
+	epoch = min(len(losses), len(run.Epochs))
+	return epoch, float64(losses[epoch-1]), run.Epochs[epoch-1].Loss
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,18 +48,66 @@ func (o KernelsOptions) Run(ctx context.Context, w io.Writer) error {
 	return measureKernels(ctx, o, e, w)
 }
 
-func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer) error {
-	only, err := regexp.Compile(o.Only)
+// pattern compiles the value of --only.
+func pattern(op, only string) (*regexp.Regexp, error) {
+	p, err := regexp.Compile(only)
 	if err != nil {
-		return fault.New(fault.Usage, "bench kernels", "", "--only: %v", err)
+		return nil, fault.New(fault.Usage, op, "", "--only: %v", err)
+	}
+	return p, nil
+}
+
+// work names a measured kernel, and has the work of a call.
+type work struct {
+	kernel, shape string
+	edges         float64 // gathered, 0 if none
+	flops         float64 // multiplications and additions, 0 if irrelevant
+	bytes         float64
+}
+
+// matches reports whether --only selects the kernel.
+func (c work) matches(only *regexp.Regexp) bool { return only.MatchString(c.kernel + " " + c.shape) }
+
+// rate returns a cell with the amount of work per second in a unit; "-" is a figure that is
+// meaningless for the kernel.
+func rate(amount, seconds, unit float64, format string) string {
+	if amount == 0 || unit == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, amount/seconds/unit)
+}
+
+// omissions has the reasons for omitted measurements, each once.
+type omissions []string
+
+func (o *omissions) add(reason string) {
+	if !slices.Contains(*o, reason) {
+		*o = append(*o, reason)
+	}
+}
+
+func (o omissions) print(w io.Writer) {
+	for _, reason := range o {
+		fmt.Fprintln(w, "left out:", reason)
+	}
+}
+
+func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer) error {
+	only, err := pattern("bench kernels", o.Only)
+	if err != nil {
+		return err
 	}
 	if err := cacheLevels(o.Caches).check(); err != nil {
 		return err
 	}
-	data, err := openAll(o.Data)
-	defer closeAll(data)
-	if err != nil {
-		return err
+	var data []*graph.Dataset
+	for _, dir := range o.Data {
+		d, err := graph.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		data = append(data, d)
 	}
 	if o.Threads < 1 {
 		o.Threads = runtime.GOMAXPROCS(0)
@@ -78,24 +127,6 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	return m.run(ctx, kernelCases(team, e.vertices, data), only)
 }
 
-func openAll(dirs []string) ([]*graph.Dataset, error) {
-	var all []*graph.Dataset
-	for _, dir := range dirs {
-		d, err := graph.Open(dir)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, d)
-	}
-	return all, nil
-}
-
-func closeAll(data []*graph.Dataset) {
-	for _, d := range data {
-		d.Close()
-	}
-}
-
 // meter measures the lines one by one.
 type meter struct {
 	effort
@@ -103,8 +134,7 @@ type meter struct {
 	lab     *yardstick.Lab // nil without yardsticks
 	w       io.Writer
 	levels  cacheLevels // of caches for the analysis of gathers
-	from    []gatherLevels
-	skipped []string // reasons for omitted yardsticks, each once
+	skipped omissions   // of yardsticks
 }
 
 // kernelResult is a measured line.
@@ -113,6 +143,7 @@ type kernelResult struct {
 	seconds float64
 	theirs  float64 // seconds of the best rival, 0 without one
 	rival   string
+	from    []float64 // bytes of gathered rows by cache level; nil without gather
 }
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
@@ -122,7 +153,7 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !only.MatchString(c.kernel + " " + c.shape) {
+		if !c.matches(only) {
 			continue
 		}
 		r, err := m.measure(ctx, c)
@@ -143,31 +174,33 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
 	b := &fixture{m.team, mapped.NewArena()}
 	defer b.arena.Free()
+	r := kernelResult{kernelCase: c}
 	p, err := c.prepare(b)
 	if err != nil {
-		return kernelResult{}, err
+		return r, err
 	}
 	if len(m.levels) > 0 && c.row > 0 {
-		m.from = append(m.from, gatherLevels{c.kernel, c.shape, c.row, c.edges, m.levels.bytesFrom(p.gather, c.row)})
+		r.from = m.levels.bytesFrom(p.gather, c.row)
 	}
 	rivals, err := m.rivals(ctx, p)
 	defer yardstick.CloseAll(rivals)
 	if err != nil {
-		return kernelResult{}, err
+		return r, err
 	}
 	p.call()
 	if p.restore != nil {
 		p.restore()
 	}
 	if len(rivals) == 0 {
-		return kernelResult{kernelCase: c, seconds: minSeconds(m.budget, p.call)}, nil
+		r.seconds = minSeconds(m.budget, p.call)
+		return r, nil
 	}
-	for _, r := range rivals {
-		if err := agree(p, r); err != nil {
-			return kernelResult{}, err
+	for _, rival := range rivals {
+		if err := agree(p, rival); err != nil {
+			return r, err
 		}
 	}
-	return m.alternate(c, p, rivals)
+	return r, m.alternate(&r, p, rivals)
 }
 
 // rivals starts the rivals of a line. Missing ones are recorded and omitted.
@@ -177,36 +210,28 @@ func (m *meter) rivals(ctx context.Context, p prepared) ([]*yardstick.Rival, err
 	}
 	rivals, err := p.rivals(ctx, m.lab)
 	if fault.KindOf(err) == fault.Missing {
-		m.skip(err.Error())
+		m.skipped.add(err.Error())
 		return nil, nil
 	}
 	return rivals, err
 }
 
-func (m *meter) skip(reason string) {
-	if !slices.Contains(m.skipped, reason) {
-		m.skipped = append(m.skipped, reason)
-	}
-}
-
 // alternate runs the sides alternately, never at the same time, so that noise affects both
 // alike.
-func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (kernelResult, error) {
-	r := kernelResult{kernelCase: c, seconds: math.Inf(1), theirs: math.Inf(1)}
+func (m *meter) alternate(r *kernelResult, p prepared, rivals []*yardstick.Rival) error {
+	r.seconds = math.Inf(1)
 	turn := m.budget / time.Duration(m.turns)
 	for range m.turns {
 		for _, rival := range rivals {
-			seconds, err := rival.Run(turn)
-			if err != nil {
-				return r, err
-			}
-			if seconds < r.theirs {
-				r.theirs, r.rival = seconds, rival.Name
+			if err := rival.Run(turn); err != nil {
+				return err
 			}
 		}
 		r.seconds = min(r.seconds, minSeconds(turn, p.call))
 	}
-	return r, nil
+	best := slices.MinFunc(rivals, func(a, b *yardstick.Rival) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	r.theirs, r.rival = best.Seconds, best.Name
+	return nil
 }
 
 // agree compares a rival's result with the kernel's: sums of n products of numbers in ±1 in
@@ -245,26 +270,15 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 		return err
 	}
 	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
-	for _, s := range m.skipped {
-		fmt.Fprintln(m.w, "left out:", s)
-	}
-	if len(m.from) > 0 {
-		return m.levels.print(m.w, m.from)
-	}
-	return nil
+	m.skipped.print(m.w)
+	return m.levels.print(m.w, results)
 }
 
-// cells returns the columns of a line; "-" is a figure that is meaningless for its kernel.
+// cells returns the columns of a line.
 func (r kernelResult) cells(top ceiling) []string {
-	rate := func(work, unit float64, format string) string {
-		if work == 0 {
-			return "-"
-		}
-		return fmt.Sprintf(format, work/r.seconds/unit)
-	}
 	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
-		rate(r.edges, 1e6, "%.0f"), rate(r.flops, 1e9, "%.1f"), rate(r.flops, top.peak/100, "%.0f %%"),
-		rate(r.bytes, 1e9, "%.1f"), rate(r.bytes, top.read/100, "%.0f %%")}
+		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, top.peak/100, "%.0f %%"),
+		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, top.read/100, "%.0f %%")}
 	if r.theirs > 0 {
 		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.rival)
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -94,22 +95,18 @@ func (c *rowCache) leave(row uint32) {
 	c.newer[c.older[row]], c.older[c.newer[row]] = c.newer[row], c.older[row]
 }
 
-// gatherLevels contains the bytes per level of a measured gather.
-type gatherLevels struct {
-	kernel, shape string
-	row           int
-	edges         float64
-	bytes         []float64
-}
-
-// print prints one line per gather.
-func (l cacheLevels) print(w io.Writer, gathers []gatherLevels) error {
+// print prints one line per gather, if cache sizes are given.
+func (l cacheLevels) print(w io.Writer, results []kernelResult) error {
+	gathers := slices.DeleteFunc(results, func(r kernelResult) bool { return r.from == nil })
+	if len(gathers) == 0 {
+		return nil
+	}
 	fmt.Fprintln(w, "\nBytes per edge read from each cache level (simulated: LRU caches of one worker)")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "kernel\tshape\trow\t%s\tmemory\n", l.join("\t", "%d KiB"))
 	for _, g := range gathers {
 		fmt.Fprintf(t, "%s\t%s\t%d", g.kernel, g.shape, g.row)
-		for _, bytes := range g.bytes {
+		for _, bytes := range g.from {
 			fmt.Fprintf(t, "\t%.0f", bytes/max(g.edges, 1))
 		}
 		fmt.Fprintln(t)

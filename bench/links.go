@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/simulate"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/hosts"
@@ -45,53 +45,53 @@ type LinkRun struct {
 	Ratio       float64        `json:"ratio"`    // raw to sent
 	SpeedUp     float64        `json:"speed_up"` // over codec none in --mode nopipe on the same link and partition
 
+	rate            float64 // bytes a second
 	epochs, exposed []float64
 }
 
-// Run runs Links, and prints this machine above a table.
+// Run trains under mpirun on hosts of this machine, over each link with each partitioner and
+// codec, and compares the time of an epoch with one without overlap and compression. All
+// combinations are interleaved, so that other load on the machine affects all alike. It prints
+// this machine above a table.
 func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
 	if !o.JSON {
 		trials.Machine(w)
 	}
-	return Links(ctx, o, w)
-}
-
-// Links trains under mpirun on hosts of this machine, over each link with each partitioner and
-// codec, and compares the time of an epoch with one without overlap and compression. All
-// combinations are interleaved, so that other load on the machine affects all alike.
-func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
-	l, err := newLinkBench(o)
+	runs, err := o.runs()
 	if err != nil {
 		return err
 	}
-	ctx, stop := trials.UntilInterrupted(ctx)
-	defer stop()
-	if l.site, err = trials.Open(opLinks); err != nil {
+	err = trials.OnSite(ctx, opLinks, func(ctx context.Context, site *trials.Site) error {
+		for range o.Turns {
+			for _, r := range runs {
+				if err := o.once(ctx, site, r); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	err = l.run(ctx)
-	if err = cmp.Or(err, l.site.Close()); err != nil {
-		return err
-	}
+	summarize(runs)
 	if o.JSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(l.runs)
+		return e.Encode(runs)
 	}
-	return l.print(w)
-}
-
-type linkBench struct {
-	LinksOptions
-	site  *trials.Site
-	rates map[string]float64 // bytes a second
-	runs  []*LinkRun
+	const head = "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up"
+	return printTable(w, head, runs, func(r *LinkRun) string {
+		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f",
+			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Codec, r.Mode,
+			r.Epoch, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, r.Ratio, r.SpeedUp)
+	})
 }
 
 const opLinks = "bench links"
 
-// newLinkBench checks options and lists the runs.
-func newLinkBench(o LinksOptions) (*linkBench, error) {
+// runs checks options and lists the runs.
+func (o LinksOptions) runs() (runs []*LinkRun, err error) {
 	if !mpi.Available() {
 		return nil, fault.New(fault.Config, opLinks, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
 	}
@@ -99,47 +99,33 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
 			Then("set 2 epochs, 1 turn and 2 hosts or more")
 	}
-	l := &linkBench{LinksOptions: o, rates: map[string]float64{}}
-	var err error
 	for _, link := range o.Rates {
-		if l.rates[link], err = plan.Bandwidth(link); err != nil {
+		rate, err := plan.Bandwidth(link)
+		if err != nil {
 			return nil, err
 		}
 		for _, p := range o.Partitioners {
-			l.runs = append(l.runs, &LinkRun{Link: link, Partitioner: p, Codec: "none", Mode: "nopipe"})
+			runs = append(runs, &LinkRun{Link: link, Partitioner: p, Codec: "none", Mode: "nopipe", rate: rate})
 			for _, c := range o.Codecs {
-				l.runs = append(l.runs, &LinkRun{Link: link, Partitioner: p, Codec: c, Mode: "pipe"})
+				runs = append(runs, &LinkRun{Link: link, Partitioner: p, Codec: c, Mode: "pipe", rate: rate})
 			}
 		}
 	}
-	return l, nil
-}
-
-// run does all runs interleaved and adds them up.
-func (l *linkBench) run(ctx context.Context) error {
-	for range l.Turns {
-		for _, r := range l.runs {
-			if err := l.once(ctx, r); err != nil {
-				return err
-			}
-		}
-	}
-	l.summarize()
-	return nil
+	return runs, nil
 }
 
 // once trains once.
-func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
+func (o LinksOptions) once(ctx context.Context, site *trials.Site, r *LinkRun) error {
 	var err error
-	if r.Measured, err = l.site.Link(l.Hosts, l.rates[r.Link]); err != nil {
+	if r.Measured, err = site.Link(o.Hosts, r.rate); err != nil {
 		return err
 	}
-	view, err := l.site.View(l.Data, r.Partitioner)
+	view, err := site.View(o.Data, r.Partitioner)
 	if err != nil {
 		return err
 	}
-	timeline := l.site.Path("trace.json")
-	run, err := l.site.Over(ctx, view, append(slices.Clone(l.Train), "--epochs", strconv.Itoa(l.Epochs),
+	timeline := site.Path("trace.json")
+	run, err := site.Over(ctx, view, append(slices.Clone(o.Train), "--epochs", strconv.Itoa(o.Epochs),
 		"--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode, "--trace", timeline)...)
 	if err != nil {
 		return err
@@ -176,28 +162,14 @@ func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 }
 
 // summarize takes medians and compares.
-func (l *linkBench) summarize() {
+func summarize(runs []*LinkRun) {
 	var base *LinkRun
-	for _, r := range l.runs {
-		r.Epoch, r.Exposed = medianOf(r.epochs), medianOf(r.exposed)
+	for _, r := range runs {
+		r.Epoch, r.Exposed = simulate.Median(r.epochs), simulate.Median(r.exposed)
 		r.Ratio = float64(r.Raw) / float64(max(r.Sent, 1))
 		if r.Mode == "nopipe" { // the first of its link and partition
 			base = r
 		}
 		r.SpeedUp = base.Epoch / r.Epoch
 	}
-}
-
-func medianOf(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-}
-
-func (l *linkBench) print(w io.Writer) error {
-	const head = "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up"
-	return printTable(w, head, l.runs, func(r *LinkRun) string {
-		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f",
-			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Codec, r.Mode,
-			r.Epoch, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, r.Ratio, r.SpeedUp)
-	})
 }

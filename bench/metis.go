@@ -84,7 +84,16 @@ func (m *metis) write(path string, weighted bool) error {
 	for v := range m.ds.In.Rows() {
 		edges += len(slices.Compact(m.neighbours(v)))
 	}
-	fmt.Fprintf(w, "%d %d %s\n", m.ds.In.Rows(), edges/2, m.format(weighted))
+	format := "000" // METIS's code of the weights, and their number per vertex
+	switch {
+	case weighted && m.ds.Meta.Directed:
+		format = "011 3"
+	case weighted:
+		format = "010 3"
+	case m.ds.Meta.Directed:
+		format = "001"
+	}
+	fmt.Fprintf(w, "%d %d %s\n", m.ds.In.Rows(), edges/2, format)
 	for v := range m.ds.In.Rows() {
 		m.writeRow(w, v, weighted)
 	}
@@ -92,18 +101,6 @@ func (m *metis) write(path string, weighted bool) error {
 		return fault.System(opMetis, path, err)
 	}
 	return nil
-}
-
-// format returns METIS's code of the weights, and their number per vertex.
-func (m *metis) format(weighted bool) string {
-	edge := "0"
-	if m.ds.Meta.Directed {
-		edge = "1"
-	}
-	if weighted {
-		return "01" + edge + " 3"
-	}
-	return "00" + edge
 }
 
 // neighbours returns the neighbours of v in ascending order, twice if a directed graph has
@@ -157,7 +154,7 @@ func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (p
 		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, lastLines(out)).Then("remove gpmetis from PATH to measure without it")
+			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, bytes.TrimSpace(out[max(0, len(out)-200):])).Then("remove gpmetis from PATH to measure without it")
 		}
 		output := fmt.Sprintf("%s.part.%d", input, parts)
 		d.owner, err = partition.Assign(m.ds, partition.Options{Method: "file:" + output, Parts: parts})
@@ -175,9 +172,4 @@ func firstNumber(pattern *regexp.Regexp, text []byte) float64 {
 	}
 	x, _ := strconv.ParseFloat(string(found[1]), 64) // the pattern also admits 1.2.3
 	return x
-}
-
-// lastLines returns the end of a program's output.
-func lastLines(out []byte) []byte {
-	return bytes.TrimSpace(out[max(0, len(out)-200):])
 }

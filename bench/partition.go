@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"text/tabwriter"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/partition/multilevel"
 	"siafu/internal/fault"
+	"siafu/internal/host"
 )
 
 // PartitionOptions are the options of bench partition.
@@ -160,4 +162,17 @@ func averaged(ctx context.Context, ds *graph.Dataset, p partitioner, parts, seed
 		l.seconds, l.bytes = min(l.seconds, d.seconds), max(l.bytes, d.bytes)
 	}
 	return l, nil
+}
+
+// peakMemory returns the peak increase of this process's memory during do in bytes, 0 if the
+// system does not report it (Linux does).
+func peakMemory(do func()) int64 {
+	debug.FreeOSMemory()
+	told := host.ForgetPeak()
+	before := host.PeakRSS()
+	do()
+	if !told {
+		return 0
+	}
+	return max(host.PeakRSS()-before, 0)
 }

@@ -63,16 +63,11 @@ func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	ctx, stop := trials.UntilInterrupted(ctx)
-	defer stop()
-	site, err := trials.Open(opReplay)
-	if err != nil {
+	var list []*Replayed
+	err := trials.OnSite(ctx, opReplay, func(ctx context.Context, site *trials.Site) (err error) {
+		list, err = o.replayAll(ctx, site)
 		return err
-	}
-	list, err := o.replayAll(ctx, site)
-	if closed := site.Close(); err == nil {
-		err = closed
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -113,7 +108,7 @@ func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
 	return trials.Trial{Data: o.Data, Ranks: r.Ranks, Flags: flags, Record: true}
 }
 
-// replayTrial runs a recording and the compared runs.
+// replayTrial runs a recording and the compared runs: over each link, or for one rank once more.
 func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r Replayed) (list []*Replayed, err error) {
 	t := o.trial(&r)
 	run, err := kept.Get(ctx, t)
@@ -121,46 +116,37 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 		return nil, err
 	}
 	folder := kept.Folder(t)
-	local := simulate.Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
+	replay := simulate.Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
 		FunctionOptions: simulate.FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
-	if r.Recorded = medianEpoch(run); r.Ranks == 1 {
-		t.Turn = 1
-		again, err := kept.Get(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		r.Measured = medianEpoch(again)
-	}
-	if r.Again, err = local.MedianEpoch(); err != nil {
+	r.Recorded = medianEpoch(run)
+	if r.Again, err = replay.MedianEpoch(); err != nil {
 		return nil, err
 	}
-	if r.Modelled = r.Again; r.Ranks == 1 {
-		return []*Replayed{&r}, nil
+	links := o.Rates
+	if r.Ranks == 1 {
+		t.Turn, links = 1, []string{""}
 	}
-	for _, link := range o.Rates {
+	for _, link := range links {
 		each := r
-		if err := o.replayRun(ctx, kept, link, local, &each); err != nil {
+		each.Link, each.Modelled = link, r.Again
+		if link != "" {
+			if t.Rate, err = plan.Bandwidth(link); err != nil {
+				return nil, err
+			}
+		}
+		if run, err = kept.Get(ctx, t); err != nil {
 			return nil, err
+		}
+		each.Measured = medianEpoch(run)
+		if link != "" {
+			replay.Rate, replay.Latency, replay.Copy = link, time.Duration(run.Link.Latency*1e9), o.Copy
+			if each.Modelled, err = replay.MedianEpoch(); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, &each)
 	}
 	return list, nil
-}
-
-// replayRun trains and simulates over a link.
-func (o *ReplayOptions) replayRun(ctx context.Context, kept *trials.Archive, link string, with simulate.Options, r *Replayed) (err error) {
-	t := o.trial(r)
-	if t.Rate, err = plan.Bandwidth(link); err != nil {
-		return err
-	}
-	run, err := kept.Get(ctx, t)
-	if err != nil {
-		return err
-	}
-	with.Rate, with.Latency, with.Copy = link, time.Duration(run.Link.Latency*1e9), o.Copy
-	r.Link, r.Measured = link, medianEpoch(run)
-	r.Modelled, err = with.MedianEpoch()
-	return err
 }
 
 // medianEpoch returns the median time of a run's epochs except the first.
@@ -169,7 +155,7 @@ func medianEpoch(run *trials.Result) float64 {
 	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
 		all = append(all, e.Seconds)
 	}
-	return medianOf(all)
+	return simulate.Median(all)
 }
 
 // tcpRate returns the TCP rate of this machine with one processor each for sending and

@@ -72,7 +72,7 @@ func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.archive.Runner = m
+	book.Runner = m
 	var out bytes.Buffer
 	if err := trials.Print(t.Context(), &out, op, "machine: a <b>", b.HTML, book); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,14 @@
 package digest
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"siafu/bench/trials"
 	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
 )
 
 // bench is a running comparison.
@@ -16,7 +17,6 @@ type bench struct {
 	systems []System
 	graphs  []trials.Graph
 	rates   []float64
-	archive *trials.Archive
 }
 
 // setting is a graph, network and number of ranks on which systems are compared.
@@ -24,6 +24,19 @@ type setting struct {
 	graph trials.Graph
 	model string
 	ranks int
+}
+
+// cells returns all combinations of graphs, ranks and the given networks.
+func (b *bench) cells(models ...string) []setting {
+	var list []setting
+	for _, g := range b.graphs {
+		for _, n := range b.Ranks {
+			for _, m := range models {
+				list = append(list, setting{g, m, n})
+			}
+		}
+	}
+	return list
 }
 
 // flags returns the flags of a system's trainings in a setting.
@@ -37,74 +50,58 @@ func (b *bench) flags(c setting, s System, more ...string) []string {
 	return append(list, more...)
 }
 
-// systemsOf returns the systems in list that can train a network.
-func systemsOf(list []System, model string) []System {
-	return slices.DeleteFunc(slices.Clone(list), func(s System) bool { return len(s.Networks) > 0 && !slices.Contains(s.Networks, model) })
+// only returns the selected systems with these names.
+func (b *bench) only(names ...string) []System {
+	return slices.DeleteFunc(slices.Clone(b.systems), func(s System) bool { return !slices.Contains(names, s.Name) })
 }
 
 // worldSize returns the number of ranks of a system, including its servers.
 func (c setting) worldSize(s System) int { return c.ranks + s.Servers }
 
 // accuracy returns the accuracy trainings of a system, one per seed. The list is shorter after
-// the time limit. A Timely system uses the first link rate.
-func (b *bench) accuracy(ctx context.Context, c setting, s System) ([]*trials.Result, error) {
-	return b.accuracyOver(ctx, c, s, b.rates[0])
-}
-
-// accuracyOver returns the accuracy trainings with a link rate for Timely systems.
-func (b *bench) accuracyOver(ctx context.Context, c setting, s System, rate float64) ([]*trials.Result, error) {
-	var list []*trials.Result
+// the time limit. A Timely system uses a link of the rate.
+func (b *bench) accuracy(t *trials.Sheet, c setting, s System, rate float64) (list []*trials.Result) {
 	for seed := range b.Seeds {
-		t := trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Flags: b.flags(c, s,
+		one := trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Flags: b.flags(c, s,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))}
 		if s.Timely {
-			t.Rate = rate
+			one.Rate = rate
 		}
-		r, err := b.archive.Get(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
+		if r := t.Get(one); r != nil {
 			list = append(list, r)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // times returns the timed trainings of each system over a link, by system name. Repetitions of
 // the systems are interleaved. For a Timely system, it returns the accuracy trainings.
-func (b *bench) times(ctx context.Context, c setting, systems []System, rate float64, more ...string) (map[string][]*trials.Result, error) {
+func (b *bench) times(t *trials.Sheet, c setting, systems []System, rate float64, more ...string) map[string][]*trials.Result {
 	all := map[string][]*trials.Result{}
 	for repetition := range b.Turns {
 		for _, s := range systems {
 			if s.Timely {
-				s.Flags = append(slices.Clone(s.Flags), more...)
-				list, err := b.accuracyOver(ctx, c, s, rate)
-				if err != nil {
-					return nil, err
-				}
-				all[s.Name] = list
+				all[s.Name] = b.accuracy(t, c, s, rate)
 				continue
 			}
-			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Rate: rate, Turn: repetition,
-				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(max(b.Timed, s.Period+1)), "--eval-every", "0"}, more...)...)})
-			if err != nil {
-				return nil, err
-			}
-			if r != nil {
+			epochs := strconv.Itoa(max(b.Timed, s.Period+1))
+			if r := t.Get(trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Rate: rate, Turn: repetition,
+				Flags: b.flags(c, s, append([]string{"--epochs", epochs, "--eval-every", "0"}, more...)...)}); r != nil {
 				all[s.Name] = append(all[s.Name], r)
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
-func testAccuracies(list []*trials.Result) []float64 {
-	x := make([]float64, len(list))
-	for i, r := range list {
-		x[i] = 100 * r.Summary.TestAccAtBestVal
-	}
-	return x
+// seconds returns the seconds of an epoch of timed trainings.
+func seconds(turns []*trials.Result) float64 { return trials.PerEpoch(turns, trials.Seconds) }
+
+// target returns the validation accuracy to reach: half a point below the mean of the best
+// ones of exact training.
+func (b *bench) target(t *trials.Sheet, c setting) float64 {
+	mean, _ := trials.MeanStd(trials.Best(b.accuracy(t, c, b.systems[0], b.rates[0])))
+	return mean - 0.5
 }
 
 // reaching returns the number of epochs, and seconds, after which the trainings' mean best
@@ -124,4 +121,177 @@ func reaching(list []*trials.Result, s System, target, epochSeconds float64) (ep
 		}
 	}
 	return epochs, seconds
+}
+
+// table is a part with a row for each system in each setting.
+type table struct {
+	columns string   // names in columns, separated by commas
+	network string   // the only one, "all", or "": the first one
+	names   []string // of systems; nil: all
+	systems []System // instead of selected ones
+	timed   bool     // rows have timed trainings; else Timely systems are omitted
+	delay   []string // flags of a straggler
+
+	more  []string            // names of further columns
+	cells func(*row) []string // their cells
+	end   func(setting)       // called after the rows of a setting
+}
+
+// row is a system in a setting.
+type row struct {
+	setting
+	System
+	first *row // of the setting
+	turns []*trials.Result
+	timed bool
+	b     *bench
+	t     *trials.Sheet
+}
+
+// of returns the function that writes a table.
+func (b *bench) of(p table) func(*trials.Sheet) { return func(t *trials.Sheet) { b.write(t, p) } }
+
+// write writes a table.
+func (b *bench) write(t *trials.Sheet, p table) {
+	names := strings.Split(p.columns, ", ")
+	t.Row(append(names, p.more...)...)
+	models := []string{p.network}
+	switch p.network {
+	case "":
+		models = b.Models[:1]
+	case "all":
+		models = b.Models
+	}
+	for _, c := range b.cells(models...) {
+		systems := b.systemsOf(p, c.model)
+		var times map[string][]*trials.Result
+		if p.timed {
+			times = b.times(t, c, systems, b.rates[0], p.delay...)
+		}
+		var first *row
+		for _, s := range systems {
+			r := &row{setting: c, System: s, first: first, turns: times[s.Name], timed: p.timed, b: b, t: t}
+			if first == nil {
+				first, r.first = r, r
+			}
+			var cells []string
+			for _, name := range names {
+				cells = append(cells, columns[name](r))
+			}
+			if p.cells != nil {
+				cells = append(cells, p.cells(r)...)
+			}
+			t.Row(cells...)
+		}
+		if p.end != nil {
+			p.end(c)
+		}
+	}
+}
+
+// systemsOf returns the systems of a table that can train a network.
+func (b *bench) systemsOf(p table, model string) (list []System) {
+	all := p.systems
+	switch {
+	case p.names != nil:
+		all = b.only(p.names...)
+	case all == nil:
+		all = b.systems
+	}
+	for _, s := range all {
+		if len(s.Networks) > 0 && !slices.Contains(s.Networks, model) || s.Timely && !p.timed {
+			continue
+		}
+		if s.Timely {
+			s.Flags = append(slices.Clone(s.Flags), p.delay...)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// columns returns the cells of rows, by the names of their columns.
+var columns = map[string]func(*row) string{
+	"graph":         func(r *row) string { return r.graph.Name },
+	"network":       func(r *row) string { return r.model },
+	"ranks":         func(r *row) string { return strconv.Itoa(r.ranks) },
+	"system":        func(r *row) string { return r.Name },
+	"partitioner":   func(r *row) string { return r.b.Partitioner },
+	"validation F1": func(r *row) string { return trials.PlusMinus(trials.Best(r.list())) },
+	"test F1":       func(r *row) string { return trials.PlusMinus(testAccuracies(r.list())) },
+	"s/epoch":       func(r *row) string { return trials.Number(seconds(r.turns), 4) },
+	"speed-up":      func(r *row) string { return trials.Number(seconds(r.first.turns)/seconds(r.turns), 2) },
+	"MB/epoch": func(r *row) string {
+		turns := r.turns
+		if !r.timed {
+			turns = r.list()
+		}
+		return trials.Number(trials.PerEpoch(turns, trials.Sent)/1e6, 2)
+	},
+	"epochs to target": func(r *row) string {
+		epochs, _ := r.reaching()
+		return trials.Number(epochs, 0)
+	},
+	"seconds to target": func(r *row) string {
+		_, until := r.reaching()
+		return trials.Number(until, 2)
+	},
+	"peak MB of a rank": func(r *row) string { return trials.Number(r.peak(residentBytes)/1e6, 1) },
+	"to exact-wait":     func(r *row) string { return trials.Number(r.peak(residentBytes)/r.first.peak(residentBytes), 2) },
+	"arrays MB":         func(r *row) string { return trials.Number(r.peak(arrayBytes)/1e6, 1) },
+	"ghosts":            func(r *row) string { return trials.Number(r.total(ghosts), 0) },
+	"own vertices":      func(r *row) string { return trials.Number(r.total(ownVertices), 0) },
+	"ratio":             func(r *row) string { return trials.Number(100*r.total(ghosts)/r.total(ownVertices), 2) + " %" },
+}
+
+// list returns the accuracy trainings.
+func (r *row) list() []*trials.Result { return r.b.accuracy(r.t, r.setting, r.System, r.b.rates[0]) }
+
+func testAccuracies(list []*trials.Result) (x []float64) {
+	for _, r := range list {
+		x = append(x, 100*r.Summary.TestAccAtBestVal)
+	}
+	return x
+}
+
+// reaching returns the number of epochs, and seconds, to the target.
+func (r *row) reaching() (epochs, until float64) {
+	return reaching(r.list(), r.System, r.b.target(r.t, r.setting), seconds(r.turns))
+}
+
+func residentBytes(r runfolder.RankReport) float64 { return float64(r.PeakRSSBytes) }
+func arrayBytes(r runfolder.RankReport) float64    { return float64(r.ArrayBytes) }
+func ghosts(r runfolder.RankReport) float64        { return float64(r.Ghosts) }
+func ownVertices(r runfolder.RankReport) float64   { return float64(r.Vertices) }
+
+// graphRanks returns a number of each graph rank of the first timed training, nil without one.
+func (r *row) graphRanks(of func(runfolder.RankReport) float64) (x []float64) {
+	for _, turn := range r.turns[:min(1, len(r.turns))] {
+		for _, each := range turn.Summary.PerRank {
+			if each.Role == "graph" {
+				x = append(x, of(each))
+			}
+		}
+	}
+	return x
+}
+
+// peak returns the number of the largest graph rank, NaN without trainings.
+func (r *row) peak(of func(runfolder.RankReport) float64) float64 {
+	if x := r.graphRanks(of); len(x) > 0 {
+		return slices.Max(x)
+	}
+	return math.NaN()
+}
+
+// total returns the sum over graph ranks, NaN without trainings.
+func (r *row) total(of func(runfolder.RankReport) float64) float64 {
+	if len(r.turns) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, x := range r.graphRanks(of) {
+		sum += x
+	}
+	return sum
 }

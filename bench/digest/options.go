@@ -49,10 +49,9 @@ func (b *bench) book() (book *trials.Book, err error) {
 		b.rates = append(b.rates, rate)
 	}
 	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures"}
-	if book.Parts, b.archive, err = b.Open(op, b.parts()); err != nil {
+	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	book.Archive = b.archive
 	return book, b.findGraphs()
 }
 

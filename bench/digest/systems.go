@@ -69,24 +69,18 @@ func chosen(names []string) ([]System, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	list := all[:1:1]
-	for _, s := range all[1:] {
-		if slices.Contains(names, s.Name) {
+	var list []System
+	var known []string
+	for k, s := range all {
+		known = append(known, s.Name)
+		if k == 0 || slices.Contains(names, s.Name) {
 			list = append(list, s)
 		}
 	}
 	for _, n := range names {
-		if !slices.ContainsFunc(all, func(s System) bool { return s.Name == n }) {
-			return nil, fault.New(fault.Usage, op, "", "--systems has %q", n).Then("choose from %s", nameList(all))
+		if !slices.Contains(known, n) {
+			return nil, fault.New(fault.Usage, op, "", "--systems has %q", n).Then("choose from %s", strings.Join(known, ", "))
 		}
 	}
 	return list, nil
-}
-
-func nameList(all []System) string {
-	names := make([]string, len(all))
-	for i, s := range all {
-		names[i] = s.Name
-	}
-	return strings.Join(names, ", ")
 }

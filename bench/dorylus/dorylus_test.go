@@ -98,7 +98,7 @@ func reproduce(t *testing.T, m *fakeRunner, change func(*Options), parts ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.archive.Runner, b.rival = m, m
+	book.Runner, b.rival = m, m
 	var out bytes.Buffer
 	if err := trials.Print(t.Context(), &out, op, "machine: m", o.HTML, book); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package dorylus
 
 import (
-	"context"
 	"math"
 	"runtime"
 	"strconv"
@@ -46,29 +45,29 @@ type timed struct {
 }
 
 // time trains a few epochs.
-func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, w order) (timed, error) {
+func (b *bench) time(s *trials.Sheet, g *graphOf, model string, on backend, w order) timed {
 	var turns []trials.Trial
 	for turn := range b.Turns {
 		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), w.flags...)
 		turns = append(turns, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Turn: turn, Flags: b.flags(model, append(flags, on.flags...)...)})
 	}
-	return b.fastest(ctx, on, turns, b.archive.Runner)
+	return b.fastest(s, on, turns, s.Runner)
 }
 
 // fastest returns the fastest of several trainings.
-func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, by trials.Runner) (timed, error) {
+func (b *bench) fastest(s *trials.Sheet, on backend, turns []trials.Trial, by trials.Runner) timed {
 	t := timed{each: math.NaN()}
 	for _, turn := range turns {
-		r, why, err := b.runTrial(ctx, on, turn, by)
-		if err != nil || r == nil {
+		r, why := b.runTrial(s, on, turn, by)
+		if r == nil {
 			t.why = why
-			return t, err
+			return t
 		}
 		if each := trials.PerEpoch([]*trials.Result{r}, trials.Seconds); !(each >= t.each) {
 			t.each, t.run = each, r
 		}
 	}
-	return t, nil
+	return t
 }
 
 // threads returns the threads per rank in trainings for time.
@@ -76,46 +75,46 @@ func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
 
 // runTrial returns the result of a trial, or the reason for none: the time limit is reached,
 // or this build or machine lacks the backend, which is then not tried again.
-func (b *bench) runTrial(ctx context.Context, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string, error) {
+func (b *bench) runTrial(s *trials.Sheet, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string) {
 	if why := b.lacks[on.name]; why != "" {
 		b.without = append(b.without, on.name)
-		return nil, why, nil
+		return nil, why
 	}
-	r, err := b.archive.GetFrom(ctx, t, by)
+	r, err := s.GetFrom(t, by)
 	switch kind := fault.KindOf(err); {
 	case err == nil && r == nil:
-		return nil, "the hours were over", nil
+		return nil, "the hours were over"
 	case err == nil:
-		return r, "", nil
+		return r, ""
 	case on.name == cpuOnly.name || kind != fault.Config && kind != fault.Usage && kind != fault.Missing:
-		return nil, "", err
+		s.Fail(err)
+		return nil, ""
 	}
 	why, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), op+": "), "\n")
 	b.lacks[on.name], b.without = why, append(b.without, on.name)
-	return nil, why, nil
+	return nil, why
 }
 
 // trainForAccuracy trains for accuracy on CPUs, once per seed: the place of tensor work does
 // not change results.
-func (b *bench) trainForAccuracy(ctx context.Context, g *graphOf, model string, w order) ([]*trials.Result, error) {
+func (b *bench) trainForAccuracy(s *trials.Sheet, g *graphOf, model string, w order) []*trials.Result {
 	epochs := b.Epochs
 	if w.late {
 		epochs *= 2
 	}
-	list, _, err := b.trainWith(ctx, g, model, cpuOnly, epochs, w.flags...)
-	return list, err
+	return b.trainWith(s, g, model, cpuOnly, epochs, w.flags...)
 }
 
-func (b *bench) trainWith(ctx context.Context, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result, why string, err error) {
+func (b *bench) trainWith(s *trials.Sheet, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result) {
 	for seed := range b.Seeds {
 		more := append(append(words("--eval-every 1"), "--epochs", text(epochs), "--seed", text(seed+1)), flags...)
-		r, why, err := b.runTrial(ctx, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, b.archive.Runner)
-		if err != nil || r == nil {
-			return list, why, err
+		r, _ := b.runTrial(s, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, s.Runner)
+		if r == nil {
+			return list
 		}
 		list = append(list, r)
 	}
-	return list, "", nil
+	return list
 }
 
 // target returns the validation accuracy to reach, in percent: half a point below the mean of
@@ -123,21 +122,4 @@ func (b *bench) trainWith(ctx context.Context, g *graphOf, model string, as back
 func target(inStep []*trials.Result) float64 {
 	mean, _ := trials.MeanStd(trials.Best(inStep))
 	return mean - 0.5
-}
-
-// epochs returns the epochs that each mode needs to reach the target of the pipe.
-func (b *bench) epochs(ctx context.Context, g *graphOf, model string, ways ...order) (to float64, counts []float64, err error) {
-	exact, err := b.trainForAccuracy(ctx, g, model, pipe)
-	if err != nil {
-		return 0, nil, err
-	}
-	to = target(exact)
-	for _, w := range ways {
-		list, err := b.trainForAccuracy(ctx, g, model, w)
-		if err != nil {
-			return 0, nil, err
-		}
-		counts = append(counts, trials.Reaching(list, to))
-	}
-	return to, counts, nil
 }

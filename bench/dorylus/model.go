@@ -1,7 +1,6 @@
 package dorylus
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -47,11 +46,11 @@ func (m Model) covers(on backend) bool {
 }
 
 // modelOf measures the inputs of a Model; those that were not measured are 0.
-func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model, err error) {
+func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 	edges, vertices := g.larger()
-	alone, err := b.time(ctx, g, model, cpuOnly, nopipe)
-	if err != nil || alone.run == nil {
-		return m, err
+	alone := b.time(s, g, model, cpuOnly, nopipe)
+	if alone.run == nil {
+		return m
 	}
 	m = Model{Ranks: b.Ranks, GhostPower: b.GhostPower}
 	all := float64(b.Ranks * b.threads())
@@ -68,15 +67,15 @@ func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model,
 	}
 	m.Graph, m.Tensor = edges*task("GA", "∇GA"), vertices*task("AV", "∇AV", "loss", "WU")
 	m.Rows = vertices * each(trials.Sent) / float64(b.Ranks)
-	with, err := b.time(ctx, g, model, functions, pipe)
-	if err != nil || with.run == nil {
-		return m, err
+	with := b.time(s, g, model, functions, pipe)
+	if with.run == nil {
+		return m
 	}
-	s := with.run.Summary
-	n := float64(max(s.Epochs, 1))
-	m.Values = vertices * float64(s.LambdaBytesSent+s.LambdaBytesReceived) / n
-	m.Invocations = vertices * float64(s.LambdaInvocations) / n
-	return m, nil
+	sum := with.run.Summary
+	n := float64(max(sum.Epochs, 1))
+	m.Values = vertices * float64(sum.LambdaBytesSent+sum.LambdaBytesReceived) / n
+	m.Invocations = vertices * float64(sum.LambdaInvocations) / n
+	return m
 }
 
 // Epoch returns the seconds of an epoch on a cluster's processors, network cards and
@@ -107,23 +106,31 @@ func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
 }
 
 // Cost returns the dollars of servers for some seconds, and of functions for some epochs.
-func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers, invoked float64, err error) {
-	i, err := bill.ParseInstance(c.instance)
-	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
-		return seconds, seconds, err
+func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers, invoked float64) {
+	if math.IsNaN(seconds) || math.IsInf(seconds, 0) {
+		return seconds, seconds
 	}
-	servers = dollars(i, seconds) * float64(c.count)
+	servers = c.dollars(seconds)
 	if !functions || m.Invocations == 0 {
-		return servers, 0, nil
+		return servers, 0
 	}
-	tariff, err := bill.Architecture(tariffOfPaper)
-	if err != nil {
-		return 0, 0, err
-	}
-	one := bill.Functions{Tariff: tariff, Memory: functionMemory}
+	one := bill.Functions{Tariff: constant(bill.Architecture(tariffOfPaper)), Memory: functionMemory}
 	one.Add(bill.Counted, 0, duration(m.function()/m.Invocations))
 	usd, _ := one.Total().Float64()
-	return servers, usd * m.Invocations * epochs, nil
+	return servers, usd * m.Invocations * epochs
+}
+
+// constant returns what the bill says of a constant of the paper.
+func constant[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// dollars returns the cost of a cluster for some seconds.
+func (c cluster) dollars(seconds float64) float64 {
+	return float64(c.count) * dollars(constant(bill.ParseInstance(c.instance)), seconds)
 }
 
 // dollars returns the cost of one machine for some seconds.

@@ -28,7 +28,6 @@ type Options struct {
 type bench struct {
 	Options
 	graphs  []*graphOf
-	archive *trials.Archive
 	rival   trials.Runner     // of outside programs
 	price   bill.Instance     // of this machine
 	lacks   map[string]string // by backend: the reason why it does not run here
@@ -52,10 +51,9 @@ func (b *bench) book() (book *trials.Book, err error) {
 	}
 	b.lacks, b.rival = map[string]string{}, pytorch{}
 	book = &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: keys()}
-	if book.Parts, b.archive, err = b.Open(op, b.parts()); err != nil {
+	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	book.Archive = b.archive
 	return book, b.findGraphs()
 }
 

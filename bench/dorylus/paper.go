@@ -79,21 +79,8 @@ var table2 = []choice{
 	{"GPU", "amazon", cluster{"p3.2xlarge", 8}, 4.93, false},
 }
 
-// tableRow5 is a row of table 5; 0 if the paper has no number.
-type tableRow5 struct {
-	graph, system string
-	timeAndCost
-}
-
-var table5 = []tableRow5{
-	{"reddit-small", "Dorylus", timeAndCost{165.77, 0.045}},
-	{"reddit-small", "Dorylus (GPU only)", timeAndCost{28.06, 0.052}},
-	{"reddit-small", "DGL (sampling)", timeAndCost{566.33, 0.480}},
-	{"reddit-small", "DGL (non-sampling)", timeAndCost{33.64, 0.028}},
-	{"reddit-small", "AliGraph", timeAndCost{}},
-	{"amazon", "Dorylus", timeAndCost{415.23, 0.654}},
-	{"amazon", "Dorylus (GPU only)", timeAndCost{308.27, 2.096}},
-	{"amazon", "DGL (sampling)", timeAndCost{842.49, 5.728}},
-	{"amazon", "DGL (non-sampling)", timeAndCost{}},
-	{"amazon", "AliGraph", timeAndCost{1560.66, 1.498}},
+// table5 has the paper's numbers by graph and system.
+var table5 = map[string]map[string]timeAndCost{
+	"reddit-small": {"Dorylus": {165.77, 0.045}, "Dorylus (GPU only)": {28.06, 0.052}, "DGL (sampling)": {566.33, 0.480}, "DGL (non-sampling)": {33.64, 0.028}},
+	"amazon":       {"Dorylus": {415.23, 0.654}, "Dorylus (GPU only)": {308.27, 2.096}, "DGL (sampling)": {842.49, 5.728}, "AliGraph": {1560.66, 1.498}},
 }

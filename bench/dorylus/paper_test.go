@@ -41,14 +41,11 @@ func TestModel(t *testing.T) {
 	near(t, "functions, no overlap", m.Seconds(c, true, false), 2+rows+1.13708333, 1e-6)
 	m.Rows *= 2
 	near(t, "a slow link", m.Seconds(cluster{"c5n.2xlarge", 1}, true, true), 2*rows, 1e-9)
-	servers, calls, err := m.Cost(c, 3600, 10, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers, calls := m.Cost(c, 3600, 10, true)
 	near(t, "servers", servers, 0.432, 1e-9)
 	// 113.7 ms of an invocation are charged as 200 ms of 192 MB, and as a request.
 	near(t, "functions", calls, 10*1000*(0.2*0.1875*0.0000166667+0.0000002), 1e-6)
-	if _, calls, _ := m.Cost(c, 3600, 10, false); calls != 0 {
+	if _, calls := m.Cost(c, 3600, 10, false); calls != 0 {
 		t.Errorf("functions of CPUs cost $%g", calls)
 	}
 }

@@ -66,11 +66,10 @@ func keys() (list []page.Key) {
 }
 
 // reasons writes why requested backends were not run.
-func (b *bench) reasons(w io.Writer) error {
+func (b *bench) reasons(w io.Writer) {
 	slices.Sort(b.without)
 	for _, name := range slices.Compact(b.without) {
 		fmt.Fprintf(w, "%s, not run: %s\n", name, b.lacks[name])
 	}
 	b.without = nil
-	return nil
 }

@@ -7,10 +7,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"siafu/bench/trials"
-	"siafu/internal/durable"
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/internal/fault"
+	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
+	"siafu/ranks/runfolder"
 )
 
 // system is a line of figure 9 and table 5.
@@ -23,14 +30,9 @@ type system struct {
 	less bool               // a missing system: on names it
 }
 
-// batches returns a system's flags of mini-batches.
-func batches(name, kind string) (backend, string) {
-	return backend{name, []string{"--batch", kind}}, "--batch " + kind
-}
-
+// sampling returns a system that trains on mini-batches.
 func sampling(name, kind string, best map[string]float64) system {
-	on, here := batches(name, kind)
-	return system{name: name, here: here, on: on, way: pipe, best: best}
+	return system{name: name, here: "--batch " + kind, on: backend{name, []string{"--batch", kind}}, way: pipe, best: best}
 }
 
 // systems returns the paper's systems in its order, and siafu's.
@@ -57,38 +59,27 @@ type raceResult struct {
 }
 
 // raceSystems trains all systems on a graph.
-func (b *bench) raceSystems(ctx context.Context, g *graphOf) (all []raceResult, err error) {
+func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
 	for _, s := range systems() {
 		r := raceResult{system: s, timed: timed{each: math.NaN()}}
 		switch {
 		case s.less:
 			r.why = s.here
 		case s.name == "DGL (non-sampling)":
-			r.timed, err = b.timeRivals(ctx, g, "gcn")
+			r.timed = b.timeRivals(t, g, "gcn")
 		default:
-			r.timed, err = b.time(ctx, g, "gcn", s.on, s.way)
+			r.timed = b.time(t, g, "gcn", s.on, s.way)
 		}
-		if err == nil && r.run != nil {
-			if r.list, err = b.trainings(ctx, g, s); err != nil {
-				return nil, err
-			}
-		}
-		if err != nil {
-			return nil, err
+		switch { // full-graph accuracy depends on the mode, not on where tensor work runs
+		case r.run == nil:
+		case slices.Contains(s.on.flags, "--batch"):
+			r.list = b.trainWith(t, g, "gcn", s.on, b.Epochs, s.on.flags...)
+		default:
+			r.list = b.trainForAccuracy(t, g, "gcn", s.way)
 		}
 		all = append(all, r)
 	}
-	return all, nil
-}
-
-// trainings returns the trainings of a system for accuracy. Full-graph accuracy depends on the
-// mode, not on where tensor work runs.
-func (b *bench) trainings(ctx context.Context, g *graphOf, s system) (list []*trials.Result, err error) {
-	if k := slices.Index(s.on.flags, "--batch"); k >= 0 {
-		list, _, err = b.trainWith(ctx, g, "gcn", s.on, b.Epochs, s.on.flags...)
-		return list, err
-	}
-	return b.trainForAccuracy(ctx, g, "gcn", s.way)
+	return all
 }
 
 // raceGraphs returns the graphs of figure 9 and table 5, and graphs that are not in the paper.
@@ -102,19 +93,16 @@ func (b *bench) raceGraphs() []*graphOf {
 var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
 // figure9 writes accuracies over time, and all points in a file.
-func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
+func (b *bench) figure9(s *trials.Sheet) {
 	head := []string{"graph", "system", "here", "s/epoch, measured"}
 	for _, x := range shares {
 		head = append(head, fmt.Sprintf("at %g %% of CPU only's time", 100*x))
 	}
-	s.Head(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
+	s.Row(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
 	for _, g := range b.raceGraphs() {
-		all, err := b.raceSystems(ctx, g)
-		if err != nil {
-			return err
-		}
+		all := b.raceSystems(s, g)
 		whole := math.NaN()
 		for _, r := range all {
 			if r.name == cpuOnly.name {
@@ -142,12 +130,8 @@ func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
 		}
 		s.Draw(picture)
 	}
-	path := filepath.Join(b.Work, "figure9.csv")
-	fmt.Fprintf(s, "all points: %s\n", path)
-	if err := durable.WriteFile(op, path, []byte(csv.String()), 0o666); err != nil {
-		return err
-	}
-	return b.reasons(s)
+	s.Points(filepath.Join(b.Work, "figure9.csv"), csv.String())
+	b.reasons(s)
 }
 
 // at returns the value of a line at x, NaN before its first point.
@@ -166,18 +150,12 @@ func at(l chart.Line, x float64) float64 {
 var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 63.00}
 
 // table5 writes time and cost to a target accuracy.
-func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
-	s.Head("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
+func (b *bench) table5(s *trials.Sheet) {
+	s.Row("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
 		"time s, paper", "cost $, paper", "value to Dorylus, paper")
 	for _, g := range b.raceGraphs() {
-		all, err := b.raceSystems(ctx, g)
-		if err != nil {
-			return err
-		}
-		exact, err := b.trainForAccuracy(ctx, g, "gcn", pipe)
-		if err != nil {
-			return err
-		}
+		all := b.raceSystems(s, g)
+		exact := b.trainForAccuracy(s, g, "gcn", pipe)
 		to := target(exact)
 		if points, known := below[g.name]; known {
 			mean, _ := trials.MeanStd(trials.Best(exact))
@@ -198,15 +176,83 @@ func (b *bench) table5(ctx context.Context, s *trials.Sheet) error {
 		}
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s\n", b.Instance)
-	return b.reasons(s)
+	b.reasons(s)
 }
 
 // printed5 returns a row of the paper's table 5.
 func printed5(graph, system string) timeAndCost {
-	for _, r := range table5 {
-		if r.graph == graph && r.system == system && r.seconds > 0 {
-			return r.timeAndCost
-		}
+	if p, known := table5[graph][system]; known {
+		return p
 	}
 	return unknown
+}
+
+// timeRivals returns the seconds of an epoch of the fastest installed one of PyTorch, PyTorch
+// Geometric and DGL: with the same graph, layers and initial weights, in one process with all
+// processors. Their losses are siafu's (bench epoch --yardstick compares them), and so are
+// their accuracies.
+func (b *bench) timeRivals(s *trials.Sheet, g *graphOf, model string) timed {
+	return b.fastest(s, backend{name: "DGL (non-sampling)"}, []trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
+}
+
+// pytorch is a runner of the yardstick's rivals.
+type pytorch struct{}
+
+// repeats is the duration of a rival's training.
+const repeats = 5 * time.Second
+
+func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Result, error) {
+	c, err := parsed(t.Flags[:len(t.Flags)-1])
+	if err != nil {
+		return nil, err
+	}
+	d, err := graph.Open(t.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	training, err := yardstick.TrainingOf(c, d)
+	if err != nil {
+		return nil, err
+	}
+	lab, err := yardstick.NewLab()
+	if err != nil {
+		return nil, err
+	}
+	defer lab.Close()
+	r := &trials.Result{Trial: t, Load: trials.Load()}
+	var lacking error
+	for _, v := range append(training.Variants(d), training.Libraries(d)...) {
+		rival, _, err := lab.Train(ctx, d, training, v, repeats)
+		switch {
+		case fault.KindOf(err) == fault.Missing && err != nil:
+			lacking = err
+		case err != nil:
+			return nil, err
+		case r.Epochs == nil || rival.Seconds < r.Epochs[1].Seconds:
+			r.Version, r.Epochs = rival.Name, slices.Repeat([]runfolder.Epoch{{Seconds: rival.Seconds}}, 2)
+		}
+	}
+	if r.Epochs == nil {
+		return nil, lacking
+	}
+	return r, nil
+}
+
+// parsed returns the configuration of train's flags.
+func parsed(flags []string) (c config.Config, err error) {
+	err = parse(&c, flags...)
+	return c, err
+}
+
+// parse takes a command line into the struct that drives its flags.
+func parse(options any, line ...string) error {
+	parser, err := kong.New(options, config.Variables())
+	if err == nil {
+		_, err = parser.Parse(line)
+	}
+	if err != nil {
+		return fault.New(fault.Usage, op, "", "%v", err)
+	}
+	return nil
 }

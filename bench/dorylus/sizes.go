@@ -1,16 +1,14 @@
 package dorylus
 
 import (
-	"context"
 	"fmt"
 
 	"siafu/bench/trials"
-	"siafu/lambda/bill"
 )
 
 // table1 writes the paper's graphs and the graphs trained on.
-func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
-	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
+func (b *bench) table1(s *trials.Sheet) {
+	s.Row("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
 	for _, g := range b.graphs {
 		printed := []string{short(g.vertices), short(g.edges), text(g.features), text(g.labels), trials.Number(g.degree, 1)}
 		if !g.known {
@@ -20,7 +18,6 @@ func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
 		s.Row(append(append([]string{g.name}, printed...), g.kind(), short(float64(m.Vertices)), short(float64(m.Edges)), text(m.FeatureDim), text(m.Classes),
 			trials.Number(float64(m.Edges)/float64(m.Vertices), 1))...)
 	}
-	return nil
 }
 
 // short formats a count like the paper.
@@ -39,64 +36,39 @@ func short(x float64) string {
 func (c cluster) String() string { return fmt.Sprintf("%s (%d)", c.instance, c.count) }
 
 // hour returns the dollars per hour of a cluster.
-func (c cluster) hour() (float64, error) {
-	i, err := bill.ParseInstance(c.instance)
-	return float64(c.count) * dollars(i, 3600), err
-}
+func (c cluster) hour() float64 { return c.dollars(3600) }
 
 // table2 writes the relative value of instance types.
-func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
-	s.Head("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
+func (b *bench) table2(s *trials.Sheet) {
+	s.Row("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
 	base := 0.0
 	for _, row := range table2 {
-		hour, err := row.hour()
-		if err != nil {
-			return err
-		}
-		cells := []string{row.backend, row.graph, row.String(), trials.Number(hour, 3), trials.Number(row.value, 2)}
+		cells := []string{row.backend, row.graph, row.String(), trials.Number(row.hour(), 3), trials.Number(row.value, 2)}
 		g := b.find(row.graph)
 		if row.backend != "CPU" || g == nil {
 			s.Row(append(cells, "not run", "not run", "not run")...)
 			continue
 		}
-		m, err := b.modelOf(ctx, g, "gcn")
-		if err != nil {
-			return err
-		}
+		m := b.modelOf(s, g, "gcn")
 		if !m.covers(cpuOnly) {
 			s.Row(append(cells, "-", "-", "-")...)
 			continue
 		}
 		each := m.Seconds(row.cluster, false, true)
-		usd, _, err := m.Cost(row.cluster, each, 1, false)
-		if err != nil {
-			return err
-		}
+		usd, _ := m.Cost(row.cluster, each, 1, false)
 		if row.first {
 			base = each * usd
 		}
 		s.Row(append(cells, trials.Number(each, 4), number(usd), trials.Number(base/(each*usd), 2))...)
 	}
-	return nil
 }
 
 // table3 writes the clusters, and how many servers siafu's arrays would need.
-func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
-	s.Head("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled")
+func (b *bench) table3(s *trials.Sheet) {
+	s.Row("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled")
 	for _, w := range b.works() {
-		cpu, err := w.cpu.hour()
-		if err != nil {
-			return err
-		}
-		gpu, err := w.gpu.hour()
-		if err != nil {
-			return err
-		}
 		g := b.find(w.graph)
-		t, err := b.time(ctx, g, w.model, cpuOnly, nopipe)
-		if err != nil {
-			return err
-		}
+		t := b.time(s, g, w.model, cpuOnly, nopipe)
 		memory := machines[w.cpu.instance].memory
 		need, servers := "-", "-"
 		if t.run != nil {
@@ -108,10 +80,9 @@ func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
 			arrays = (larger*arrays + g.bytes()) / (1 << 30)
 			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
 		}
-		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(cpu, 3), trials.Number(gpu, 2),
+		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(w.cpu.hour(), 3), trials.Number(w.gpu.hour(), 2),
 			trials.Number(memory*float64(w.cpu.count), 0), need, servers)
 	}
-	return nil
 }
 
 // bytes returns the size of the graph's shards at its published size: offsets, neighbours and

@@ -1,19 +1,18 @@
 package dorylus
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"siafu/bench/trials"
 	"siafu/ranks/report/chart"
+	"siafu/ranks/simulate"
 )
 
 // outcome is a row of table 4: the cost of training to the target.
 type outcome struct {
 	work
 	on                 backend
-	way                order
 	epochs             float64
 	each               float64 // seconds of an epoch here
 	measured, modelled timeAndCost
@@ -21,37 +20,30 @@ type outcome struct {
 }
 
 // outcomes returns the rows of table 4.
-func (b *bench) outcomes(ctx context.Context) (list []outcome, err error) {
+func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
-		m, err := b.modelOf(ctx, g, w.model)
-		if err != nil {
-			return nil, err
-		}
+		m := b.modelOf(s, g, w.model)
 		ways := []order{async0, pipe, pipe}
 		if w.step {
 			ways[0] = pipe
 		}
-		_, epochs, err := b.epochs(ctx, g, w.model, ways...)
-		if err != nil {
-			return nil, err
+		to := target(b.trainForAccuracy(s, g, w.model, pipe))
+		var epochs []float64
+		for _, way := range ways {
+			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, way), to))
 		}
 		for k, on := range backends {
-			o := outcome{work: w, on: on, way: ways[k], epochs: epochs[k], each: math.NaN(), measured: unknown}
-			t, err := b.time(ctx, g, w.model, on, o.way)
-			if err != nil {
-				return nil, err
-			}
+			o := outcome{work: w, on: on, epochs: epochs[k], each: math.NaN(), measured: unknown}
+			t := b.time(s, g, w.model, on, ways[k])
 			if o.why = t.why; t.run != nil {
 				o.each, o.measured = t.each, b.localCost(t, o.epochs)
 			}
-			if o.modelled, err = m.spent(w.cpu, o.epochs, on); err != nil {
-				return nil, err
-			}
+			o.modelled = m.spent(w.cpu, o.epochs, on)
 			list = append(list, o)
 		}
 	}
-	return list, nil
+	return list
 }
 
 var unknown = timeAndCost{math.NaN(), math.NaN()}
@@ -67,17 +59,17 @@ func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 }
 
 // spent returns time and cost of epochs on a cluster, unknown for a backend without inputs.
-func (m Model) spent(c cluster, epochs float64, on backend) (timeAndCost, error) {
+func (m Model) spent(c cluster, epochs float64, on backend) timeAndCost {
 	if !m.covers(on) {
-		return unknown, nil
+		return unknown
 	}
 	remote := on.name == functions.name
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
-		return timeAndCost{epochs, epochs}, nil
+		return timeAndCost{epochs, epochs}
 	}
 	seconds := m.Seconds(c, remote, true) * epochs
-	servers, invoked, err := m.Cost(c, seconds, epochs, remote)
-	return timeAndCost{seconds, servers + invoked}, err
+	servers, invoked := m.Cost(c, seconds, epochs, remote)
+	return timeAndCost{seconds, servers + invoked}
 }
 
 // value returns 1/(T × C); NaN if unknown.
@@ -101,12 +93,9 @@ func (o outcome) paper() timeAndCost {
 }
 
 // table4 writes time and cost of networks, graphs and modes.
-func (b *bench) table4(ctx context.Context, s *trials.Sheet) error {
-	list, err := b.outcomes(ctx)
-	if err != nil {
-		return err
-	}
-	s.Head("model", "graph", "mode", "epochs, measured", "s/epoch, measured", "time s, measured", "cost $, measured",
+func (b *bench) table4(s *trials.Sheet) {
+	list := b.outcomes(s)
+	s.Row("model", "graph", "mode", "epochs, measured", "s/epoch, measured", "time s, measured", "cost $, measured",
 		"time s, modelled", "cost $, modelled", "time s, paper", "cost $, paper")
 	for _, o := range list {
 		p := o.paper()
@@ -115,16 +104,13 @@ func (b *bench) table4(ctx context.Context, s *trials.Sheet) error {
 			trials.Number(p.seconds, 1), number(p.usd))
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s; Dorylus is async (s=0), the others pipe\n", b.Instance)
-	return b.reasons(s)
+	b.reasons(s)
 }
 
 // figure7 writes values relative to CPUs.
-func (b *bench) figure7(ctx context.Context, s *trials.Sheet) error {
-	list, err := b.outcomes(ctx)
-	if err != nil {
-		return err
-	}
-	s.Head("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper", "value to GPU only, paper")
+func (b *bench) figure7(s *trials.Sheet) {
+	list := b.outcomes(s)
+	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper", "value to GPU only, paper")
 	bars := &chart.Chart{Name: "figure7", Title: "Figure 7: value of Dorylus to CPU only, modelled, and the paper's", X: "value to CPU only"}
 	for k, o := range list {
 		cpu, gpu := list[k/3*3+1], list[k/3*3+2] // backends has three
@@ -139,7 +125,7 @@ func (b *bench) figure7(ctx context.Context, s *trials.Sheet) error {
 	if len(bars.Bars) > 0 {
 		s.Draw(bars)
 	}
-	return b.reasons(s)
+	b.reasons(s)
 }
 
 // bar returns the bar of a number in a group's colour, none if unknown.
@@ -148,4 +134,81 @@ func bar(name, group string, x float64) []chart.Bar {
 		return nil
 	}
 	return []chart.Bar{{Group: groupOf(group), Name: name, Value: x, Text: trials.Number(x, 2)}}
+}
+
+// printed8 has the numbers of figure 8 in §7.4: performance and value relative to Dorylus on 4
+// servers; NaN if not given.
+var printed8 = map[string]spentRatio{
+	"4 Dorylus": {1, 1}, "16 Dorylus": {2.82, 2.68},
+	"8 CPU only": {1.1, math.NaN()},
+}
+
+type spentRatio struct{ performance, value float64 }
+
+// figure8 writes clusters of c5n.4xlarge by their size.
+func (b *bench) figure8(s *trials.Sheet) {
+	g := b.sparse()
+	m := b.modelOf(s, g, "gcn")
+	s.Row("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated", "value, simulated",
+		"performance, paper", "value, paper")
+	var base, first timeAndCost
+	for _, n := range []int{4, 8, 16, 32} {
+		c := cluster{"c5n.4xlarge", n}
+		for _, on := range backends {
+			simulated, remote := unknown, on.name == functions.name
+			each := m.spent(c, 1, on)
+			if on.name != gpuOnly.name {
+				simulated = b.simulate(s, g, c, remote)
+			}
+			if n == 4 && remote {
+				base, first = each, simulated
+			}
+			if n == 4 && on.name == cpuOnly.name && math.IsNaN(base.seconds) { // functions were not measured
+				base = each
+			}
+			p, known := printed8[fmt.Sprint(n, " ", on.name)]
+			if !known {
+				p = spentRatio{math.NaN(), math.NaN()}
+			}
+			mode := on.name
+			if on.name == gpuOnly.name {
+				mode += notRun("no cluster")
+			}
+			cells := append([]string{text(n), mode}, each.compareWith(base)...)
+			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2))...)
+		}
+	}
+	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
+	b.reasons(s)
+}
+
+// compareWith returns an epoch's seconds, and its performance and value relative to base.
+func (e timeAndCost) compareWith(base timeAndCost) []string {
+	return []string{trials.Number(e.seconds, 4), trials.Number(base.seconds/e.seconds, 2), trials.Number(e.value()/base.value(), 2)}
+}
+
+// simulate simulates an epoch of a local run on a cluster, with the work and rows of the
+// paper's graph, the paper's number of intervals, and two weight servers. With functions it
+// uses bounded asynchrony (s=0), else synchronous training.
+func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) timeAndCost {
+	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
+		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}
+	if r, _ := b.runTrial(s, cpuOnly, t, s.Runner); r == nil {
+		return unknown
+	}
+	var o simulate.Options
+	edges, _ := g.larger()
+	folder := s.Folder(t)
+	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale", fmt.Sprint(edges), "--servers", "2",
+		"--intervals", text(functionsAtOne), "--latency", "50us", "--epochs", "3", "--ghost-power", fmt.Sprint(b.GhostPower)}
+	if remote {
+		args = append(args, "--tensor", "lambda", "--lambda-tariff", tariffOfPaper, "--mode", "async", "--staleness", "0")
+	}
+	err := parse(&o, args...)
+	each := unknown
+	if err == nil {
+		each.seconds, each.usd, err = o.Epoch()
+	}
+	s.Fail(err)
+	return each
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/report/page"
@@ -19,23 +20,58 @@ import (
 // Part is a table or figure.
 type Part struct {
 	Name, Title string
-	Paper       string                              // the paper's result
-	Why         string                              // ours differs
-	Write       func(context.Context, *Sheet) error // a table
-	Extra       bool                                // made only if it is named
+	Paper       string       // the paper's result
+	Why         string       // ours differs
+	Write       func(*Sheet) // a table
+	Extra       bool         // made only if it is named
 }
 
-// Sheet takes a part's table, cells that end with tabs, and its figures.
+// Sheet is a part in progress: its trainings, its table, in which cells end with tabs, and its
+// figures. After an error it runs no training, and discards what is written to it.
 type Sheet struct {
-	io.Writer
-	Figures []page.Figure
+	*Archive
+	ctx     context.Context
+	to      io.Writer
+	figures []page.Figure
+	err     error // the first one
 }
 
-// Head writes a line of column names.
-func (s *Sheet) Head(columns ...string) { s.Row(columns...) }
+// Fail records an error of the part, if it is the first one.
+func (s *Sheet) Fail(err error) { s.err = cmp.Or(s.err, err) }
+
+// Get returns the result of a trial; nil after the time limit or an error.
+func (s *Sheet) Get(t Trial) *Result {
+	r, err := s.GetFrom(t, s.Runner)
+	s.Fail(err)
+	return r
+}
+
+// GetFrom returns the result of a trial that another runner runs. The caller handles the error.
+func (s *Sheet) GetFrom(t Trial, by Runner) (*Result, error) {
+	if s.err != nil {
+		return nil, nil
+	}
+	return s.Archive.GetFrom(s.ctx, t, by)
+}
+
+// Write implements io.Writer.
+func (s *Sheet) Write(text []byte) (int, error) {
+	if s.err != nil {
+		return len(text), nil
+	}
+	return s.to.Write(text)
+}
 
 // Row writes a line of cells.
 func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
+
+// Points writes the points of all curves to a CSV file, and names the file.
+func (s *Sheet) Points(path, csv string) {
+	fmt.Fprintf(s, "all points: %s\n", path)
+	if s.err == nil {
+		s.Fail(durable.WriteFile(s.op, path, []byte(csv), durable.Perm))
+	}
+}
 
 // Choose returns the parts with these names, in their order; without names all but extra ones.
 func Choose(op string, all []Part, names []string) (list []Part, err error) {
@@ -58,7 +94,9 @@ func Choose(op string, all []Part, names []string) (list []Part, err error) {
 
 // Draw adds a figure.
 func (s *Sheet) Draw(c *chart.Chart) {
-	s.Figures = append(s.Figures, page.Figure{Title: c.Title, Draw: c.Draw})
+	if s.err == nil {
+		s.figures = append(s.figures, page.Figure{Title: c.Title, Draw: c.Draw})
+	}
 }
 
 // Book is a paper's tables and figures.
@@ -77,17 +115,13 @@ func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) erro
 	Machine(&text)
 	origin := text.String()
 	fmt.Fprint(w, origin)
-	ctx, stop := UntilInterrupted(ctx)
-	defer stop()
-	site, err := Open(op)
-	if err != nil {
-		return err
-	}
-	site.Machine, _, _ = strings.Cut(strings.TrimPrefix(origin, "machine: "), "\n")
-	for _, b := range books {
-		b.Runner = site
-	}
-	return cmp.Or(Print(ctx, w, op, origin, html, books...), site.Close())
+	return OnSite(ctx, op, func(ctx context.Context, site *Site) error {
+		site.Machine, _, _ = strings.Cut(strings.TrimPrefix(origin, "machine: "), "\n")
+		for _, b := range books {
+			b.Runner = site
+		}
+		return Print(ctx, w, op, origin, html, books...)
+	})
 }
 
 // Print writes each part when it is finished, and the finished parts also as a page, which
@@ -121,16 +155,24 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 	for _, p := range b.Parts {
 		fmt.Fprintf(w, "\n## %s, %s: %s\n", b.Name, p.Name, p.Title)
-		said := p.said()
+		var said []string
+		if p.Paper != "" {
+			said = append(said, "paper: "+p.Paper)
+		}
+		if p.Why != "" {
+			said = append(said, "ours: "+p.Why)
+		}
 		for _, line := range said {
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		var cells bytes.Buffer
-		s := &Sheet{Writer: io.MultiWriter(t, &cells)}
+		s := &Sheet{Archive: b.Archive, ctx: ctx, to: io.MultiWriter(t, &cells)}
 		b.used = nil
-		err := p.Write(ctx, s)
+		p.Write(s)
+		err := s.err
+		s.err = nil
 		if kind := fault.KindOf(err); b.GoOn && err != nil && (kind == fault.Missing || kind == fault.Config) {
 			fmt.Fprintf(s, "not run: %v\n", err)
 			err = nil
@@ -139,7 +181,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 			fmt.Fprintln(s, from)
 		}
 		t.Flush()
-		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.Figures}
+		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.figures}
 		on.Table, on.Lines = page.ReadTable(cells.String())
 		to.Parts = append(to.Parts, on)
 		if err != nil {
@@ -152,17 +194,6 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}
 	return nil
-}
-
-// said returns the paper's result, and why ours differs.
-func (p Part) said() (lines []string) {
-	if p.Paper != "" {
-		lines = append(lines, "paper: "+p.Paper)
-	}
-	if p.Why != "" {
-		lines = append(lines, "ours: "+p.Why)
-	}
-	return lines
 }
 
 // from describes the trainings of a part: their number, load averages, versions and machines.

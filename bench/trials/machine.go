@@ -14,8 +14,8 @@ import (
 // Machine prints the machine and the command line of a table.
 func Machine(w io.Writer) {
 	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		fmt.Fprintf(w, "load: %s\n", strings.Join(strings.Fields(string(load))[:3], " "))
+	if load := Load(); load != "" {
+		fmt.Fprintf(w, "load: %s\n", load)
 	}
 	fmt.Fprintf(w, "siafu: %s%s\n", ranks.Version, Commit())
 	fmt.Fprintf(w, "command: siafu bench %s\n", strings.Join(os.Args[1:], " "))

@@ -54,6 +54,17 @@ func Open(op string) (*Site, error) {
 	return s, nil
 }
 
+// OnSite calls do with a new site, which it then closes. An interrupt ends the context.
+func OnSite(ctx context.Context, op string, do func(context.Context, *Site) error) error {
+	ctx, stop := UntilInterrupted(ctx)
+	defer stop()
+	site, err := Open(op)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(do(ctx, site), site.Close())
+}
+
 // UntilInterrupted ends with an interrupt, so that hosts and trainings do not outlive the
 // program.
 func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {

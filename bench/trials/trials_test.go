@@ -96,16 +96,13 @@ func TestPage(t *testing.T) {
 		a := archiveOf(t, t.TempDir(), 0, c)
 		return &Book{Name: title, Title: title, Archive: a, Keys: []page.Key{{Group: 0, Name: "key of " + title}}, Parts: []Part{{
 			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
-			Write: func(ctx context.Context, s *Sheet) error {
+			Write: func(s *Sheet) {
 				for turn := range 2 {
-					if _, err := a.Get(ctx, Trial{Turn: turn}); err != nil {
-						return err
-					}
+					s.Get(Trial{Turn: turn})
 				}
-				s.Head("of", "s")
+				s.Row("of", "s")
 				s.Row(title, "1.5")
 				s.Draw(&chart.Chart{Name: "bars", Title: "bars of " + title, Bars: []chart.Bar{{Name: "x", Value: 1, Text: "1"}}})
-				return nil
 			},
 		}}}
 	}
@@ -130,8 +127,8 @@ func TestPage(t *testing.T) {
 
 // A part that this machine cannot make ends a bench, or is a line if GoOn is set.
 func TestGoOn(t *testing.T) {
-	lacking := Part{Name: "t1", Write: func(context.Context, *Sheet) error { return fault.New(fault.Missing, "test", "", "no hosts") }}
-	after := Part{Name: "t2", Write: func(_ context.Context, s *Sheet) error { s.Head("made"); return nil }}
+	lacking := Part{Name: "t1", Write: func(s *Sheet) { s.Fail(fault.New(fault.Missing, "test", "", "no hosts")) }}
+	after := Part{Name: "t2", Write: func(s *Sheet) { s.Row("made") }}
 	for goOn, want := range map[bool]string{false: "", true: "not run: test: no hosts"} {
 		var out strings.Builder
 		b := &Book{Parts: []Part{lacking, after}, Archive: archiveOf(t, t.TempDir(), 0, nil), GoOn: goOn}

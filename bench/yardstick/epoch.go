@@ -142,25 +142,22 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant
 	} else {
 		files["x"] = mapped.Bytes(d.Features.Dense)
 	}
-	dir, err := l.stage(files)
-	if err != nil {
-		return nil, err
-	}
-	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source(script), dir)
+	return l.start(ctx, "PyTorch, "+string(v), tuned(g.Threads), files, []string{python, l.source(script)})
 }
 
-// Train lets PyTorch train for about the given time, and returns its name, the least seconds
-// of an epoch and all losses.
-func (l *Lab) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant, budget time.Duration) (name string, seconds float64, losses []float32, err error) {
+// Train lets PyTorch train for about the given time. It returns the closed process and all
+// losses.
+func (l *Lab) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant, budget time.Duration) (*Rival, []float32, error) {
 	r, err := l.Epoch(ctx, d, g, v)
 	if err != nil {
-		return "", 0, nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
-	if seconds, err = r.Run(budget); err == nil {
-		losses, err = r.Result()
+	if err := r.Run(budget); err != nil {
+		return nil, nil, err
 	}
-	return r.Name, seconds, losses, err
+	losses, err := r.Result()
+	return r, losses, err
 }
 
 // SameLoss returns a fault if a rival's loss after some epochs differs from siafu's by more

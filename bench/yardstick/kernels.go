@@ -12,22 +12,21 @@ import (
 
 // SpMM starts the C loop for a whole square matrix (Base 0, Begin and End of one CSR, both
 // scales given) and x [rows x width].
-func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) (*Rival, error) {
+func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) ([]*Rival, error) {
 	program, err := l.compile(ctx, "spmm", "-fopenmp")
 	if err != nil {
 		return nil, err
 	}
 	rows := g.Rows()
 	offsets := append(append(make([]int64, 0, rows+1), g.Begin...), g.End[rows-1])
-	dir, err := l.stage(operands{
+	r, err := l.start(ctx, "C loop", nil, operands{
 		"offsets": mapped.Bytes(offsets), "cols": mapped.Bytes(g.Cols), "x": mapped.Bytes(x),
 		"row_scale": mapped.Bytes(g.RowScale), "col_scale": mapped.Bytes(g.ColScale),
-	})
+	}, []string{program}, strconv.Itoa(rows), strconv.Itoa(len(g.Cols)), strconv.Itoa(width), strconv.Itoa(threads))
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, "C loop", dir, nil, program, dir,
-		strconv.Itoa(rows), strconv.Itoa(len(g.Cols)), strconv.Itoa(width), strconv.Itoa(threads))
+	return []*Rival{r}, nil
 }
 
 // Form is the transposition of a product's operands.
@@ -58,7 +57,12 @@ func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32,
 	}
 	var rivals []*Rival
 	for _, core := range coreTypes() {
-		r, err := l.sgemm(ctx, program, core, form, [3]int{m, n, k}, a, b, threads)
+		name, env := "OpenBLAS", []string{"OPENBLAS_NUM_THREADS=" + strconv.Itoa(threads)}
+		if core != "" {
+			name, env = name+" "+core, append(env, "OPENBLAS_CORETYPE="+core)
+		}
+		r, err := l.start(ctx, name, env, operands{"a": mapped.Bytes(a), "b": mapped.Bytes(b)}, []string{program},
+			string(form), strconv.Itoa(m), strconv.Itoa(n), strconv.Itoa(k))
 		if err != nil {
 			CloseAll(rivals)
 			return nil, err
@@ -66,19 +70,6 @@ func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32,
 		rivals = append(rivals, r)
 	}
 	return rivals, nil
-}
-
-func (l *Lab) sgemm(ctx context.Context, program, core string, form Form, mnk [3]int, a, b []float32, threads int) (*Rival, error) {
-	dir, err := l.stage(operands{"a": mapped.Bytes(a), "b": mapped.Bytes(b)})
-	if err != nil {
-		return nil, err
-	}
-	name, env := "OpenBLAS", []string{"OPENBLAS_NUM_THREADS=" + strconv.Itoa(threads)}
-	if core != "" {
-		name, env = name+" "+core, append(env, "OPENBLAS_CORETYPE="+core)
-	}
-	return start(ctx, name, dir, env, program, dir, string(form),
-		strconv.Itoa(mnk[0]), strconv.Itoa(mnk[1]), strconv.Itoa(mnk[2]))
 }
 
 // CloseAll closes rivals, and ignores errors.

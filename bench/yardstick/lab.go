@@ -21,15 +21,9 @@ var sources embed.FS
 // and the operands of running ones. It is used by one goroutine.
 type Lab struct {
 	tmp      *scratch.Folder
-	dir      string             // its path
-	programs map[string]program // by name, once requested
-	pythons  map[string]string  // by their modules, once found
-}
-
-// program is the outcome of a compilation.
-type program struct {
-	path string
-	err  error
+	dir      string            // its path
+	compiled map[string]error  // by name, once requested
+	pythons  map[string]string // by their modules, once found
 }
 
 // NewLab makes the folder. Close removes it.
@@ -39,7 +33,7 @@ func NewLab() (*Lab, error) {
 	if err != nil {
 		return nil, fault.System(opYardstick, "", err)
 	}
-	l := &Lab{tmp: tmp, dir: tmp.Path, programs: map[string]program{}, pythons: map[string]string{}}
+	l := &Lab{tmp: tmp, dir: tmp.Path, compiled: map[string]error{}, pythons: map[string]string{}}
 	if err := os.CopyFS(l.dir, sources); err != nil {
 		l.Close()
 		return nil, fault.System(opYardstick, l.dir, err)
@@ -55,13 +49,13 @@ func (l *Lab) source(file string) string { return filepath.Join(l.dir, "src", fi
 
 // compile compiles src/NAME.c at the first call.
 func (l *Lab) compile(ctx context.Context, name string, flags ...string) (string, error) {
-	p, ok := l.programs[name]
-	if !ok {
-		p.path = filepath.Join(l.dir, name)
-		p.err = gcc(ctx, p.path, l.source(name+".c"), flags)
-		l.programs[name] = p
+	path := filepath.Join(l.dir, name)
+	err, known := l.compiled[name]
+	if !known {
+		err = gcc(ctx, path, l.source(name+".c"), flags)
+		l.compiled[name] = err
 	}
-	return p.path, p.err
+	return path, err
 }
 
 func gcc(ctx context.Context, out, source string, flags []string) error {

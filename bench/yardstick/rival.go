@@ -3,12 +3,14 @@ package yardstick
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +21,8 @@ import (
 
 // Rival is a running yardstick with its operands.
 type Rival struct {
-	Name string // for a table, "OpenBLAS SkylakeX"
+	Name    string  // for a table, "OpenBLAS SkylakeX"
+	Seconds float64 // least of all repetitions of Run; 0 before the first
 
 	dir    string // of its operands and results
 	cmd    *exec.Cmd
@@ -36,24 +39,25 @@ const settle = 3 * time.Millisecond
 // defaults are ten times as long.
 var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
 
-// start runs a program on a folder of operands, which then belongs to the rival, and waits
-// until it has read them and run once.
-func start(ctx context.Context, name, dir string, env []string, program string, args ...string) (*Rival, error) {
-	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, program, args...)}
-	r.cmd.Env = append(append(os.Environ(), brief...), env...)
-	r.cmd.Stderr = &r.errors
-	err := r.launch()
-	if err == nil {
-		err = r.ready()
-	}
+// start writes operands to a folder, which belongs to the rival, and runs a program with its
+// path and arguments. It waits until the program has read them and run once.
+func (l *Lab) start(ctx context.Context, name string, env []string, files operands, program []string, args ...string) (*Rival, error) {
+	dir, err := l.stage(files)
 	if err != nil {
+		return nil, err
+	}
+	line := slices.Concat(program, []string{dir}, args)
+	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, line[0], line[1:]...)}
+	r.cmd.Env = slices.Concat(os.Environ(), brief, env)
+	r.cmd.Stderr = &r.errors
+	if err := r.launch(); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	return r, nil
 }
 
-// launch starts the process and connects it.
+// launch starts the process, waits until it is ready, and frees the files that it has read.
 func (r *Rival) launch() error {
 	to, err := r.cmd.StdinPipe()
 	if err != nil {
@@ -67,11 +71,6 @@ func (r *Rival) launch() error {
 		return fault.System(opYardstick, r.cmd.Path, err)
 	}
 	r.to, r.from = to, bufio.NewReader(from)
-	return nil
-}
-
-// ready waits for the rival and frees the files that it has read.
-func (r *Rival) ready() error {
 	said, err := r.answer()
 	if err != nil {
 		return err
@@ -88,19 +87,21 @@ func (r *Rival) ready() error {
 	return err
 }
 
-// Run lets the rival repeat its work for about the given time, at least once,
-// and returns the least seconds of a repetition.
-func (r *Rival) Run(budget time.Duration) (float64, error) {
+// Run lets the rival repeat its work for about the given time, at least once.
+func (r *Rival) Run(budget time.Duration) error {
 	answer, err := r.ask(fmt.Sprintf("run %f", budget.Seconds()))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	time.Sleep(settle)
 	seconds, err := strconv.ParseFloat(answer, 64)
 	if err != nil || seconds <= 0 {
-		return 0, fault.New(fault.Runtime, opYardstick, r.Name, "it reported %q instead of seconds", answer)
+		return fault.New(fault.Runtime, opYardstick, r.Name, "it reported %q instead of seconds", answer)
 	}
-	return seconds, nil
+	if r.Seconds == 0 || seconds < r.Seconds {
+		r.Seconds = seconds
+	}
+	return nil
 }
 
 // Result returns the last result of the rival.
@@ -149,9 +150,5 @@ func (r *Rival) died(err error) error {
 // Close ends the process and removes its operands.
 func (r *Rival) Close() error {
 	r.to.Close()
-	err := r.cmd.Wait()
-	if gone := os.RemoveAll(r.dir); err == nil {
-		err = gone
-	}
-	return err
+	return cmp.Or(r.cmd.Wait(), os.RemoveAll(r.dir))
 }

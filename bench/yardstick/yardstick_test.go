@@ -40,8 +40,8 @@ func skipMissing(t *testing.T, err error) {
 // same compares a rival's result with ours.
 func same(t *testing.T, r *Rival, ours []float32) {
 	t.Helper()
-	if seconds, err := r.Run(time.Microsecond); err != nil || seconds > 60 {
-		t.Fatalf("%s took %v seconds: %v", r.Name, seconds, err)
+	if err := r.Run(time.Microsecond); err != nil || r.Seconds > 60 {
+		t.Fatalf("%s took %v seconds: %v", r.Name, r.Seconds, err)
 	}
 	theirs, err := r.Result()
 	if err != nil {
@@ -76,10 +76,10 @@ func TestSpMMAgrees(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			x, ours := kerneltest.Values(rows*width, 3), make([]float32, rows*width)
 			flat.SpMM(team, ours, width, g, x, false)
-			r, err := lab.SpMM(context.Background(), g, x, width, 2)
+			rivals, err := lab.SpMM(context.Background(), g, x, width, 2)
 			skipMissing(t, err)
-			defer r.Close()
-			same(t, r, ours)
+			defer CloseAll(rivals)
+			same(t, rivals[0], ours)
 		})
 	}
 }
@@ -122,10 +122,10 @@ func TestRivalFails(t *testing.T) {
 		"with no answer": {"echo ready", "it ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := start(context.Background(), "rival", t.TempDir(), nil, "sh", "-c", tc.script)
+			r, err := newLab(t).start(context.Background(), "rival", nil, nil, []string{"sh", "-c", tc.script})
 			if err == nil {
 				defer r.Close()
-				_, err = r.Run(time.Millisecond)
+				err = r.Run(time.Millisecond)
 			}
 			if fault.KindOf(err) != fault.Runtime || !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)

@@ -21,7 +21,7 @@ type asyncRank struct {
 	*engine.AsyncScheduler
 	world  *asyncCluster
 	inbox  []message
-	stored map[epochRows]int // messages stored so far, by rows and epoch
+	stored map[epochTask]int // messages stored so far, by rows and epoch
 	oldest map[taskKey]int   // the last epoch with all rows stored
 	until  time.Time         // end of its wait budget
 	nodes  int               // number of ranks that send it rows
@@ -29,8 +29,11 @@ type asyncRank struct {
 	ended  map[int]int       // by epoch: intervals that have finished it
 }
 
-// epochRows identifies the rows of an epoch.
-type epochRows struct {
+// keyIn returns the key of a task in its epoch.
+func keyIn(t schedule.Task) taskKey { return taskKey{t.Stage, t.Layer, t.Interval} }
+
+// epochTask names a task of a run.
+type epochTask struct {
 	taskKey
 	epoch int
 }
@@ -66,9 +69,9 @@ func (s *simulation) startAsync() {
 		layers := make([]protocol.Range, len(s.Ranks[0].Outline.Layers))
 		world.servers = append(world.servers, protocol.New(set, k, layers, nil, unweighted{}))
 	}
-	for n, c := range s.pools {
+	for n, c := range s.crews {
 		o := c.rank.Outline
-		p := &asyncRank{workerPool: c, world: world, stored: map[epochRows]int{}, oldest: map[taskKey]int{}, ended: map[int]int{}}
+		p := &asyncRank{workerPool: c, world: world, stored: map[epochTask]int{}, oldest: map[taskKey]int{}, ended: map[int]int{}}
 		p.AsyncScheduler = engine.NewAsyncScheduler(o, set, n, s.Workers, 0, s.Linger, s.time, p)
 		p.Epochs, p.nodes = s.epochs, len(s.Ranks)-1
 		for r, k := range set.Intervals {
@@ -95,7 +98,7 @@ func (p *asyncRank) panicOn(err error) {
 func (p *asyncRank) seconds(t schedule.Task) (sum float64) {
 	times := p.rank.asyncTimes()[t.Epoch%len(p.rank.Epochs)]
 	for _, t := range p.FusedStages(t) {
-		takes := times[taskKey{t.Stage, t.Layer, t.Interval}]
+		takes := times[keyIn(t)]
 		switch t.Stage {
 		case schedule.Receive:
 			takes /= float64(max(p.ranges, 1))
@@ -181,17 +184,17 @@ func (p *asyncRank) poll() {
 		switch {
 		case l.rows:
 			p.QueueReceive(l.Epoch, l.Layer, l.backward)
-		case l.To >= len(p.s.Ranks):
-			p.serve(l.Message)
+		case l.To >= len(p.s.Ranks): // the server that rank 0 hosts if no rank is a server
+			p.serve(0, l.Message)
 		default:
 			p.panicOn(p.HandleMessage(l.Message))
 		}
 	}
 }
 
-// serve handles a message to the server that rank 0 hosts if no rank is a server.
-func (p *asyncRank) serve(m protocol.Message) {
-	out, err := p.world.servers[0].Step(m)
+// serve handles a message to a server.
+func (p *asyncRank) serve(server int, m protocol.Message) {
+	out, err := p.world.servers[server].Step(m)
 	p.panicOn(err)
 	p.panicOn(p.Deliver(out))
 }
@@ -202,7 +205,7 @@ func (p *asyncRank) noteStored(t schedule.Task) {
 	if t.Stage == schedule.ReceiveBackward {
 		all = p.nodes
 	}
-	of := epochRows{at, t.Epoch}
+	of := epochTask{at, t.Epoch}
 	if p.stored[of]++; p.stored[of] == all {
 		delete(p.stored, of)
 		p.oldest[at] = max(p.oldest[at], t.Epoch)
@@ -255,18 +258,17 @@ func (p *asyncRank) bytes(m protocol.Message) float64 {
 // Deliver implements engine.Executor.
 func (p *asyncRank) Deliver(ms []protocol.Message) error {
 	ranks := len(p.s.Ranks)
+	host := func(id int) int { // rank 0 hosts the server if no rank is one
+		if id >= ranks && p.s.Servers == 0 {
+			return 0
+		}
+		return id
+	}
 	for _, m := range ms {
-		to := m.To
-		if to >= ranks && p.s.Servers == 0 {
-			to = 0
-		}
-		from := m.From
-		if from >= ranks && p.s.Servers == 0 {
-			from = 0
-		}
+		from, to := host(m.From), host(m.To)
 		switch {
 		case to == from && m.To >= ranks:
-			p.serve(m)
+			p.serve(0, m)
 		case to == from:
 			p.panicOn(p.HandleMessage(m))
 		default:
@@ -288,11 +290,7 @@ func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
 		takes = s.Server / float64(w.gradients())
 	}
 	w.busy[k] = max(w.busy[k], s.now) + takes
-	s.at(w.busy[k], func() {
-		out, err := w.servers[k].Step(m)
-		w.ranks[0].panicOn(err)
-		w.ranks[0].panicOn(w.ranks[0].Deliver(out))
-	})
+	s.at(w.busy[k], func() { w.ranks[0].serve(k, m) })
 }
 
 // gradients returns the number of gradients that a server receives per epoch.
@@ -307,13 +305,13 @@ func (w *asyncCluster) gradients() (n int) {
 // recorded, or derived from a synchronous recording. The times to receive ghost rows are totals of
 // an epoch.
 func (k *Rank) asyncTimes() []map[taskKey]float64 {
-	if k.asyncSeconds != nil {
-		return k.asyncSeconds
+	if k.pace != nil {
+		return k.pace
 	}
 	for _, e := range k.Epochs {
-		k.asyncSeconds = append(k.asyncSeconds, k.splitTimes(&e))
+		k.pace = append(k.pace, k.splitTimes(&e))
 	}
-	return k.asyncSeconds
+	return k.pace
 }
 
 // splitTimes returns an epoch's times in bounded asynchrony. An interval gathers once instead
@@ -324,7 +322,7 @@ func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {
 			takes := e.Tasks[track.place[t.Ref]]
-			at := taskKey{t.Stage, t.Layer, t.Interval}
+			at := keyIn(t)
 			switch t.Stage {
 			case schedule.GatherOwn:
 				at.stage = schedule.GatherGhosts

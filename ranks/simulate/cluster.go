@@ -17,7 +17,7 @@ type Cluster struct {
 	Link      Link
 	Copy      float64     // seconds of a worker per byte of sent or received rows
 	Rates     []float64   // by graph rank, of its network card; nil: the Link's rate
-	Rows      [][]float64 // by sender and receiver: rows in an exchange; nil:
+	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
 	Ghosts    []float64   // by graph rank, with equally many from each owner
 	Bytes     []float64   // by layer: of a row
 	Weights   float64     // bytes of all weights, and of their gradients
@@ -36,14 +36,14 @@ type Result struct {
 	Bill           // of functions, in an epoch
 }
 
-// Run replays a number of epochs. It repeats the recorded epochs as needed.
+// Run replays N epochs. It cycles through the recorded epochs.
 func (c *Cluster) Run(epochs int) Result {
 	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
 	s.network = newNetwork(&s.clock, c.Link.Latency, c.rates())
-	s.there, s.back, s.even = c.patterns()
+	s.there, s.back, s.even = c.rowPattern(false), c.rowPattern(true), even(len(c.Ranks))
 	for n := range c.Ranks {
-		s.pools = append(s.pools, s.newWorkerPool(n))
+		s.crews = append(s.crews, s.newWorkerPool(n))
 	}
 	if c.Staleness < 0 {
 		s.startSync()
@@ -69,12 +69,12 @@ func (c *Cluster) rates() []float64 {
 	return append(list, math.Inf(1))
 }
 
-// patterns returns the patterns of rows, of their gradients, and of sums.
-func (c *Cluster) patterns() (there, back, sums *pattern) {
+// rowPattern returns the pattern of rows, or of their gradients.
+func (c *Cluster) rowPattern(backward bool) *pattern {
 	if c.Rows != nil {
-		return listed(c.Rows, false), listed(c.Rows, true), even(len(c.Ranks))
+		return listed(c.Rows, backward)
 	}
-	return spread(c.Ghosts, false), spread(c.Ghosts, true), even(len(c.Ranks))
+	return spread(c.Ghosts, backward)
 }
 
 // simulation is a run of a Cluster.
@@ -84,7 +84,7 @@ type simulation struct {
 	network           *network
 	processors        *processors
 	there, back, even *pattern      // rows, their gradients, and sums
-	pools             []*workerPool // of graph ranks
+	crews             []*workerPool // of graph ranks
 	exchanges         map[box]*exchange
 	epochs            int
 	ends              []float64 // by epoch: end on the last rank
@@ -93,7 +93,7 @@ type simulation struct {
 
 func (s *simulation) sum() (m Result) {
 	each, spent := 1/float64(s.epochs), Spent{}
-	for _, w := range s.pools {
+	for _, w := range s.crews {
 		var u Use
 		u.add(w.use, each)
 		u.Span = w.last * each
@@ -101,26 +101,20 @@ func (s *simulation) sum() (m Result) {
 		m.Epoch = max(m.Epoch, u.Span)
 		spent.add(w.spent)
 	}
-	m.Median = medianStep(s.ends)
+	steps, before := []float64{}, 0.0
+	for _, end := range s.ends {
+		steps = append(steps, end-before)
+		before = end
+	}
+	m.Median = Median(steps)
 	if s.Functions != nil {
 		m.Bill = s.Functions.bill(spent, each)
 	}
 	return m
 }
 
-// medianStep returns the median difference of successive times; the first difference is from
-// 0.
-func medianStep(ends []float64) float64 {
-	var steps []float64
-	before := 0.0
-	for _, end := range ends {
-		steps = append(steps, end-before)
-		before = end
-	}
-	return median(steps)
-}
-
-func median(x []float64) float64 {
+// Median sorts x and returns its median.
+func Median(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
@@ -178,7 +172,10 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 	}
 	if w.remote != nil && engine.Tensor(t.Stage) {
 		recorded := takes
-		takes, end = w.remote.handoverSeconds(takes), func() {
+		if hand := w.s.Functions.Hand; hand >= 0 {
+			takes = hand
+		}
+		end = func() {
 			f.accountTime()
 			w.free++
 			w.remote.submit(f, t, recorded)

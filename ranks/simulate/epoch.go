@@ -106,7 +106,7 @@ func (s *simulation) startSync() {
 		servers = append(servers, newEndpoint(s, len(s.Ranks)+n))
 	}
 	var hosts []*syncRank
-	for n, c := range s.pools {
+	for n, c := range s.crews {
 		h := &syncRank{workerPool: c, endpoint: newEndpoint(s, n), team: &hosts}
 		h.endpoint.poll = h.pollMessages
 		for _, t := range c.rank.tracks() {
@@ -248,7 +248,7 @@ func (h *syncRank) exchange(b box, p *pattern, unit float64) {
 		x = &exchange{make([]float64, n), n}
 		s.exchanges[b] = x
 	}
-	s.network.sendExchange(x, h.workerPool.id, p, unit)
+	s.network.leave(x, h.workerPool.id, p, unit)
 	h.addCopied(unit * p.before(h.workerPool.id, n))
 	if x.left > 0 {
 		return

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"siafu/ranks/engine"
@@ -12,24 +13,24 @@ import (
 // evaluation is the timeline's name for a pass outside of training.
 const evaluation = "eval"
 
-// epochLog is an epoch of one rank, sorted by kind.
+// epochLog has the events of one rank in one epoch, by kind.
 type epochLog struct {
 	tasks      map[key][]float64 // of layers: seconds, in order
-	weights    []float64         // steps of all layers: weights come, gradients are summed
-	scores     []float64         // losses are summed
+	weights    []float64         // steps of all layers: receiving weights, summing gradients
+	scores     []float64         // summing losses
 	score      time.Duration     // begin of the sum of losses
 	back       time.Duration     // begin of the backward pass
 	begin, end time.Duration
-	aside      time.Duration // of it, evaluations
+	aside      time.Duration // evaluations between begin and end
 	busy       time.Duration
-	rows, sums time.Duration // waits
+	rows, sums time.Duration // waited for
 	tries      int           // number of tasks of layers
-	gaps, left float64       // seconds between tasks and before other steps
+	gaps, left float64       // seconds between tasks before these; before other steps
 }
 
 func newEpochLog(list []trace.Event, epoch int) *epochLog {
 	s := &epochLog{tasks: map[key][]float64{}}
-	ends := map[int][2]time.Duration{} // by worker: ends of its last event and of the one before
+	ends := map[int][2]time.Duration{} // by worker: ends of its last two events
 	for i := range list {
 		e := &list[i]
 		if e.Epoch != epoch {
@@ -48,7 +49,7 @@ func newEpochLog(list []trace.Event, epoch int) *epochLog {
 	return s
 }
 
-// latest returns the latest end before a time.
+// latest returns the latest end that is not after a time.
 func latest(ends map[int][2]time.Duration, at time.Duration) (end time.Duration) {
 	for _, two := range ends {
 		for _, each := range two {
@@ -60,7 +61,7 @@ func latest(ends map[int][2]time.Duration, at time.Duration) (end time.Duration)
 	return end
 }
 
-// gap returns the time before an event in which no task ended.
+// gap adds the time from the latest end to the begin of an event.
 func (s *epochLog) gap(e *trace.Event, since time.Duration) {
 	switch {
 	case since == 0 || onlyWaits(e):
@@ -111,9 +112,9 @@ func (s *epochLog) count(kind string, layer int) (n int) {
 	return n
 }
 
-// outline derives the outline of the tasks. Each interval gathers twice forward, along own edges
-// and from ghosts, and once backward. The other gathers are the gradients of other ranks' rows,
-// sent and received.
+// outline derives the outline of the tasks. Each interval gathers once along edges from own
+// vertices and once from ghosts, and once back; the other gathers are pieces of what goes to
+// other ranks, and of what comes back for them.
 func (s *epochLog) outline(barrier, fused bool) engine.Outline {
 	o := engine.Outline{Barrier: barrier, Fused: fused, Loss: fused}
 	o.Intervals, o.Layers = s.size()
@@ -174,5 +175,147 @@ func (s *epochLog) use(workers int) Use {
 	return Use{
 		Span: (s.end - s.begin - s.aside).Seconds(), Busy: s.busy.Seconds() / each,
 		Rows: s.rows.Seconds() / each, Sums: s.sums.Seconds(),
+	}
+}
+
+// endOf returns the end of the last task of an epoch or earlier ones.
+func endOf(list []trace.Event, epoch int) (end time.Duration) {
+	for _, e := range list {
+		if e.Epoch <= epoch {
+			end = max(end, e.End())
+		}
+	}
+	return end
+}
+
+// medianGap returns the median seconds between a worker's tasks. Gaps of idle workers are in
+// the longer half.
+func medianGap(list []trace.Event) float64 {
+	var gaps []float64
+	ends := map[int]time.Duration{}
+	for _, e := range list {
+		if end, ok := ends[e.Worker]; ok && e.Start >= end {
+			gaps = append(gaps, (e.Start - end).Seconds())
+		}
+		ends[e.Worker] = e.End()
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}
+
+// asyncOutline returns the outline of a rank in bounded asynchrony.
+func (s *epochLog) asyncOutline(fused bool) engine.Outline {
+	o := engine.Outline{Fused: fused, Loss: true}
+	if o.Intervals, o.Layers = s.size(); o.Layers == nil {
+		return engine.Outline{}
+	}
+	for l := range o.Layers {
+		for k := range s.tasks {
+			if k.layer != l || k.interval < 0 {
+				continue
+			}
+			of := &o.Layers[l]
+			of.Gathers = of.Gathers || k.kind == schedule.GatherGhosts.Kind()
+			of.GathersBackward = of.GathersBackward || k.kind == schedule.GatherBackward.Kind()
+		}
+	}
+	o.InputCached = len(s.tasks[key{schedule.Apply.Kind(), 0, 0}]) == 1
+	return o
+}
+
+// asyncTimes returns the seconds of an epoch's tasks. It fails if tasks of intervals are
+// missing or left over.
+func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64, error) {
+	times, used := map[taskKey]float64{}, map[key]int{}
+	for i := range o.Intervals {
+		for _, t := range o.Sequence() {
+			k := key{t.Stage.Kind(), t.Layer, i}
+			if used[k] == len(s.tasks[k]) {
+				return nil, fmt.Errorf("epoch %d lacks a task %s of layer %d and interval %d", epoch, k.kind, k.layer, k.interval)
+			}
+			times[taskKey{t.Stage, t.Layer, i}] = s.tasks[k][used[k]]
+			used[k]++
+		}
+	}
+	whole := map[string]schedule.Stage{
+		schedule.Receive.Kind(): schedule.Receive, schedule.ReceiveBackward.Kind(): schedule.ReceiveBackward, schedule.GhostGrads.Kind(): schedule.GhostGrads,
+	}
+	for k, list := range s.tasks {
+		stage, ok := whole[k.kind]
+		switch {
+		case k.interval == trace.None && ok && k.layer < len(o.Layers):
+			for _, takes := range list {
+				times[taskKey{stage, k.layer, schedule.Whole}] += takes
+			}
+		case used[k] != len(list):
+			return nil, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list), k.kind, k.layer, k.interval, used[k])
+		}
+	}
+	return times, nil
+}
+
+// size returns the number of intervals, and a slice for the layers: zero and nil for a damaged
+// file, whose tasks are then left over.
+func (s *epochLog) size() (intervals int, layers []engine.LayerOutline) {
+	count, back := 0, schedule.ApplyBackward.Kind()
+	first := len(s.tasks[key{back, 0, 0}])
+	for k, list := range s.tasks {
+		count = max(count, k.layer+1)
+		if alone := k.layer == 0 && len(list) < min(first, 2); k.kind == back && !alone { // a piece of ghosts
+			intervals = max(intervals, k.interval+1)
+		}
+	}
+	if max(count, intervals) > len(s.tasks) {
+		return 0, nil
+	}
+	return intervals, make([]engine.LayerOutline, count)
+}
+
+// transfer is one of a run's exchanges of rows.
+type transfer struct {
+	kind         string
+	epoch, layer int
+}
+
+// arrival returns the median seconds from the last rank's send to the continuation of a rank
+// that waited only for these rows: the time of links and of waking the waiting worker.
+func arrival(graph [][]trace.Event, epochs []int) float64 {
+	sent := map[transfer]time.Duration{}
+	forEachTransfer(graph, epochs, func(x transfer, first bool, e *trace.Event) {
+		if first {
+			sent[x] = max(sent[x], e.End())
+		}
+	})
+	var all []float64
+	forEachTransfer(graph, epochs, func(x transfer, _ bool, e *trace.Event) {
+		if onlyWaits(e) && e.End() > sent[x] {
+			all = append(all, (e.End() - sent[x]).Seconds())
+		}
+	})
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// forEachTransfer visits the events of exchanges, and reports which is a rank's first: its
+// send.
+func forEachTransfer(graph [][]trace.Event, epochs []int, visit func(x transfer, first bool, e *trace.Event)) {
+	for _, list := range graph {
+		seen := map[transfer]bool{}
+		for i := range list {
+			e := &list[i]
+			moves := e.Task == schedule.Send.Kind() || e.Task == schedule.SendBackward.Kind()
+			if !moves || !slices.Contains(epochs, e.Epoch) {
+				continue
+			}
+			x := transfer{e.Task, e.Epoch, e.Layer}
+			visit(x, !seen[x] && !onlyWaits(e), e)
+			seen[x] = seen[x] || !onlyWaits(e)
+		}
 	}
 }

@@ -94,9 +94,9 @@ type exchange struct {
 	left  int       // ranks that have not sent
 }
 
-// sendExchange sends a rank's messages of an exchange, the next rank's first; p has their lengths in
+// leave sends a rank's messages of an exchange, the next rank's first; p has their lengths in
 // units of unit bytes.
-func (n *network) sendExchange(x *exchange, from int, p *pattern, unit float64) {
+func (n *network) leave(x *exchange, from int, p *pattern, unit float64) {
 	x.began[from] = max(n.now, n.out[from])
 	n.out[from] = x.began[from] + unit*p.before(from, len(x.began))/n.rate[from]
 	x.left--
@@ -134,9 +134,9 @@ func (n *network) settle(x *exchange, p *pattern, unit float64, came func(to int
 type pattern struct {
 	ranks    int
 	sums     [][]float64 // by sender: of the first messages, in the order of sending
-	receiver []float64   // else, by receiver: of those before it, where all send it as many
-	sender   []float64   // else, by sender: where it sends as many to all
-	received []float64   // by receiver, once it is known
+	receiver []float64   // else, by receiver: sum over the receivers before it, if each rank sends it the same number
+	sender   []float64   // else, by sender: number that it sends to each rank
+	received []float64   // by receiver, once computed
 }
 
 // before returns the sum of a rank's messages before the one to the k-th rank after it, k from
@@ -214,4 +214,42 @@ func spread(ghosts []float64, backward bool) *pattern {
 // even returns the pattern of messages of equal length.
 func even(ranks int) *pattern {
 	return &pattern{ranks: ranks, sender: slices.Repeat([]float64{1}, ranks)}
+}
+
+// processors models the processors that the ranks of one process share. A worker keeps its
+// processor while it has work. Then the worker that has waited longest gets it.
+type processors struct {
+	*clock
+	shared bool // else there is one for each worker
+	free   int
+	queue  []func()
+}
+
+// run occupies a processor for some seconds, as soon as one is free, and then calls then.
+func (p *processors) run(seconds float64, then func()) {
+	if !p.shared {
+		p.at(p.now+seconds, then)
+		return
+	}
+	p.queue = append(p.queue, func() {
+		p.at(p.now+seconds, func() {
+			p.free++
+			rest := p.queue // other workers: they wait while this worker has work
+			p.queue = nil
+			then()
+			p.queue = append(p.queue, rest...)
+			p.give()
+		})
+	})
+	p.give()
+}
+
+// give assigns free processors to waiting workers.
+func (p *processors) give() {
+	for p.free > 0 && len(p.queue) > 0 {
+		start := p.queue[0]
+		p.queue = p.queue[1:]
+		p.free--
+		start()
+	}
 }

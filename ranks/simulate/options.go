@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"slices"
@@ -55,11 +56,7 @@ type FunctionOptions struct {
 
 // Print replays the recorded run and prints recorded and modelled times side by side.
 func (o *Options) Print(w io.Writer) error {
-	past, err := o.read()
-	if err != nil {
-		return err
-	}
-	c, err := o.cluster(past)
+	past, c, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -68,6 +65,34 @@ func (o *Options) Print(w io.Writer) error {
 		return err
 	}
 	return o.print(w, past, c, c.Run(o.epochs(past, c)), fails)
+}
+
+// load reads the recorded run, and returns the cluster on which its epochs are replayed.
+func (o *Options) load() (past *recordedRun, c *Cluster, err error) {
+	if past, err = o.read(); err == nil {
+		c, err = o.cluster(past)
+	}
+	return past, c, err
+}
+
+// Epoch returns the seconds of an epoch that Print prints, and its modelled dollars: those of a
+// named cluster's hosts and of functions.
+func (o *Options) Epoch() (seconds, usd float64, err error) {
+	past, c, err := o.load()
+	if err != nil {
+		return 0, 0, err
+	}
+	m := c.Run(cmp.Or(o.Epochs, len(past.Epochs)))
+	return m.Epoch, m.Epoch/3600*o.hostCost(c) + m.USD, nil
+}
+
+// MedianEpoch returns the median of the modelled epochs in seconds.
+func (o *Options) MedianEpoch() (seconds float64, err error) {
+	past, c, err := o.load()
+	if err != nil {
+		return 0, err
+	}
+	return c.Run(o.epochs(past, c)).Median, nil
 }
 
 // epochs returns the number of epochs to replay.
@@ -83,10 +108,7 @@ func (o *Options) cluster(p *recordedRun) (*Cluster, error) {
 	if err := o.applyCluster(); err != nil {
 		return nil, err
 	}
-	n := o.Ranks
-	if n == 0 {
-		n = len(p.Ranks)
-	}
+	n := cmp.Or(o.Ranks, len(p.Ranks))
 	switch {
 	case n < 0 || n > mostRanks || o.Workers < 0 || o.Processors < 0 || o.Epochs < 0 || o.Epochs > mostEpochs || o.Latency < 0 || o.Servers > mostRanks:
 		return nil, fault.New(fault.Usage, op, "", "%d ranks with %d workers on %d processors, %d servers, %d epochs, a latency of %v", n, o.Workers, o.Processors, o.Servers, o.Epochs, o.Latency).
@@ -103,10 +125,7 @@ func (o *Options) cluster(p *recordedRun) (*Cluster, error) {
 	if o.Intervals > 0 {
 		p = p.recutIntervals(o.Intervals)
 	}
-	c := &Cluster{Ranks: p.Ranks, Workers: o.Workers, Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
-	if c.Workers == 0 {
-		c.Workers = p.Ranks[0].Workers
-	}
+	c := &Cluster{Ranks: p.Ranks, Workers: cmp.Or(o.Workers, p.Ranks[0].Workers), Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
 	if o.Servers >= 0 {
 		c.Servers = min(o.Servers, n)
 	}
@@ -151,8 +170,8 @@ func (o *Options) placeRanks(p *recordedRun, c *Cluster, n int) error {
 	return nil
 }
 
-// Limits of what is simulated: of ranks, of those in bounded asynchrony, each interval
-// of which sends messages to all, and of epochs.
+// Limits of ranks, of ranks in bounded asynchrony, and of epochs. In bounded asynchrony each
+// interval sends messages to all ranks.
 const (
 	mostRanks  = 4096
 	mostPaced  = 256
@@ -165,7 +184,7 @@ const async = "async"
 // setMode applies the flags of modes.
 func (o *Options) setMode(p *recordedRun, c *Cluster) error {
 	c.Staleness = -1
-	if !p.isAsync() && o.Mode != async {
+	if !p.paced() && o.Mode != async {
 		return nil
 	}
 	c.Linger = p.linger
@@ -220,9 +239,7 @@ func (o *Options) setLinks(_ *recordedRun, c *Cluster) (err error) {
 		}
 		c.Copy = 1 / rate
 	}
-	for range c.Ranks {
-		c.Rates = append(c.Rates, c.Link.Rate)
-	}
+	c.Rates = slices.Repeat([]float64{c.Link.Rate}, len(c.Ranks))
 	for _, text := range o.SlowLink {
 		r, rate, ok := ofRank(text, len(c.Ranks))
 		if !ok {
@@ -244,10 +261,7 @@ func ofRank(text string, ranks int) (rank int, rest string, ok bool) {
 
 // setStragglers applies the flags of stragglers.
 func (o *Options) setStragglers(_ *recordedRun, c *Cluster) error {
-	c.Slower = make([]float64, len(c.Ranks))
-	for r := range c.Slower {
-		c.Slower[r] = 1
-	}
+	c.Slower = slices.Repeat([]float64{1}, len(c.Ranks))
 	for _, text := range o.Straggler {
 		r, factor, ok := ofRank(text, len(c.Ranks))
 		f, err := strconv.ParseFloat(factor, 64)

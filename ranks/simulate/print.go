@@ -75,7 +75,7 @@ func (c *Cluster) describeMode(p *recordedRun) string {
 
 // arrived describes the delay of a waiting worker.
 func (r *Recording) arrived() string {
-	if r.isAsync() {
+	if r.paced() {
 		return ""
 	}
 	return fmt.Sprintf("; those who waited for rows went on %.0f us after the last were sent", 1e6*r.Arrival)

@@ -100,7 +100,7 @@ func TestAsyncHidesSlowLinks(t *testing.T) {
 // Rows are of an epoch when every interval of the others has sent that epoch's, gradients
 // when every other rank has.
 func TestAsyncKnowsTheAgeOfRows(t *testing.T) {
-	p := &asyncRank{stored: map[epochRows]int{}, oldest: map[taskKey]int{}, ranges: 3, nodes: 1}
+	p := &asyncRank{stored: map[epochTask]int{}, oldest: map[taskKey]int{}, ranges: 3, nodes: 1}
 	expect := func(when string, there, back int) {
 		t.Helper()
 		a, b := p.Oldest(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}), p.Oldest(schedule.Task{Stage: schedule.GatherBackward, Layer: 1})

@@ -15,25 +15,25 @@ import (
 	"siafu/ranks/trace"
 )
 
-// recordedRun is a recorded run: its timeline and the contents of its folder.
+// recordedRun has the timeline of a run and the contents of its folder.
 type recordedRun struct {
 	*Recording
 	counts  []Counts    // by graph rank
-	rows    [][]float64 // by sender and receiver: rows in an exchange; nil: unknown
-	bytes   []float64   // by layer: sent bytes per ghost row
+	rows    [][]float64 // rows that each graph rank (first) sends to each other one (second) in an exchange; nil: unknown
+	bytes   []float64   // by layer: of an encoded ghost row
 	weights float64     // bytes
-	sent    float64     // sent bytes of rows in an epoch
-	seconds float64     // of an epoch in metrics.jsonl, mean over the recorded ones
-	median  float64     // the same, median
+	sent    float64     // bytes of rows in an epoch
+	seconds float64     // of an epoch in metrics.jsonl, the mean over the recorded epochs
+	median  float64     // of the same epochs
 	name    string
 
 	dims      []float64 // widths of features, layers and classes
 	staleness int
 	linger    float64
 	tensor    string
-	near      bool // functions are processes on the ranks' machine
-	atOnce    int  // concurrent invocations of a rank at the end
-	call      Call // mean of the invocations
+	near      bool // functions are processes of the ranks' machine
+	atOnce    int  // concurrent invocations of a rank, at the end
+	call      Call // the mean invocation
 }
 
 // read reads the run folder and the timeline.
@@ -70,7 +70,7 @@ func (o *Options) read() (*recordedRun, error) {
 	return p, p.readFolder(run, set, path)
 }
 
-// readFolder reads the run's counts, settings and weights from its folder.
+// readFolder reads counts, weights and means of the recorded epochs from the run folder.
 func (p *recordedRun) readFolder(run *runfolder.Run, set map[string]string, timeline string) error {
 	for _, r := range run.Summary.PerRank {
 		if r.Role == "graph" {
@@ -95,12 +95,11 @@ func (p *recordedRun) readFolder(run *runfolder.Run, set map[string]string, time
 	for _, t := range tensors {
 		p.weights += 4 * float64(len(t.Data))
 	}
-	p.readInvocations(run, set)
 	return p.measure(run, set)
 }
 
-// subtractHandovers removes the waits for functions from the times between synchronous tasks. A
-// timeline does not record these waits, but the medians exclude them.
+// subtractHandovers replaces the mean times between synchronous tasks by medians. The means
+// include waits for functions, which a timeline does not record; the medians do not.
 func (p *recordedRun) subtractHandovers() {
 	for _, k := range p.Ranks {
 		for n := range k.Epochs {
@@ -111,48 +110,41 @@ func (p *recordedRun) subtractHandovers() {
 	}
 }
 
-// readInvocations computes the mean invocation: its work from the recorded epochs, its bytes from
-// all epochs and evaluations.
-func (p *recordedRun) readInvocations(run *runfolder.Run, set map[string]string) {
-	all, memory, n, gbs := float64(run.Summary.LambdaInvocations), number(set["lambda-memory"]), 0.0, 0.0
-	for _, e := range run.Epochs {
-		if slices.Contains(p.Epochs, e.Epoch) {
-			n += float64(e.LambdaInvocations)
-			gbs += e.LambdaGBSeconds
-		}
-	}
-	if n > 0 && memory > 0 {
-		p.call = Call{float64(run.Summary.LambdaBytesSent) / all, float64(run.Summary.LambdaBytesReceived) / all, gbs / n / memory * 1024}
-	}
-}
-
-// number parses the number at the beginning of a setting.
+// number parses the number at the begin of a setting.
 func number(text string) float64 {
 	text, _, _ = strings.Cut(text, " ")
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
-// measure reads the seconds and bytes of the recorded epochs.
+// measure takes the means of the recorded epochs: seconds, bytes of rows, and the time of an
+// invocation. The bytes of an invocation are means of all epochs and evaluations.
 func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
-	n, all := 0.0, []float64{}
+	n, all, invocations, gbs := 0.0, []float64{}, 0.0, 0.0
 	for _, e := range run.Epochs {
 		if slices.Contains(p.Epochs, e.Epoch) {
 			all = append(all, e.Seconds)
 			p.seconds += e.Seconds
 			p.sent += float64(e.GhostBytesSent)
+			invocations += float64(e.LambdaInvocations)
+			gbs += e.LambdaGBSeconds
 			n++
 		}
+	}
+	if memory := number(set["lambda-memory"]); invocations > 0 && memory > 0 {
+		whole := run.Summary
+		total := float64(whole.LambdaInvocations)
+		p.call = Call{float64(whole.LambdaBytesSent) / total, float64(whole.LambdaBytesReceived) / total, gbs / invocations / memory * 1024}
 	}
 	if n == 0 {
 		return fault.New(fault.Data, op, run.Dir, "its epochs differ from those of the timeline").Then("name the run's own timeline with --trace")
 	}
-	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, median(all)
+	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, Median(all)
 	var err error
 	if p.dims, err = dimsOf(run, set, len(p.Ranks[0].Outline.Layers)); err != nil {
 		return err
 	}
-	var widths []float64
+	var widths []float64 // with the cheapest order of products, rows have the smaller width of a layer
 	for l := range p.dims[1:] {
 		widths = append(widths, min(p.dims[l], p.dims[l+1]))
 	}
@@ -160,8 +152,8 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 	return nil
 }
 
-// share returns the bytes of a row by layer. They are proportional to widths, and their sum over
-// an epoch's exchanges equals the sent bytes.
+// share returns the bytes of a row by layer, in proportion to widths, so that all exchanges of
+// an epoch together have the recorded bytes.
 func (p *recordedRun) share(widths []float64) []float64 {
 	rows, floats, o := 0.0, 0.0, p.Ranks[0].Outline
 	for _, c := range p.counts {
@@ -177,7 +169,7 @@ func (p *recordedRun) share(widths []float64) []float64 {
 		if of.Gathers && o.Ghosts {
 			floats += widths[l]
 		}
-		if of.GathersBackward && (o.Returns || p.isAsync()) {
+		if of.GathersBackward && (o.Returns || p.paced()) {
 			floats += widths[l]
 		}
 	}
@@ -197,9 +189,7 @@ func floats(list []int64) (x []float64) {
 	return x
 }
 
-// dimsOf returns the widths of features, hidden layers and classes. The rows of a layer are
-// assumed to have the smaller of its input and output width, which is the order of products with
-// the least work.
+// dimsOf returns the widths of features, hidden layers and classes.
 func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, error) {
 	var of map[string]string
 	if m := runfolder.ReadMarker(run.Dir); m != nil {
@@ -219,7 +209,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	return dims, nil
 }
 
-// recutIntervals returns the run as if its ranks had the given number of intervals.
+// recutIntervals models the run with another number of intervals per rank.
 func (p *recordedRun) recutIntervals(intervals int) *recordedRun {
 	r, other := *p.Recording, *p
 	r.Ranks = nil

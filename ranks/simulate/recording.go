@@ -16,41 +16,41 @@ const op = "bench simulate"
 type Recording struct {
 	Info    map[string]string
 	Ranks   []*Rank // graph ranks
-	Epochs  []int   // recorded completely on all ranks, ascending
-	First   bool    // the first epoch is excluded
-	Fused   bool    // tensor tasks comprise several stages
+	Epochs  []int   // complete on all ranks, ascending
+	First   bool    // the first epoch is omitted
+	Fused   bool    // tensor tasks are of several stages
 	Servers int
-	Server  float64 // work of a server per epoch
-	Arrival float64 // median seconds from the last send of rows to the continuation of a waiting rank
+	Server  float64 // seconds of a server's work in an epoch
+	Arrival float64 // seconds from the last send of rows to the continuation of a waiting rank
 }
 
-// Rank has the tasks of a graph rank and their durations.
+// Rank is a graph rank: its tasks and their durations.
 type Rank struct {
 	Outline engine.Outline
 	Split   bool    // the backward pass begins after the sum of losses over ranks
-	Workers int     // number of recorded workers
-	Epochs  []Epoch // by index in Recording.Epochs
-	Use     Use     // as recorded, per epoch
+	Workers int     // as recorded
+	Epochs  []Epoch // in the order of Recording.Epochs
+	Use     Use     // as recorded, of an epoch
 
-	gap          float64  // median seconds between a worker's tasks
-	scale        *Factors // nil: as recorded
-	made         []*track // by Graphs
-	asyncSeconds []map[taskKey]float64
+	gap   float64  // median seconds from the end of a task to the begin of the next
+	scale *Factors // nil: as recorded
+	made  []*track // one for each of Graphs
+	pace  []map[taskKey]float64
 }
 
-// Epoch has the seconds of one epoch's tasks without waits.
+// Epoch has the seconds of one epoch's tasks without their waits.
 type Epoch struct {
-	Pull, Score, Flush float64   // receive weights, sum losses, sum gradients
-	Tasks              []float64 // by the outline's graphs, in order of creation
-	Gap, Left          float64   // mean seconds between tasks, and total seconds before the steps above
+	Pull, Score, Flush float64   // receiving weights, summing losses, summing gradients
+	Tasks              []float64 // tasks of Graphs, in the order of PassGraph.Tasks
+	Gap, Left          float64   // mean time from the end of a task to the begin of the next; total time before the steps above
 }
 
-// Use divides the seconds of a rank's epoch by their use, as means over epochs.
+// Use divides a rank's time by use, in seconds per epoch: means over epochs.
 type Use struct {
 	Span float64
-	Busy float64 // in tasks, mean over workers
-	Rows float64 // idle while rows of other ranks were awaited, mean over workers
-	Sums float64 // waiting for weights, losses and gradients of others, between the tasks of layers
+	Busy float64 // in tasks, the mean over workers
+	Rows float64 // idle while waiting for rows of other ranks, the mean over workers
+	Sums float64 // waiting for weights, losses and gradients of other ranks, between the tasks of layers
 }
 
 // Idle returns the fraction of an epoch in which a worker had no task.
@@ -61,7 +61,7 @@ func (u Use) Idle() float64 {
 	return max(0, 1-u.Busy/u.Span)
 }
 
-// Graphs returns the passes of tasks that the rank walks in an epoch, in their order.
+// Graphs returns the passes of an epoch in execution order.
 func (r *Rank) Graphs() []engine.PassGraph {
 	if r.Split {
 		return []engine.PassGraph{r.Outline.Forward(), r.Outline.Backward()}
@@ -69,13 +69,13 @@ func (r *Rank) Graphs() []engine.PassGraph {
 	return []engine.PassGraph{r.Outline.Epoch()}
 }
 
-// track is a pass and the positions of its tasks' times.
+// track is a pass with the places of its tasks' times.
 type track struct {
 	engine.PassGraph
-	place map[int32]int // by Ref: index in Epoch.Tasks
+	place map[int32]int // by Ref: in Epoch.Tasks
 }
 
-// tracks returns the passes of Graphs. Ranks that are scaled from this one share them.
+// tracks returns a track for each of Graphs. Copies of the rank share them.
 func (r *Rank) tracks() []*track {
 	if r.made != nil {
 		return r.made
@@ -92,7 +92,8 @@ func (r *Rank) tracks() []*track {
 	return r.made
 }
 
-// key identifies tasks in a timeline. Tasks with equal keys are in order of creation.
+// key identifies a task in a timeline. Tasks with the same key keep the order of
+// PassGraph.Tasks.
 type key struct {
 	kind            string
 	layer, interval int
@@ -100,38 +101,42 @@ type key struct {
 
 func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 
-// Record reads the tasks of a timeline. fused: its tensor tasks comprised several stages. path
-// names the timeline in faults. Faults have kind Config for an unsupported mode, and Data if no
-// epoch is complete or tasks are missing.
+// Record reads the tasks of a timeline. With fused, a tensor task has several stages. Faults
+// have kind Config if the mode of the run is not supported. They have kind Data if no epoch is
+// complete, or if tasks of an epoch are missing. path names the timeline in faults.
 func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or lambda, and --norm off or layer"
-	mode := f.Info["mode"]
-	if mode != "pipe" && mode != "nopipe" && mode != async || f.Info["ranks"] != "" {
-		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).Then(remedy)
+	mode, parts := f.Info["mode"], ""
+	if f.Info["ranks"] != "" {
+		parts = ", and its ranks carry several parts"
+	}
+	if parts != "" || !slices.Contains([]string{"pipe", "nopipe", async}, mode) {
+		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, parts).Then(remedy)
 	}
 	r := &Recording{Info: f.Info, Fused: fused}
-	graph, servers := eventsOf(f)
-	if r.choose(graph); len(r.Epochs) == 0 {
+	ranks, servers := EventsOf(f)
+	if r.Epochs, r.First = CompleteEpochs(ranks); len(r.Epochs) == 0 {
 		return nil, fault.New(fault.Data, op, path, "no epoch is complete on every graph rank").
 			Then("record 2 epochs or more")
 	}
-	read := r.rank
-	if r.isAsync() {
-		read = r.asyncRank
-	} else {
+	var graph [][]trace.Event
+	for _, e := range ranks {
+		graph = append(graph, e.uncut())
+	}
+	if !r.paced() {
 		r.Arrival = arrival(graph, r.Epochs)
 	}
 	for n, list := range graph {
-		rank, err := read(list)
+		rank, err := r.rank(list)
 		if err != nil {
 			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).Then(remedy)
 		}
-		rank.Outline.Ghosts = rank.Outline.Ghosts || r.isAsync() && len(graph) > 1
+		rank.Outline.Ghosts = rank.Outline.Ghosts || r.paced() && len(graph) > 1
 		r.Ranks = append(r.Ranks, rank)
 	}
 	r.Servers = len(servers)
-	for _, list := range servers {
-		for _, e := range list {
+	for _, server := range servers {
+		for _, e := range server.uncut() {
 			if slices.Contains(r.Epochs, e.Epoch) {
 				r.Server += seconds(&e) / float64(len(r.Epochs)*r.Servers)
 			}
@@ -140,46 +145,61 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	return r, nil
 }
 
-// isAsync reports whether the run had bounded asynchrony.
-func (r *Recording) isAsync() bool { return r.Info["mode"] == async }
+// paced reports whether the run used bounded asynchrony.
+func (r *Recording) paced() bool { return r.Info["mode"] == async }
 
-// eventsOf returns the events of each rank, sorted by begin. If older events were dropped, the
-// first remaining epoch is incomplete and is excluded.
-func eventsOf(f *trace.File) (graph, servers [][]trace.Event) {
-	byRank := map[int][]trace.Event{}
-	for _, e := range f.Events {
-		byRank[e.Rank] = append(byRank[e.Rank], e)
-	}
+// Events has the events of a process in the order of their begin.
+type Events struct {
+	trace.Process
+	List []trace.Event
+}
+
+// EventsOf returns the events of each graph rank and of each server.
+func EventsOf(f *trace.File) (graph, servers []*Events) {
+	byRank := map[int]*Events{}
 	for _, p := range f.Processes {
-		list := byRank[p.Rank]
-		slices.SortStableFunc(list, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
-		if p.Dropped > 0 && len(list) > 0 {
-			first := list[0].Epoch
-			list = slices.DeleteFunc(list, func(e trace.Event) bool { return e.Epoch == first })
-		}
+		e := &Events{Process: p}
+		byRank[p.Rank] = e
 		if p.Role == "graph" {
-			graph = append(graph, list)
+			graph = append(graph, e)
 		} else {
-			servers = append(servers, list)
+			servers = append(servers, e)
 		}
+	}
+	for _, e := range f.Events {
+		byRank[e.Rank].List = append(byRank[e.Rank].List, e)
+	}
+	for _, e := range byRank {
+		slices.SortStableFunc(e.List, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
 	}
 	return graph, servers
 }
 
-func partsOf(f *trace.File) string {
-	if f.Info["ranks"] == "" {
-		return ""
+// cut returns the epoch that lacks events because older ones were dropped; -1: none.
+func (e *Events) cut() int {
+	if e.Dropped == 0 || len(e.List) == 0 {
+		return -1
 	}
-	return ", and its ranks carry several parts"
+	return e.List[0].Epoch
 }
 
-// choose selects the epochs that all ranks recorded completely. The first epoch touches memory
-// for the first time and is excluded if there are others.
-func (r *Recording) choose(graph [][]trace.Event) {
+// uncut returns the events of a process without the epoch that lacks some.
+func (e *Events) uncut() []trace.Event {
+	if e.cut() < 0 {
+		return e.List
+	}
+	cut := e.cut()
+	return slices.DeleteFunc(slices.Clone(e.List), func(one trace.Event) bool { return one.Epoch == cut })
+}
+
+// CompleteEpochs returns the epochs that are complete on every graph rank, ascending. It omits
+// the first epoch, in which memory is touched for the first time, if there are others. Only a
+// complete epoch has received gradients; an evaluation has none.
+func CompleteEpochs(graph []*Events) (epochs []int, first bool) {
 	count := map[int]int{}
-	for _, list := range graph {
-		seen := map[int]bool{}
-		for _, e := range list {
+	for _, r := range graph {
+		seen := map[int]bool{r.cut(): true}
+		for _, e := range r.List {
 			if e.Task == schedule.EmitBackward.Kind() && e.Epoch > 0 && !seen[e.Epoch] {
 				seen[e.Epoch] = true
 				count[e.Epoch]++
@@ -188,16 +208,17 @@ func (r *Recording) choose(graph [][]trace.Event) {
 	}
 	for epoch, n := range count {
 		if n == len(graph) {
-			r.Epochs = append(r.Epochs, epoch)
+			epochs = append(epochs, epoch)
 		}
 	}
-	slices.Sort(r.Epochs)
-	if len(r.Epochs) > 1 && r.Epochs[0] == 1 {
-		r.Epochs, r.First = r.Epochs[1:], true
+	slices.Sort(epochs)
+	if len(epochs) > 1 && epochs[0] == 1 {
+		return epochs[1:], true
 	}
+	return epochs, false
 }
 
-// rank derives a Rank from its sorted events.
+// rank derives a Rank from its ordered events.
 func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 	k, workers := &Rank{}, map[int]bool{}
 	for _, e := range list {
@@ -206,6 +227,18 @@ func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 	k.Workers, k.gap = len(workers), medianGap(list)
 	for n, epoch := range r.Epochs {
 		s := newEpochLog(list, epoch)
+		if r.paced() {
+			if n == 0 {
+				k.Outline = s.asyncOutline(r.Fused)
+			}
+			times, err := s.asyncTimes(k.Outline, epoch)
+			if err != nil {
+				return nil, err
+			}
+			k.Epochs, k.pace = append(k.Epochs, Epoch{Gap: k.gap}), append(k.pace, times)
+			k.Use.Busy += s.busy.Seconds() / float64(k.Workers*len(r.Epochs))
+			continue
+		}
 		if n == 0 {
 			k.Outline, k.Split = s.outline(r.Info["mode"] == "nopipe", r.Fused), s.split()
 		}
@@ -215,6 +248,9 @@ func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 		}
 		k.Epochs = append(k.Epochs, times)
 		k.Use.add(s.use(k.Workers), 1/float64(len(r.Epochs)))
+	}
+	if r.paced() {
+		k.Use.Span = (endOf(list, r.Epochs[len(r.Epochs)-1]) - endOf(list, r.Epochs[0]-1)).Seconds() / float64(len(r.Epochs))
 	}
 	return k, nil
 }
@@ -226,8 +262,8 @@ func (u *Use) add(v Use, share float64) {
 	u.Sums += share * v.Sums
 }
 
-// seconds returns the work of a task, without its wait.
+// seconds returns the duration of a task without its waits.
 func seconds(e *trace.Event) float64 { return (e.Dur - e.Wait).Seconds() }
 
-// onlyWaits reports whether an event is only a wait.
+// onlyWaits reports whether an event is a wait and not a task.
 func onlyWaits(e *trace.Event) bool { return e.Wait > 0 && e.Wait == e.Dur }

@@ -238,7 +238,7 @@ func check(t *testing.T, o *Options, p *recordedRun) {
 			if from == to {
 				continue
 			}
-			rows, _, _ := cluster.patterns()
+			rows := cluster.rowPattern(false)
 			for l, of := range p.Ranks[0].Outline.Layers {
 				if of.Gathers {
 					sent += rows.to(from, to) * cluster.Bytes[l]

@@ -3,17 +3,18 @@ package simulate
 import (
 	"math"
 
+	"siafu/ranks/engine"
 	"siafu/ranks/schedule"
 )
 
-// Counts are the sizes that determine a rank's work and messages.
+// Counts has the sizes to which a rank's work and messages are proportional.
 type Counts struct{ Vertices, Edges, Ghosts float64 }
 
 func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }
 
-// Shares returns the counts of n ranks without a partition. They repeat the recorded ranks.
-// Vertices and edges are divided by the number of ranks, ghosts by its power: with 1 ghosts
-// decrease like vertices, with 0 their number per rank is constant.
+// Shares estimates the counts of n ranks without a partition. It repeats the recorded ranks in
+// turn. Work is divided by the ratio of the numbers of ranks, and ghosts by this ratio to a
+// power: with 1 they decrease like vertices, with 0 each rank keeps its number of ghosts.
 func Shares(recorded []Counts, n int, power float64) []Counts {
 	fewer := float64(len(recorded)) / float64(n)
 	list := make([]Counts, n)
@@ -24,15 +25,16 @@ func Shares(recorded []Counts, n int, power float64) []Counts {
 	return list
 }
 
-// Factors multiply the times of tasks that are proportional to vertices, edges or ghosts.
+// Factors has the factors of task times, for tasks whose time is proportional to vertices,
+// edges or ghosts.
 type Factors Counts
 
-// Scaled returns ranks with other counts. They repeat the recorded ranks. The time of each task
-// is proportional to its vertices, edges or ghosts. Steps of weights and losses take the recorded
-// time.
+// Scaled models ranks with other counts. It repeats the outlines of the recorded ranks in turn
+// and scales each task's time by its vertices, edges or ghosts. Steps of weights and losses
+// take as long as recorded.
 func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {
 	for _, k := range r.Ranks {
-		k.tracks() // shared by the scaled ranks
+		k.tracks() // computed once for all copies
 		k.asyncTimes()
 	}
 	var list []*Rank
@@ -45,7 +47,7 @@ func (r *Recording) Scaled(recorded, counts []Counts) []*Rank {
 	return list
 }
 
-// factor returns the factor on the time of a stage's tasks.
+// factor returns the factor of the time of a stage's tasks.
 func (k *Rank) factor(s schedule.Stage) float64 {
 	if k.scale == nil {
 		return 1
@@ -66,4 +68,70 @@ func ratio(is, was float64) float64 {
 		return 1
 	}
 	return is / was
+}
+
+// recut returns the rank with other tasks. With fused, stages without a gather between them are
+// one task (Dorylus, §6). The rank has the given number of intervals; each takes its fraction of
+// the recorded intervals that it overlaps.
+func (k *Rank) recut(fused bool, intervals int) *Rank {
+	other := *k
+	other.Outline.Fused, other.Outline.Intervals = fused || k.Outline.Fused, intervals
+	other.made, other.pace, other.Epochs = nil, nil, nil
+	for n, e := range k.Epochs {
+		if len(e.Tasks) == 0 { // bounded asynchrony: stages are fused at run time
+			other.pace = append(other.pace, k.divided(k.pace[n], intervals))
+		} else {
+			e.Tasks = other.tasks(k.divided(k.stages(&e), intervals))
+		}
+		other.Epochs = append(other.Epochs, e)
+	}
+	return &other
+}
+
+// stages returns the seconds of an epoch's tasks.
+func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
+	times := map[taskKey]float64{}
+	for _, track := range k.tracks() {
+		for _, t := range track.Tasks() {
+			times[keyIn(t)] = e.Tasks[track.place[t.Ref]]
+		}
+	}
+	return times
+}
+
+// divided returns the times for another number of intervals. Times of whole ranks are unchanged.
+func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]float64 {
+	was := k.Outline.Intervals
+	if intervals == was {
+		return times
+	}
+	list := map[taskKey]float64{}
+	for at, takes := range times {
+		if at.interval == schedule.Whole || engine.OfGhosts(at.stage) {
+			list[at] = takes
+			continue
+		}
+		for i := range intervals {
+			lo, hi := float64(i)/float64(intervals), float64(i+1)/float64(intervals)
+			common := min(hi, float64(at.interval+1)/float64(was)) - max(lo, float64(at.interval)/float64(was))
+			if common > 0 {
+				list[taskKey{at.stage, at.layer, i}] += takes * common * float64(was)
+			}
+		}
+	}
+	return list
+}
+
+// tasks returns the seconds of an epoch's tasks, from the seconds of their stages.
+func (k *Rank) tasks(times map[taskKey]float64) (list []float64) {
+	for _, track := range k.tracks() {
+		for _, t := range track.Tasks() {
+			sum := 0.0
+			for _, t := range track.Stages(t) {
+				sum += times[keyIn(t)]
+			}
+			list = append(list, sum)
+		}
+	}
+	return list
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"unsafe"
 
+	"siafu/bench/yardstick"
+	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/graph"
 	"siafu/internal/mapped"
@@ -25,15 +27,8 @@ type gpuGraph struct {
 // gpuWidths returns the widths of Reddit's classes and of hidden layers.
 func gpuWidths() []int { return []int{classWidth, hiddenWidth, 256} }
 
-// gathers returns the lines of gathers on a dataset; done frees the dataset's device memory.
-func (r *gpuRig) gathers(d *graph.Dataset) (cases []gpuCase, done func(), err error) {
-	a := mapped.NewArena()
-	defer func() {
-		if err != nil {
-			a.Free()
-		}
-	}()
-	defer mapped.Catch(&err)
+// gathers returns the lines of gathers on a dataset, which it places in the arena.
+func (r *gpuRig) gathers(a *mapped.Arena, d *graph.Dataset) (cases []gpuCase) {
 	g := r.place(a, d)
 	for _, half := range []bool{false, true} {
 		for _, width := range gpuWidths() {
@@ -44,7 +39,7 @@ func (r *gpuRig) gathers(d *graph.Dataset) (cases []gpuCase, done func(), err er
 		heads.Slope = 0.2
 		cases = append(cases, r.attentionCases(g, heads)...)
 	}
-	return cases, a.Free, nil
+	return cases
 }
 
 // place copies a graph to the device.
@@ -93,7 +88,7 @@ func gpuAddress(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 // GCN's, or BF16 without, because Narrow applies them to the rows.
 func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
 	n, e, w := float64(g.rows), float64(g.edges), float64(width)
-	c := gpuCase{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w, bytes: e*(8+4*w) + n*(24+4*w)}
+	c := gpuCase{work: work{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w, bytes: e*(8+4*w) + n*(24+4*w)}}
 	if half {
 		c.kernel, c.bytes = "SpMM bf16", e*(4+2*w)+n*(20+4*w)
 	}
@@ -160,7 +155,7 @@ func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
 	h, w := float64(at.Heads), float64(at.Width)
 	shape := fmt.Sprintf("%s %d heads of %d", g.name, at.Heads, at.Width)
 	line := func(kernel string, bytes, flops float64, call func(o attentionOperands)) gpuCase {
-		return gpuCase{kernel: kernel, shape: shape, edges: e, bytes: bytes, flops: flops, prepare: func(a *mapped.Arena) (gpuWork, error) {
+		return gpuCase{work: work{kernel, shape, e, flops, bytes}, prepare: func(a *mapped.Arena) (gpuWork, error) {
 			o := r.attention(a, g, at)
 			return gpuWork{sides: []gpuSide{{"siafu", r.own.Stream(), func() error { call(o); return nil }}}}, nil
 		}}
@@ -193,4 +188,44 @@ func (r *gpuRig) attention(a *mapped.Arena, g *gpuGraph, at kernels.Attention) a
 		back:    kernels.Attended{R: each(2), LSE: each(3), Grad: r.positive(a, g.rows, at.Columns(), 4), Dots: each(5)},
 		out:     room(at.Columns()), stats: room(2 * at.Heads), grad: room(at.Heads), source: room(at.Emitted()),
 	}
+}
+
+// products returns the dense products of layers on the given number of vertices, siafu's and
+// cuBLAS's.
+func (r *gpuRig) products(rows int) []gpuCase {
+	var cases []gpuCase
+	for _, c := range productCases(rows) {
+		cases = append(cases, gpuCase{work: c.work, prepare: func(a *mapped.Arena) (gpuWork, error) {
+			return r.product(a, c.product), nil
+		}})
+	}
+	return cases
+}
+
+// product prepares a product with each available Ops.
+func (r *gpuRig) product(a *mapped.Arena, p product) gpuWork {
+	m, n, k := p.m, p.n, p.k
+	x, y := r.positive(a, m, k, 1), r.positive(a, k, n, 2)
+	switch p.form {
+	case yardstick.TransA:
+		x = x.Reshape(k, m)
+	case yardstick.TransB:
+		y = y.Reshape(n, k)
+	}
+	work := gpuWork{terms: func(int) int { return k }}
+	for _, side := range []struct {
+		name string
+		ops  *cuda.Ops
+	}{{"siafu", r.own}, {"cuBLAS", r.blas}} {
+		if side.ops == nil {
+			continue
+		}
+		dst := kernels.NewMat(r.own, a, m, n)
+		call := map[yardstick.Form]func(dst, a, b kernels.Mat, add bool){
+			yardstick.Plain: side.ops.MatMul, yardstick.TransB: side.ops.MatMulTransB, yardstick.TransA: side.ops.MatMulTransA,
+		}[p.form]
+		work.sides = append(work.sides, gpuSide{side.name, side.ops.Stream(), func() error { call(dst, x, y, false); return nil }})
+		work.results = append(work.results, dst)
+	}
+	return work
 }
