@@ -46,13 +46,10 @@ func (c *crossing) Pin(b []byte) {
 func (r *rank) openCopyStreams() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ways.out == nil {
-		if r.ways.out, err = r.device.NewStream(); err != nil {
-			return err
+	for _, s := range []*device.Stream{&r.ways.out, &r.ways.in} {
+		if *s == nil && err == nil {
+			*s, err = r.device.NewStream()
 		}
-	}
-	if r.ways.in == nil {
-		r.ways.in, err = r.device.NewStream()
 	}
 	return err
 }

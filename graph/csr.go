@@ -1,7 +1,5 @@
 package graph
 
-import "slices"
-
 // EdgePairs is an EdgeSource in memory: src0, dst0, src1, dst1, …
 type EdgePairs []uint32
 
@@ -13,11 +11,6 @@ func (p EdgePairs) Each(yield func(src, dst uint32) error) error {
 		}
 	}
 	return nil
-}
-
-// equal reports whether two CSRs hold the same edges.
-func (c CSR) equal(d CSR) bool {
-	return slices.Equal(c.Offsets, d.Offsets) && slices.Equal(c.Cols, d.Cols)
 }
 
 // EachWeight is WeightedSource.EachWeight. It implements WeightedSource.

@@ -254,6 +254,16 @@ func badOffset(offsets []int64, total int64) int {
 	return -1
 }
 
+// badID returns the index and the value of the first id that is not below limit, or -1.
+func badID(ids []uint32, limit int64) (index int, id uint32) {
+	for i, x := range ids {
+		if int64(x) >= limit {
+			return i, x
+		}
+	}
+	return -1, 0
+}
+
 func (l *loader) features() {
 	m := l.Meta
 	l.Features = Features{Rows: int(m.Vertices), Dim: m.FeatureDim}
@@ -268,11 +278,8 @@ func (l *loader) features() {
 		Vals:    array[float32](p, "vals", m.FeatureNNZ),
 	}
 	p.ascend("offset", x.Offsets, m.FeatureNNZ)
-	for i, c := range x.Cols {
-		if int64(c) >= int64(m.FeatureDim) {
-			p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
-			break
-		}
+	if i, c := badID(x.Cols, int64(m.FeatureDim)); i >= 0 {
+		p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
 	}
 	l.Features.Sparse = x
 }
@@ -383,11 +390,8 @@ func (p part) csr(offsets, cols string) CSR {
 		Cols:    array[uint32](p, cols, p.Meta.Edges),
 	}
 	p.ascend(offsets, c.Offsets, p.Meta.Edges)
-	for i, u := range c.Cols {
-		if int64(u) >= p.Meta.Vertices {
-			p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
-			break
-		}
+	if i, u := badID(c.Cols, p.Meta.Vertices); i >= 0 {
+		p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
 	}
 	return c
 }

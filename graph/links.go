@@ -1,10 +1,6 @@
 package graph
 
-import (
-	"slices"
-
-	"siafu/internal/arrayfile"
-)
+import "siafu/internal/arrayfile"
 
 // Pairs are pairs of vertices by number: pair i is Src[i], Dst[i].
 type Pairs struct{ Src, Dst []uint32 }
@@ -74,10 +70,8 @@ func (c *Content) validateLinks() error {
 	for split := SplitVal; split <= SplitTest; split++ {
 		x := h.of(split)
 		for i, list := range x.arrays() {
-			for _, v := range *list {
-				if int64(v) >= c.Vertices {
-					return invalid("name existing vertices", "%s names vertex %d of %d", linkArrays(split)[i], v, c.Vertices)
-				}
+			if at, v := badID(*list, c.Vertices); at >= 0 {
+				return invalid("name existing vertices", "%s names vertex %d of %d", linkArrays(split)[i], v, c.Vertices)
 			}
 		}
 		if x.Edges.Len() == 0 || x.Not.Len() == 0 {
@@ -141,8 +135,8 @@ func (l *loader) links() *HeldOut {
 			if l.err != nil {
 				return nil
 			}
-			if at := slices.IndexFunc(*list, func(v uint32) bool { return int64(v) >= l.Meta.Vertices }); at >= 0 {
-				p.bad("%s %d is vertex %d of %d", linkArrays(split)[i], at, (*list)[at], l.Meta.Vertices)
+			if at, v := badID(*list, l.Meta.Vertices); at >= 0 {
+				p.bad("%s %d is vertex %d of %d", linkArrays(split)[i], at, v, l.Meta.Vertices)
 				return nil
 			}
 		}

@@ -124,10 +124,8 @@ func (f *Features) validate() error {
 	if len(f.Dense) != f.Rows*f.Dim {
 		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", len(f.Dense), f.Rows, f.Dim)
 	}
-	for i, x := range f.Dense {
-		if NotFinite(x) {
-			return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
-		}
+	if i := slices.IndexFunc(f.Dense, NotFinite); i >= 0 {
+		return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, f.Dense[i])
 	}
 	return nil
 }

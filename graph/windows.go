@@ -342,7 +342,7 @@ func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction,
 			return err
 		}
 		if len(ds) == 2 {
-			w.oneWay = !w.in.window.equal(w.out.window)
+			w.oneWay = !slices.Equal(w.in.window.Offsets, w.out.window.Offsets) || !slices.Equal(w.in.window.Cols, w.out.window.Cols)
 			w.uneven = w.uneven || !slices.Equal(w.in.weights, w.out.weights) || !slices.Equal(w.in.features, w.out.features)
 		}
 		d.place()

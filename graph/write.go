@@ -88,6 +88,11 @@ func (w *writer) file(name, kind string, fill func(*arrayfile.Writer) error) err
 	return nil
 }
 
+// putFile writes a file with one array.
+func putFile[T mapped.Elem](w *writer, name, kind, array string, values []T) error {
+	return w.file(name, kind, func(f *arrayfile.Writer) error { return arrayfile.Put(f, array, values) })
+}
+
 func (w *writer) edges() error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
@@ -155,17 +160,13 @@ func (w *writer) labels() error {
 		}
 	}
 	w.meta.Train, w.meta.Val, w.meta.Test = splits[SplitTrain], splits[SplitVal], splits[SplitTest]
-	if err := w.file(labelFile, labelKind, func(f *arrayfile.Writer) error {
-		return arrayfile.Put(f, "labels", c.Labels)
-	}); err != nil {
+	if err := putFile(w, labelFile, labelKind, "labels", c.Labels); err != nil {
 		return err
 	}
 	if err := w.targets(); err != nil {
 		return err
 	}
-	return w.file(splitFile, splitKind, func(f *arrayfile.Writer) error {
-		return arrayfile.Put(f, "split", c.Split)
-	})
+	return putFile(w, splitFile, splitKind, "split", c.Split)
 }
 
 // targets writes the targets of tasks that have targets.
@@ -179,9 +180,7 @@ func (w *writer) targets() error {
 			w.meta.ClassCounts[i%c.Classes]++
 		}
 	}
-	return w.file(targetFile, targetKind, func(f *arrayfile.Writer) error {
-		return arrayfile.Put(f, "targets", c.Targets)
-	})
+	return putFile(w, targetFile, targetKind, "targets", c.Targets)
 }
 
 func (w *writer) ids() error {

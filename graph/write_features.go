@@ -93,35 +93,18 @@ func (w *writer) norm() error {
 	return nil
 }
 
-// Rows are written in blocks of at most block rows and about blockValues values.
-const (
-	block       = 1 << 10
-	blockValues = 1 << 20
-)
+// blockValues is the approximate number of values that Draw makes at a time.
+const blockValues = 1 << 20
 
 func (w *writer) dense(out *arrayfile.Writer) error {
-	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
-		return err
-	}
 	f := &w.content.Features
-	buf := make([]float32, 0, min(block, max(blockValues/f.Dim, 1), f.Rows)*f.Dim)
-	for v := range f.Rows {
+	return inBlocks(out, "dense", f.Rows, func(v int, buf []float32) ([]float32, error) {
 		s, err := w.scale(v)
-		if err != nil {
-			return err
-		}
 		at := len(buf)
-		buf = buf[:at+f.Dim]
-		clear(buf[at:])
+		buf = append(buf, make([]float32, f.Dim)...)
 		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = x * s })
-		if len(buf) == cap(buf) || v == f.Rows-1 {
-			if err := arrayfile.Append(out, buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
-	}
-	return nil
+		return buf, err
+	})
 }
 
 // drawn writes rows from Draw without normalisation and counts their non-zeros.

@@ -281,10 +281,7 @@ func store(w *warp, in *inst) {
 // convertAddress executes cvta: addresses of shared and local memory have a window among generic
 // ones. imm is the window's offset.
 func convertAddress(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		d[l&31] = a[l&31] + in.imm
-	}
+	unary(w, in, func(address uint64) uint64 { return address + in.imm })
 }
 
 // isSpace executes isspacep.

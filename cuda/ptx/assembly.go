@@ -19,6 +19,13 @@ func (a *assembly) unknown() {
 	a.fail("unknown instruction: %s", a.opcode)
 }
 
+// unknownIf calls unknown if bad is true.
+func (a *assembly) unknownIf(bad bool) {
+	if bad {
+		a.unknown()
+	}
+}
+
 // take takes the first modifier among names, or returns "".
 func (a *assembly) take(names ...string) string {
 	for i, m := range a.mods {
@@ -30,27 +37,32 @@ func (a *assembly) take(names ...string) string {
 	return ""
 }
 
+// oneOf takes the first modifier in names and returns its value, or the zero value.
+func oneOf[T any](a *assembly, names map[string]T) (value T) {
+	for i, m := range a.mods {
+		if v, ok := names[m]; ok {
+			a.mods = slices.Delete(a.mods, i, i+1)
+			return v
+		}
+	}
+	return value
+}
+
 func (a *assembly) has(name string) bool { return a.take(name) != "" }
 
 // kind takes the type, which is the last modifier.
 func (a *assembly) kind() kind {
-	if len(a.mods) == 0 {
-		a.unknown()
-	}
+	a.unknownIf(len(a.mods) == 0)
 	last := len(a.mods) - 1
 	k := kinds[a.mods[last]]
-	if k == none {
-		a.unknown()
-	}
+	a.unknownIf(k == none)
 	a.mods = a.mods[:last]
 	return k
 }
 
 // finish checks that all modifiers and operands have been taken.
 func (a *assembly) finish() {
-	if len(a.mods) > 0 {
-		a.unknown()
-	}
+	a.unknownIf(len(a.mods) > 0)
 	if a.at != len(a.operands) {
 		a.fail("%d operands, but %s has %d", len(a.operands), a.opcode, a.at)
 	}
@@ -112,9 +124,7 @@ func (a *assembly) dest(k kind, wide bool) int32 {
 	if o.kind == sink {
 		return -1
 	}
-	if o.kind != register || o.negated || o.address || o.second != nil {
-		a.fail("the destination is not a register")
-	}
+	a.failIf(o.kind != register || o.negated || o.address || o.second != nil, "the destination is not a register")
 	return a.register(o, k, wide)
 }
 
@@ -164,9 +174,7 @@ func (a *assembly) predicate() int32 {
 		return -1
 	}
 	p, negated := a.predicateOf(&operand{kind: o.kind, reg: o.reg, negated: o.negated})
-	if negated || o.kind != register || o.second != nil {
-		a.fail("the destination is not a predicate")
-	}
+	a.failIf(negated || o.kind != register || o.second != nil, "the destination is not a predicate")
 	return p
 }
 
@@ -214,7 +222,7 @@ func (a *assembly) flushed(sources ...*int32) {
 
 // rounding takes the rounding modifier.
 func (a *assembly) rounding() rounding {
-	return map[string]rounding{"": unrounded, "rn": nearest, "rz": zero, "rm": down, "rp": up}[a.take("rn", "rz", "rm", "rp")]
+	return oneOf(a, map[string]rounding{"rn": nearest, "rz": zero, "rm": down, "rp": up})
 }
 
 // pick returns the run function of a type, or records an error.
@@ -223,8 +231,6 @@ func (a *assembly) pick(k kind, runs map[kind]func(*warp, *inst)) func(*warp, *i
 		k = k.unsigned()
 	}
 	run := runs[k]
-	if run == nil {
-		a.unknown()
-	}
+	a.unknownIf(run == nil)
 	return run
 }

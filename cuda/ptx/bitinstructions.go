@@ -28,9 +28,7 @@ func (a *assembly) straight(p int32, negated bool) int32 {
 
 // bits returns k if that is an unsigned type.
 func (k kind) bits(a *assembly) kind {
-	if k > b64 {
-		a.unknown()
-	}
+	a.unknownIf(k > b64)
 	return k
 }
 
@@ -72,9 +70,7 @@ func funnelShift(a *assembly) {
 	}
 	mode := a.take("wrap", "clamp")
 	in.cut = mode == "clamp"
-	if a.kind() != b32 || mode == "" {
-		a.unknown()
-	}
+	a.unknownIf(a.kind() != b32 || mode == "")
 	a.compute(in, b32, b32, b32, u32)
 }
 
@@ -92,22 +88,16 @@ func bitInsert(a *assembly) {
 }
 
 func bytePermute(a *assembly) {
-	if a.kind() != b32 {
-		a.unknown()
-	}
+	a.unknownIf(a.kind() != b32)
 	a.compute(inst{run: permute}, b32, b32, b32, b32)
 }
 
 func anyLogic(a *assembly) {
-	if a.kind() != b32 {
-		a.unknown()
-	}
+	a.unknownIf(a.kind() != b32)
 	in := inst{run: lop3}
 	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(b32)
 	table := a.operand()
-	if table.kind != immediate {
-		a.fail("the table of lop3 is not a number")
-	}
+	a.failIf(table.kind != immediate, "the table of lop3 is not a number")
 	in.imm = table.bits
 	a.emit(in)
 }
@@ -121,5 +111,5 @@ func count(o op) func(*assembly) {
 
 func reversal(a *assembly) {
 	k := a.kind()
-	a.compute(inst{run: a.pick(k.bits(a), runs{u32: reversed32, u64: reversed64})}, k, k)
+	a.compute(inst{run: a.pick(k.bits(a), runs{u32: reversed[uint32], u64: reversed[uint64]})}, k, k)
 }

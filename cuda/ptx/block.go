@@ -228,67 +228,44 @@ func (b *block) barrier() {
 
 // specials sets the special registers that the kernel reads.
 func (w *warp) specials() {
-	b := w.block
-	for _, s := range b.kernel.specials {
-		r := &w.regs[s.reg]
+	for _, s := range w.block.kernel.specials {
+		value, r := specialRegisters[s.name], &w.regs[s.reg]
 		for l := range lanes {
-			r[l] = b.special(s.name, w.index*lanes+l)
+			r[l] = value(w.block, w.index*lanes+l)
 		}
 	}
 }
 
-// axis returns the axis of a special register, by its last letter.
-func axis(name string) int { return int(name[len(name)-1] - 'x') }
-
-// special returns a special register of a thread of the block.
-func (b *block) special(name string, thread int) uint64 {
-	lane := uint64(thread % lanes)
-	switch name {
-	case "%tid.x", "%tid.y", "%tid.z":
-		return uint64(b.threadAt(thread)[axis(name)])
-	case "%ntid.x", "%ntid.y", "%ntid.z":
-		return uint64(b.size[axis(name)])
-	case "%ctaid.x", "%ctaid.y", "%ctaid.z":
-		return uint64(b.at[axis(name)])
-	case "%nctaid.x", "%nctaid.y", "%nctaid.z":
-		return uint64(b.grid[axis(name)])
-	case "%laneid":
-		return lane
-	case "%warpid":
-		return uint64(thread / lanes)
-	case "%nwarpid":
-		return uint64(len(b.warps))
-	case "%lanemask_eq":
-		return 1 << lane
-	case "%lanemask_lt":
-		return 1<<lane - 1
-	case "%lanemask_le":
-		return 2<<lane - 1
-	case "%lanemask_gt":
-		return (1<<lanes - 1) &^ (2<<lane - 1)
-	case "%lanemask_ge":
-		return (1<<lanes - 1) &^ (1<<lane - 1)
-	case "%dynamic_smem_size":
-		if b.kernel.dynamic != 0 {
+// specialRegisters returns the value of each supported special register in a thread of a block.
+// Clocks are constant, and every block is on multiprocessor 0.
+var specialRegisters = func() map[string]func(b *block, thread int) uint64 {
+	ofLane := func(value func(lane int) uint64) func(*block, int) uint64 {
+		return func(_ *block, thread int) uint64 { return value(thread % lanes) }
+	}
+	names := map[string]func(b *block, thread int) uint64{
+		"%laneid":      ofLane(func(lane int) uint64 { return uint64(lane) }),
+		"%warpid":      func(_ *block, thread int) uint64 { return uint64(thread / lanes) },
+		"%nwarpid":     func(b *block, _ int) uint64 { return uint64(len(b.warps)) },
+		"%lanemask_eq": ofLane(func(lane int) uint64 { return 1 << lane }),
+		"%lanemask_lt": ofLane(func(lane int) uint64 { return 1<<lane - 1 }),
+		"%lanemask_le": ofLane(func(lane int) uint64 { return 2<<lane - 1 }),
+		"%lanemask_gt": ofLane(func(lane int) uint64 { return (1<<lanes - 1) &^ (2<<lane - 1) }),
+		"%lanemask_ge": ofLane(func(lane int) uint64 { return (1<<lanes - 1) &^ (1<<lane - 1) }),
+		"%dynamic_smem_size": func(b *block, _ int) uint64 {
+			if b.kernel.dynamic == 0 {
+				return 0
+			}
 			return b.shared[len(b.shared)-1].size
-		}
+		},
 	}
-	return 0
-}
-
-// specialNames has the supported special registers. Clocks are constant, and every block is on
-// multiprocessor 0.
-var specialNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, n := range []string{"%tid", "%ntid", "%ctaid", "%nctaid"} {
-		for _, a := range []string{".x", ".y", ".z"} {
-			names[n+a] = true
-		}
+	for _, n := range []string{"%smid", "%nsmid", "%gridid", "%clock", "%clock64", "%globaltimer"} {
+		names[n] = func(*block, int) uint64 { return 0 }
 	}
-	for _, n := range []string{"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid",
-		"%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge",
-		"%clock", "%clock64", "%globaltimer", "%dynamic_smem_size"} {
-		names[n] = true
+	for i, axis := range []string{".x", ".y", ".z"} {
+		names["%tid"+axis] = func(b *block, thread int) uint64 { return uint64(b.threadAt(thread)[i]) }
+		names["%ntid"+axis] = func(b *block, _ int) uint64 { return uint64(b.size[i]) }
+		names["%ctaid"+axis] = func(b *block, _ int) uint64 { return uint64(b.at[i]) }
+		names["%nctaid"+axis] = func(b *block, _ int) uint64 { return uint64(b.grid[i]) }
 	}
 	return names
 }()

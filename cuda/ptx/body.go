@@ -26,9 +26,7 @@ func (p *parser) function(entry bool) {
 	}
 	old := p.mod.functions[f.name]
 	if old != nil && old.defined {
-		if f.defined {
-			p.fail("a second function %s", f.name)
-		}
+		p.failIf(f.defined, "a second function %s", f.name)
 		return
 	}
 	p.mod.functions[f.name] = f
@@ -51,7 +49,7 @@ func (p *parser) limits() {
 		case ".noreturn":
 			p.at++
 		case ".pragma":
-			p.skipStatement()
+			p.skipTo(";")
 		default:
 			return
 		}
@@ -88,9 +86,7 @@ func (p *parser) open() {
 	if len(p.scopes) > 0 {
 		s.parent = p.scope()
 	}
-	if len(p.scopes) > maxDepth {
-		p.fail("more than %d braces within each other", maxDepth)
-	}
+	p.failIf(len(p.scopes) > maxDepth, "more than %d braces within each other", maxDepth)
 	p.scopes = append(p.scopes, s)
 }
 
@@ -121,13 +117,10 @@ func (p *parser) statement() {
 			}
 			p.declare(v)
 		}
-	case ".loc", ".file":
-		p.skipLine()
-	case ".pragma":
-		p.skipStatement()
-	case ";":
-		p.at++
 	default:
+		if p.ignored() {
+			return
+		}
 		if p.list[p.at+min(1, len(p.list)-1-p.at)].text == ":" {
 			p.label()
 			return
@@ -189,9 +182,7 @@ func (p *parser) registers() {
 }
 
 func (p *parser) register(name string, k kind) {
-	if len(p.f.regs) >= maxRegisters {
-		p.fail("more than %d registers", maxRegisters)
-	}
+	p.failIf(len(p.f.regs) >= maxRegisters, "more than %d registers", maxRegisters)
 	p.scope().regs[name] = len(p.f.regs)
 	p.f.regs = append(p.f.regs, k)
 }
@@ -226,9 +217,7 @@ func (p *parser) operands(st *statement) {
 			o = operand{kind: labelled}
 		}
 		st.operands = append(st.operands, o)
-		if len(st.operands) > 16 {
-			p.fail("more than 16 operands")
-		}
+		p.failIf(len(st.operands) > 16, "more than 16 operands")
 		if p.peek() != ";" {
 			p.expect(",")
 		}
@@ -254,9 +243,7 @@ func (p *parser) group(end string) []operand {
 	var list []operand
 	for !p.accept(end) {
 		list = append(list, p.value())
-		if len(list) > 256 {
-			p.fail("more than 256 operands")
-		}
+		p.failIf(len(list) > 256, "more than 256 operands")
 		if p.peek() != end {
 			p.expect(",")
 		}
@@ -292,10 +279,7 @@ func (p *parser) operand() operand {
 
 // plus reads the offset of an address.
 func (p *parser) plus() int64 {
-	if p.accept("+") {
-		return p.number()
-	}
-	if p.peek() == "-" {
+	if p.accept("+") || p.peek() == "-" {
 		return p.number()
 	}
 	return 0

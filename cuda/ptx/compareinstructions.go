@@ -9,15 +9,11 @@ var comparisonNames = map[string]op{
 
 // comparison takes the operator, and one that joins its outcome with a predicate.
 func (a *assembly) comparison() (in inst) {
-	if len(a.mods) == 0 {
-		a.unknown()
-	}
+	a.unknownIf(len(a.mods) == 0)
 	in.op = comparisonNames[a.mods[0]]
-	if in.op == opNone {
-		a.unknown()
-	}
+	a.unknownIf(in.op == opNone)
 	a.mods = a.mods[1:]
-	in.join = map[string]op{"and": opAnd, "or": opOr, "xor": opXor}[a.take("and", "or", "xor")]
+	in.join = oneOf(a, map[string]op{"and": opAnd, "or": opOr, "xor": opXor})
 	return in
 }
 
@@ -34,17 +30,13 @@ func setPredicate(a *assembly) {
 	in := a.comparison()
 	k := a.kind()
 	a.flush = a.has("ftz")
-	if in.op >= opEqu && !k.float() || a.flush && k != f32 {
-		a.unknown()
-	}
+	a.unknownIf(in.op >= opEqu && !k.float() || a.flush && k != f32)
 	in.run = a.pick(k, comparisons)
 	first, q := a.pair()
 	in.p, in.q = -1, q
 	if first.kind != sink {
 		p, negated := a.predicateOf(first)
-		if negated || first.kind != register {
-			a.fail("the destination is not a predicate")
-		}
+		a.failIf(negated || first.kind != register, "the destination is not a predicate")
 		in.p = p
 	}
 	a.compared(&in, k)
@@ -65,9 +57,7 @@ func setNumber(a *assembly) {
 	default:
 		a.unknown()
 	}
-	if in.op >= opEqu && !k.float() || a.flush && k != f32 {
-		a.unknown()
-	}
+	a.unknownIf(in.op >= opEqu && !k.float() || a.flush && k != f32)
 	in.d = a.written(to)
 	a.compared(&in, k)
 	a.emit(in)

@@ -53,17 +53,16 @@ func (c *compiler) fail(format string, args ...any) {
 	panic(&Error{Line: c.line, Detail: fmt.Sprintf(format, args...)})
 }
 
+// failIf calls fail if bad is true.
+func (c *compiler) failIf(bad bool, format string, args ...any) {
+	if bad {
+		c.fail(format, args...)
+	}
+}
+
 // compile makes a kernel of an entry.
 func compile(mod *loaded, f *function) (k *kernel, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *Error:
-			k, err = nil, mod.located(p)
-		default:
-			panic(p)
-		}
-	}()
+	defer mod.recovered(&err)
 	c := &compiler{
 		mod: mod, k: &kernel{name: f.name, mod: mod, threads: f.threads},
 		line: f.line, consts: map[uint64]int32{}, specs: map[string]int32{}, vars: map[*variable]uint64{},
@@ -85,9 +84,7 @@ func compile(mod *loaded, f *function) (k *kernel, err error) {
 // value and mask allocate registers for numbers and for predicates.
 func (c *compiler) value() int32 {
 	c.k.values++
-	if c.k.values > maxValues {
-		c.fail("more than %d registers, with those of the functions called", maxValues)
-	}
+	c.failIf(c.k.values > maxValues, "more than %d registers, with those of the functions called", maxValues)
 	return int32(c.k.values - 1)
 }
 
@@ -109,7 +106,7 @@ func (c *compiler) constant(bits uint64) int32 {
 
 // special returns the register of a special register.
 func (c *compiler) special(name string) int32 {
-	if !specialNames[name] {
+	if specialRegisters[name] == nil {
 		c.fail("unknown register %s", name)
 	}
 	r, ok := c.specs[name]
@@ -187,9 +184,7 @@ func (c *compiler) body(fr *frame) {
 
 // emit appends an instruction.
 func (c *compiler) emit(in inst) {
-	if len(c.code) >= maxInstructions {
-		c.fail("more than %d instructions, with those of the functions called", maxInstructions)
-	}
+	c.failIf(len(c.code) >= maxInstructions, "more than %d instructions, with those of the functions called", maxInstructions)
 	in.line = int32(c.line)
 	c.code = append(c.code, in)
 }
@@ -198,9 +193,7 @@ func (c *compiler) emit(in inst) {
 func (c *compiler) statement(fr *frame, st *statement) {
 	from := len(c.code)
 	if st.opcode == "call" || strings.HasPrefix(st.opcode, "call.") {
-		if st.guard.kind != noOperand {
-			c.fail("a call with a guard is not supported")
-		}
+		c.failIf(st.guard.kind != noOperand, "a call with a guard is not supported")
 		c.call(fr, st)
 		return
 	}
@@ -255,13 +248,9 @@ func (c *compiler) call(fr *frame, st *statement) {
 	}
 	bind := func(given []operand, wanted []*variable) {
 		for i, o := range given {
-			if o.kind != symbol || o.reg < 0 {
-				c.fail("a parameter of a call is not a variable of the caller")
-			}
+			c.failIf(o.kind != symbol || o.reg < 0, "a parameter of a call is not a variable of the caller")
 			v := fr.f.locals[o.reg]
-			if v.size < wanted[i].size {
-				c.fail("a parameter of %d bytes for one of %d", v.size, wanted[i].size)
-			}
+			c.failIf(v.size < wanted[i].size, "a parameter of %d bytes for one of %d", v.size, wanted[i].size)
 			c.vars[wanted[i]] = c.place(v, local)
 		}
 	}

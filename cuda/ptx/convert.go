@@ -55,25 +55,17 @@ func saturated(x uint64, signed bool, k kind) uint64 {
 
 // integerToFloat executes cvt of an integer, correctly rounded.
 func integerToFloat(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := extended(a[l&31], in.from)
-		d[l&31] = fromInteger(x, in.from.signed(), in)
-	}
+	unary(w, in, func(x uint64) uint64 { return fromInteger(extended(x, in.from), in.from.signed(), in) })
 }
 
 func fromInteger(x uint64, signed bool, in *inst) uint64 {
+	direct := in.kind == f32 && in.round <= nearest // float64 would round a 64-bit integer twice
 	switch {
-	case in.kind == f64 && signed:
-		return math.Float64bits(float64(int64(x)))
-	case in.kind == f64:
-		return math.Float64bits(float64(x))
-	case in.kind == f32 && in.round <= nearest && signed:
+	case direct && signed:
 		return uint64(math.Float32bits(float32(int64(x))))
-	case in.kind == f32 && in.round <= nearest:
+	case direct:
 		return uint64(math.Float32bits(float32(x)))
-	}
-	if signed {
+	case signed:
 		return narrowed(float64(int64(x)), in)
 	}
 	return narrowed(float64(x), in)
@@ -94,20 +86,16 @@ func narrowed(x float64, in *inst) uint64 {
 
 // floatToFloat executes cvt between floats, or to a whole number as a float.
 func floatToFloat(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := widened(a[l&31], in.from)
+	unary(w, in, func(bits uint64) uint64 {
+		x := widened(bits, in.from)
 		if in.op == opRem {
 			x = wholeNumber(x, in.round)
 		}
 		if in.cut {
-			if !(x > 0) {
-				x = 0
-			}
-			x = min(x, 1)
+			x = clamped(x)
 		}
-		d[l&31] = narrowed(x, in)
-	}
+		return narrowed(x, in)
+	})
 }
 
 // widened returns a float of kind k as a float64, which is exact.
@@ -171,15 +159,7 @@ func roundBits(x float64, r rounding, frac, bias int) uint16 {
 	_, exp := math.Frexp(x)
 	exp = max(exp-1, 1-bias)
 	scaled := math.Ldexp(x, frac-exp)
-	n := scaled
-	switch r {
-	case zero, down:
-		n = math.Floor(scaled)
-	case up:
-		n = math.Ceil(scaled)
-	default:
-		n = math.RoundToEven(scaled)
-	}
+	n := wholeNumber(scaled, r)
 	// A carry into the next binade gives the correct number.
 	u := uint64(n) + uint64(exp-1+bias)<<frac
 	if u >= uint64(inf) {
@@ -206,11 +186,7 @@ func wholeNumber(x float64, r rounding) float64 {
 
 // floatToInteger executes cvt to an integer: saturated, and 0 for NaN.
 func floatToInteger(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := wholeNumber(widened(a[l&31], in.from), in.round)
-		d[l&31] = toInteger(x, in.kind)
-	}
+	unary(w, in, func(x uint64) uint64 { return toInteger(wholeNumber(widened(x, in.from), in.round), in.kind) })
 }
 
 func toInteger(x float64, k kind) uint64 {

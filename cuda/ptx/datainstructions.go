@@ -33,9 +33,7 @@ func (a *assembly) part(k kind, n int) kind {
 	if n > 0 {
 		size = k.size() / n
 	}
-	if n != 2 && n != 4 || size == 0 {
-		a.fail("%d parts of a register", n)
-	}
+	a.failIf(n != 2 && n != 4 || size == 0, "%d parts of a register", n)
 	return map[int]kind{1: b8, 2: b16, 4: b32}[size]
 }
 
@@ -62,18 +60,13 @@ func (a *assembly) unpack(k kind) {
 }
 
 func (a *assembly) mustRegister(o *operand) *operand {
-	if o.kind != register {
-		a.fail("the destination is not a register")
-	}
+	a.failIf(o.kind != register, "the destination is not a register")
 	return o
 }
 
 // cutOut computes d = the bits of kind from imm on of a.
 func cutOut(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		d[l&31] = extended(a[l&31]>>in.imm, in.kind)
-	}
+	unary(w, in, func(x uint64) uint64 { return extended(x>>in.imm, in.kind) })
 }
 
 // pack emits d = {x, y}.
@@ -106,51 +99,35 @@ func conversion(a *assembly) {
 	from := a.kind()
 	to := a.kind()
 	in := inst{kind: to, from: from, cut: a.has("sat")}
-	whole := a.take("rni", "rzi", "rmi", "rpi")
+	whole := oneOf(a, map[string]rounding{"rni": nearest, "rzi": zero, "rmi": down, "rpi": up})
 	in.round = a.rounding()
-	if whole != "" {
-		if in.round != unrounded {
-			a.unknown()
-		}
-		in.round = map[string]rounding{"rni": nearest, "rzi": zero, "rmi": down, "rpi": up}[whole]
-	}
+	a.unknownIf(whole != unrounded && in.round != unrounded)
+	in.round = max(whole, in.round)
 	a.flush = a.has("ftz") && (from == f32 || to == f32)
-	if from == pred || to == pred {
-		a.unknown()
-	}
+	a.unknownIf(from == pred || to == pred)
 	if b, ok := packedHalf(a, &in); ok {
 		a.packHalves(in, b)
 		return
 	}
-	if from == b16 || to == b16 || from == b32 || to == b32 || from == b64 || to == b64 || from == b8 || to == b8 {
-		a.unknown()
-	}
+	a.unknownIf(from == b16 || to == b16 || from == b32 || to == b32 || from == b64 || to == b64 || from == b8 || to == b8)
 	switch {
 	case from.float() && to.float():
 		in.run = floatToFloat
-		if whole != "" {
+		if whole != unrounded {
 			in.op = opRem
 		}
 		narrows := to.size() < from.size() || to.size() == 2 && from != to
-		if narrows && in.round == unrounded || to == f64 && from != f64 && in.round != unrounded {
-			a.unknown()
-		}
+		a.unknownIf(narrows && in.round == unrounded || to == f64 && from != f64 && in.round != unrounded)
 	case from.float():
 		in.run = floatToInteger
-		if whole == "" {
-			a.unknown()
-		}
+		a.unknownIf(whole == unrounded)
 	case to.float():
 		in.run = integerToFloat
 		wide := from.size() == 8 && in.round > nearest || from.size() == 8 && to.size() == 2 || to == f64 && in.round > nearest
-		if in.round == unrounded || whole != "" || wide {
-			a.unknown()
-		}
+		a.unknownIf(in.round == unrounded || whole != unrounded || wide)
 	default:
 		in.run = integerToInteger
-		if whole != "" || in.round != unrounded {
-			a.unknown()
-		}
+		a.unknownIf(in.round != unrounded)
 	}
 	in.d = a.sure(a.dest(to, true))
 	in.a = a.wide(from)
@@ -174,9 +151,7 @@ func packedHalf(a *assembly, in *inst) (kind, bool) {
 	if in.kind != b32 || in.from != f32 || len(a.operands) != 3 {
 		return none, false
 	}
-	if in.round != nearest && in.round != zero || in.cut || a.flush {
-		a.unknown()
-	}
+	a.unknownIf(in.round != nearest && in.round != zero || in.cut || a.flush)
 	if a.opcode[len(a.opcode)-len("bf16x2.f32"):] == "bf16x2.f32" {
 		return bf16, true
 	}
@@ -201,9 +176,7 @@ func addressConversion(a *assembly) {
 	back := a.has("to")
 	s := a.space()
 	k := a.kind()
-	if k.size() != 8 || s == generic {
-		a.unknown()
-	}
+	a.unknownIf(k.size() != 8 || s == generic)
 	in := inst{run: convertAddress}
 	if s == shared || s == local || s == param {
 		in.imm = window
@@ -215,9 +188,7 @@ func addressConversion(a *assembly) {
 }
 
 // space takes the modifier of a space.
-func (a *assembly) space() space {
-	return spaces[a.take("global", "const", "shared", "local", "param")]
-}
+func (a *assembly) space() space { return oneOf(a, spaces) }
 
 func spaceTest(a *assembly) {
 	in := inst{run: isSpace, mem: &access{space: a.space()}}
@@ -229,7 +200,7 @@ func spaceTest(a *assembly) {
 // memory takes the modifiers of an access, and the type of an element.
 func (a *assembly) memory() (m *access, n int) {
 	m = &access{}
-	n = map[string]int{"": 1, "v2": 2, "v4": 4}[a.take("v2", "v4")]
+	n = max(1, oneOf(a, map[string]int{"v2": 2, "v4": 4}))
 	m.strong = a.take("volatile", "relaxed", "acquire", "release") != ""
 	a.take("weak")
 	a.take("cta", "gpu", "sys")
@@ -237,14 +208,10 @@ func (a *assembly) memory() (m *access, n int) {
 	a.take("nc")
 	m.space = a.space()
 	m.kind = a.kind()
-	if m.kind == pred {
-		a.unknown()
-	}
+	a.unknownIf(m.kind == pred)
 	m.size = m.kind.size()
 	m.bytes = n * m.size
-	if m.bytes > 16 {
-		a.unknown()
-	}
+	a.unknownIf(m.bytes > 16)
 	return m, n
 }
 
@@ -252,9 +219,7 @@ func (a *assembly) memory() (m *access, n int) {
 // its space.
 func (a *assembly) addressed(m *access) (int32, uint64) {
 	o := a.operand()
-	if !o.address {
-		a.fail("an operand is not an address")
-	}
+	a.failIf(!o.address, "an operand is not an address")
 	switch o.kind {
 	case register:
 		// Addresses of shared memory may have 32 bits.
@@ -283,9 +248,7 @@ func (a *assembly) elements(n int) []operand {
 	if n == 1 && o.kind != vector {
 		return []operand{*o}
 	}
-	if o.kind != vector || len(o.list) != n {
-		a.fail("expected a vector of %d elements", n)
-	}
+	a.failIf(o.kind != vector || len(o.list) != n, "expected a vector of %d elements", n)
 	return o.list
 }
 
@@ -327,14 +290,14 @@ func atomicOperation(a *assembly) {
 	a.take("relaxed", "acquire", "release", "acq_rel")
 	a.take("cta", "gpu", "sys")
 	m := &access{strong: true, space: a.space()}
-	name := a.take("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+	o := oneOf(a, atomicNames)
 	a.take("noftz")
 	m.kind = a.kind()
 	m.size = m.kind.size()
 	m.bytes = m.size
-	in := inst{run: atomically, mem: m, op: atomicNames[name], c: -1, d: -1}
-	if name == "" || m.size < 4 && name != "cas" || m.size < 2 ||
-		m.kind.float() && (name != "add" || m.size < 4) || (name == "inc" || name == "dec") && m.kind != u32 {
+	in := inst{run: atomically, mem: m, op: o, c: -1, d: -1}
+	if o == opNone || m.size < 4 && o != opCas || m.size < 2 ||
+		m.kind.float() && (o != opAdd || m.size < 4) || (o == opInc || o == opDec) && m.kind != u32 {
 		a.unknown()
 	}
 	if returns {
@@ -342,7 +305,7 @@ func atomicOperation(a *assembly) {
 	}
 	in.a, in.imm = a.addressed(m)
 	in.b = a.source(m.kind)
-	if name == "cas" {
+	if o == opCas {
 		in.c = a.source(m.kind)
 	}
 	a.emit(in)

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"siafu/cuda/device"
@@ -127,12 +128,8 @@ func (d *Device) forget() {
 	if len(d.regions) < maxFreed {
 		return
 	}
-	kept := make([]*region, 0, len(d.regions))
-	for _, r := range d.regions {
-		if r.data != nil {
-			kept = append(kept, r)
-		}
-	}
+	freed := func(r *region) bool { return r.data == nil }
+	kept := slices.DeleteFunc(slices.Clone(d.regions), freed)
 	if len(kept) <= len(d.regions)/2 {
 		d.regions = kept
 	}
@@ -143,12 +140,7 @@ func (d *Device) region(addr uint64) *region { return within(d.regions, addr) }
 
 // Free implements device.Device.
 func (d *Device) Free(p device.Ptr) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.drain(); err != nil {
-		return err
-	}
-	return d.release(uint64(p))
+	return d.drained(func() error { return d.release(uint64(p)) })
 }
 
 func (d *Device) release(base uint64) error {
@@ -248,9 +240,17 @@ func (d *Device) unload(l *loaded) {
 
 // Synchronize implements device.Device.
 func (d *Device) Synchronize() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.drain()
+	return d.drained(func() error { return nil })
+}
+
+// drained makes a call of a usable device under its lock after the work of all streams.
+func (d *Device) drained(call func() error) error {
+	return d.locked(func() error {
+		if err := d.drain(); err != nil {
+			return err
+		}
+		return call()
+	})
 }
 
 // drain runs the work of all streams, in the order of their creation.
@@ -302,15 +302,11 @@ func (m *loadedModule) Global(name string) (device.Ptr, int, error) {
 }
 
 func (m *loadedModule) Unload() error {
-	d := m.device
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.drain(); err != nil {
-		return err
-	}
-	d.unload(m.loaded)
-	m.gone = true
-	return nil
+	return m.device.drained(func() error {
+		m.device.unload(m.loaded)
+		m.gone = true
+		return nil
+	})
 }
 
 // entry implements device.Function.

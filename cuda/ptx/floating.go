@@ -68,10 +68,7 @@ func smaller[T float32 | float64](a, b T) T {
 // than twice the bits of float32 plus two. The others, which PTX has only as approximations
 // within some ulp, use package math, rounded to float32.
 func float1[T float32 | float64](w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		put(d, l, T(function1(in.op, float64(get[T](a, l)))))
-	}
+	unary(w, in, func(x T) T { return T(function1(in.op, float64(x))) })
 }
 
 func function1(o op, x float64) float64 {
@@ -98,15 +95,13 @@ func function1(o op, x float64) float64 {
 
 // signed1 executes neg and abs, which change a bit, of NaN also.
 func signed1[T uint16 | uint32 | uint64](w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	sign := T(1) << (width[T]() - 1)
-	for _, l := range w.lanes {
+	unary(w, in, func(x T) T {
+		sign := T(1) << (width[T]() - 1)
 		if in.op == opNeg {
-			put(d, l, get[T](a, l)^sign)
-		} else {
-			put(d, l, get[T](a, l)&^sign)
+			return x ^ sign
 		}
-	}
+		return x &^ sign
+	})
 }
 
 // fma32 computes d = a b + c with one rounding.
@@ -215,12 +210,7 @@ func round32(x float64, r rounding) float32 {
 
 // flush replaces subnormal numbers by zeros of the same sign; clamp limits numbers to 0..1,
 // and NaN becomes 0.
-func flush(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		put(d, l, flushed(get[uint32](a, l)))
-	}
-}
+func flush(w *warp, in *inst) { unary(w, in, flushed) }
 
 func flushed(x uint32) uint32 {
 	if x&0x7f800000 == 0 {
@@ -229,13 +219,11 @@ func flushed(x uint32) uint32 {
 	return x
 }
 
-func clamp(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := get[float32](a, l)
-		if !(x > 0) {
-			x = 0
-		}
-		put(d, l, min(x, 1))
+func clamp(w *warp, in *inst) { unary(w, in, clamped[float32]) }
+
+func clamped[T float32 | float64](x T) T {
+	if !(x > 0) {
+		return 0
 	}
+	return min(x, 1)
 }

@@ -15,9 +15,7 @@ func fence(a *assembly) {
 // barrier assembles bar.sync of all threads of a block, bar.red and bar.warp.sync.
 func barrier(a *assembly) {
 	if a.has("warp") {
-		if !a.has("sync") {
-			a.unknown()
-		}
+		a.unknownIf(!a.has("sync"))
 		a.emit(inst{run: meetLanes, flow: meetWarp, c: a.source(b32)})
 		return
 	}
@@ -28,11 +26,9 @@ func barrier(a *assembly) {
 		a.emit(inst{flow: meetBlock})
 		return
 	}
-	if !a.has("red") {
-		a.unknown()
-	}
+	a.unknownIf(!a.has("red"))
 	in := inst{run: reduceBlock, flow: meetBlock, p: -1}
-	in.op = map[string]op{"popc": opPopcBar, "and": opAll, "or": opAny}[a.take("popc", "and", "or")]
+	in.op = oneOf(a, map[string]op{"popc": opPopcBar, "and": opAll, "or": opAny})
 	k := a.kind()
 	switch {
 	case in.op == opPopcBar && k == u32:
@@ -63,10 +59,8 @@ func (a *assembly) blockBarrier() {
 
 func shuffling(a *assembly) {
 	in := inst{run: shuffle, flow: meetWarp, d: -1}
-	if !a.has("sync") {
-		a.unknown()
-	}
-	in.op = map[string]op{"up": opUp, "down": opDown, "bfly": opBfly, "idx": opIdx}[a.take("up", "down", "bfly", "idx")]
+	a.unknownIf(!a.has("sync"))
+	in.op = oneOf(a, map[string]op{"up": opUp, "down": opDown, "bfly": opBfly, "idx": opIdx})
 	if k := a.kind(); k.size() != 4 || in.op == opNone {
 		a.unknown()
 	}
@@ -83,10 +77,8 @@ func shuffling(a *assembly) {
 
 func voting(a *assembly) {
 	in := inst{run: vote, flow: meetWarp, p: -1}
-	if !a.has("sync") {
-		a.unknown()
-	}
-	in.op = map[string]op{"all": opAll, "any": opAny, "uni": opUni, "ballot": opBallot}[a.take("all", "any", "uni", "ballot")]
+	a.unknownIf(!a.has("sync"))
+	in.op = oneOf(a, map[string]op{"all": opAll, "any": opAny, "uni": opUni, "ballot": opBallot})
 	switch k := a.kind(); {
 	case in.op == opBallot && k == b32:
 		in.d = a.written(b32)
@@ -102,18 +94,12 @@ func voting(a *assembly) {
 
 func matching(a *assembly) {
 	in := inst{run: match, flow: meetWarp, p: -1}
-	if !a.has("sync") {
-		a.unknown()
-	}
-	in.op = map[string]op{"any": opAny, "all": opAll}[a.take("any", "all")]
+	a.unknownIf(!a.has("sync"))
+	in.op = oneOf(a, map[string]op{"any": opAny, "all": opAll})
 	in.kind = a.kind()
-	if in.op == opNone || in.kind != b32 && in.kind != b64 {
-		a.unknown()
-	}
+	a.unknownIf(in.op == opNone || in.kind != b32 && in.kind != b64)
 	first, q := a.pair()
-	if q >= 0 && in.op == opAny {
-		a.unknown()
-	}
+	a.unknownIf(q >= 0 && in.op == opAny)
 	in.p = q
 	in.d = a.register(a.mustRegister(first), b32, false)
 	in.a, in.c = a.source(in.kind), a.source(b32)
@@ -121,18 +107,14 @@ func matching(a *assembly) {
 }
 
 func activity(a *assembly) {
-	if a.kind() != b32 {
-		a.unknown()
-	}
+	a.unknownIf(a.kind() != b32)
 	a.emit(inst{run: activeMask, d: a.written(b32)})
 }
 
 func jumping(a *assembly) {
 	a.take("uni")
 	o := a.operand()
-	if o.kind != labelled {
-		a.fail("a branch to no label")
-	}
+	a.failIf(o.kind != labelled, "a branch to no label")
 	a.emit(inst{flow: jump, target: a.fr.labels + int32(o.reg)})
 }
 

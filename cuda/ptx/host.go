@@ -98,11 +98,7 @@ func changed(b []byte, verb string) error {
 
 // BeginIn implements device.Stream. A source that has changed when the copy runs is a Finding.
 func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
-	return s.locked(func() error {
-		r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
-		if err != nil || len(src) == 0 {
-			return err
-		}
+	return s.onBytes(dst, len(src), "a copy to the device", func(r *region, o uint64) error {
 		if err := s.device.free(spanOf(src), false, "it is copied from"); err != nil {
 			return err
 		}
@@ -126,11 +122,7 @@ const underWay = 0xc5
 // BeginOut implements device.Stream. Until the copy runs, dst has the filler bytes; it is a
 // Finding if they are overwritten.
 func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
-	return s.locked(func() error {
-		r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
-		if err != nil || len(dst) == 0 {
-			return err
-		}
+	return s.onBytes(src, len(dst), "a copy from the device", func(r *region, o uint64) error {
 		if err := s.device.free(spanOf(dst), true, "it is copied to"); err != nil {
 			return err
 		}

@@ -20,6 +20,14 @@ func get[T number](r *values, l uint8) T { return *(*T)(unsafe.Pointer(&r[l&(lan
 // put sets lane l of r.
 func put[T number](r *values, l uint8, x T) { *(*T)(unsafe.Pointer(&r[l&(lanes-1)])) = x }
 
+// unary computes d = f(a) in each active lane. The compiler inlines it with f.
+func unary[S, D number](w *warp, in *inst, f func(x S) D) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		put(d, l, f(get[S](a, l)))
+	}
+}
+
 // flow is the control flow after an instruction.
 type flow uint8
 

@@ -5,17 +5,18 @@ type runs = map[kind]func(*warp, *inst)
 
 // Runs by type. Bits are unsigned.
 var (
-	integers2    = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
-	integers1    = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
-	multiplyAdds = runs{s16: multiplyAdd[int16], u16: multiplyAdd[uint16], s32: multiplyAdd[int32], u32: multiplyAdd[uint32], s64: multiplyAdd[int64], u64: multiplyAdd[uint64]}
-	wideMuls     = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
-	wideMads     = runs{s16: wideMad[int16, int32], u16: wideMad[uint16, uint32], s32: wideMad[int32, int64], u32: wideMad[uint32, uint64]}
-	counts       = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
-	comparisons  = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
-	settings     = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
-	floats2      = runs{f32: float2[float32], f64: float2[float64]}
-	floats1      = runs{f32: float1[float32], f64: float1[float64]}
-	extracts     = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
+	integers2   = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
+	integers1   = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
+	lowMads     = runs{s16: mad[int16, int16], u16: mad[uint16, uint16], s32: mad[int32, int32], u32: mad[uint32, uint32], s64: mad[int64, int64], u64: mad[uint64, uint64]}
+	highMads    = runs{s16: highMad[int16], u16: highMad[uint16], s32: highMad[int32], u32: highMad[uint32], s64: highMad[int64], u64: highMad[uint64]}
+	wideMuls    = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
+	wideMads    = runs{s16: mad[int16, int32], u16: mad[uint16, uint32], s32: mad[int32, int64], u32: mad[uint32, uint64]}
+	counts      = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
+	comparisons = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
+	settings    = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
+	floats2     = runs{f32: float2[float32], f64: float2[float64]}
+	floats1     = runs{f32: float1[float32], f64: float1[float64]}
+	extracts    = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
 )
 
 // instructions maps the first word of each supported opcode to its compiler.
@@ -70,9 +71,7 @@ func (a *assembly) floating2(o op, k kind) {
 	if r > nearest {
 		in.run = directed32
 	}
-	if k != f32 && (a.flush || a.cut || r > nearest) || o >= opMin && r != unrounded && o != opDiv {
-		a.unknown()
-	}
+	a.unknownIf(k != f32 && (a.flush || a.cut || r > nearest) || o >= opMin && r != unrounded && o != opDiv)
 	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), -1
 	if r > nearest {
 		in.c = in.a
@@ -117,9 +116,7 @@ func fusedOrMad(a *assembly) {
 	r := a.rounding()
 	a.float()
 	in := inst{run: a.pick(k, runs{f32: fma32, f64: fma64}), round: r}
-	if r == unrounded || k != f32 && (a.flush || a.cut || r > nearest) {
-		a.unknown()
-	}
+	a.unknownIf(r == unrounded || k != f32 && (a.flush || a.cut || r > nearest))
 	if r > nearest {
 		in.run = directed32
 	}
@@ -128,16 +125,12 @@ func fusedOrMad(a *assembly) {
 }
 
 func multiplyAddition(a *assembly, k kind) {
-	switch a.take("lo", "hi", "wide") {
-	case "lo":
-		a.compute(inst{op: opMul, run: a.pick(k, multiplyAdds)}, k, k, k, k)
-	case "hi":
-		a.compute(inst{op: opMulHi, run: a.pick(k, multiplyAdds)}, k, k, k, k)
-	case "wide":
-		a.compute(inst{run: a.pick(k, wideMads)}, double(k), k, k, double(k))
-	default:
-		a.unknown()
+	to, part := k, a.take("lo", "hi", "wide")
+	if part == "wide" {
+		to = double(k)
 	}
+	table := map[string]runs{"lo": lowMads, "hi": highMads, "wide": wideMads}[part]
+	a.compute(inst{run: a.pick(k, table)}, to, k, k, to)
 }
 
 // division assembles div. Approximate ones are correctly rounded.
@@ -177,18 +170,14 @@ func sign(o op) func(*assembly) {
 // root compiles sqrt and rcp, which have a rounding or are approximations.
 func root(o op) func(*assembly) {
 	return func(a *assembly) {
-		if a.take("rn", "approx") == "" {
-			a.unknown()
-		}
+		a.unknownIf(a.take("rn", "approx") == "")
 		a.function1(o, f32, f64)
 	}
 }
 
 func approximation(o op) func(*assembly) {
 	return func(a *assembly) {
-		if !a.has("approx") {
-			a.unknown()
-		}
+		a.unknownIf(!a.has("approx"))
 		if o == opRsqrt {
 			a.function1(o, f32, f64)
 			return
@@ -201,9 +190,7 @@ func approximation(o op) func(*assembly) {
 func (a *assembly) function1(o op, k1, k2 kind) {
 	k := a.kind()
 	a.flush = a.has("ftz")
-	if k != k1 && k != k2 || a.flush && k != f32 {
-		a.unknown()
-	}
+	a.unknownIf(k != k1 && k != k2 || a.flush && k != f32)
 	in := inst{op: o, run: a.pick(k, floats1), b: -1, c: -1}
 	in.d, in.a = a.written(k), a.source(k)
 	a.arithmetic(in)

@@ -34,23 +34,9 @@ func integer2[T whole](w *warp, in *inst) {
 		for _, l := range w.lanes {
 			put(d, l, mulHi(get[T](a, l), get[T](b, l)))
 		}
-	case opDiv:
+	case opDiv, opRem:
 		for _, l := range w.lanes {
-			x, y := get[T](a, l), get[T](b, l)
-			if y == 0 {
-				put(d, l, ^T(0))
-				continue
-			}
-			put(d, l, x/y)
-		}
-	case opRem:
-		for _, l := range w.lanes {
-			x, y := get[T](a, l), get[T](b, l)
-			if y == 0 {
-				put(d, l, ^T(0))
-				continue
-			}
-			put(d, l, x%y)
+			put(d, l, divided(in.op, get[T](a, l), get[T](b, l)))
 		}
 	case opMin:
 		for _, l := range w.lanes {
@@ -83,6 +69,17 @@ func integer2[T whole](w *warp, in *inst) {
 	}
 }
 
+// divided returns the quotient or, for opRem, the remainder of x and y.
+func divided[T whole](o op, x, y T) T {
+	switch {
+	case y == 0:
+		return ^T(0)
+	case o == opDiv:
+		return x / y
+	}
+	return x % y
+}
+
 // mulHi returns the upper half of a b.
 func mulHi[T whole](a, b T) T {
 	if width[T]() < 64 {
@@ -100,87 +97,55 @@ func mulHi[T whole](a, b T) T {
 
 // integer1 computes d = op a.
 func integer1[T whole](w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := get[T](a, l)
-		switch in.op {
-		case opNeg:
-			x = -x
-		case opAbs:
-			if x < 0 {
-				x = -x
-			}
-		case opNot:
-			x = ^x
-		case opCnot:
-			if x == 0 {
-				x = 1
-			} else {
-				x = 0
-			}
+	unary(w, in, func(x T) T {
+		switch {
+		case in.op == opNeg || in.op == opAbs && x < 0:
+			return -x
+		case in.op == opNot:
+			return ^x
+		case in.op == opCnot:
+			return T(bit(x == 0))
 		}
-		put(d, l, x)
-	}
+		return x
+	})
 }
 
 // counted executes instructions whose result is a u32: the number of certain bits of a, or the
 // position of a bit.
 func counted[T uint32 | uint64 | int32 | int64](w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		x := get[T](a, l)
-		u := uint64(x)
-		if width[T]() == 32 {
-			u = uint64(uint32(x))
-		}
-		n := 0
+	unary(w, in, func(x T) uint32 {
+		u := uint64(x) << (64 - width[T]()) >> (64 - width[T]())
 		switch in.op {
 		case opPopc:
-			n = bits.OnesCount64(u)
+			return uint32(bits.OnesCount64(u))
 		case opClz:
-			n = bits.LeadingZeros64(u) - 64 + width[T]()
-		case opBfind:
-			if x < 0 {
-				u = uint64(^x)
-			}
-			n = bits.Len64(u) - 1
-			if in.cut && n >= 0 {
-				n = width[T]() - 1 - n
-			}
+			return uint32(width[T]() - bits.Len64(u))
 		}
-		put(d, l, uint32(n))
-	}
+		if x < 0 {
+			u = uint64(^x)
+		}
+		n := bits.Len64(u) - 1
+		if in.cut && n >= 0 {
+			n = width[T]() - 1 - n
+		}
+		return uint32(n)
+	})
 }
 
-func reversed32(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		put(d, l, bits.Reverse32(get[uint32](a, l)))
-	}
+// reversed executes brev: the bits of a in reverse order.
+func reversed[T uint32 | uint64](w *warp, in *inst) {
+	unary(w, in, func(x T) T { return T(bits.Reverse64(uint64(x)) >> (64 - width[T]())) })
 }
 
-func reversed64(w *warp, in *inst) {
-	d, a := &w.regs[in.d], &w.regs[in.a]
-	for _, l := range w.lanes {
-		put(d, l, bits.Reverse64(get[uint64](a, l)))
-	}
-}
-
-// multiplyAdd computes d = a b + c, of the lower halves or, with opMulHi, the upper.
-func multiplyAdd[T whole](w *warp, in *inst) {
+// highMad computes d = a b + c with the upper half of the product.
+func highMad[T whole](w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
-	if in.op == opMulHi {
-		for _, l := range w.lanes {
-			put(d, l, mulHi(get[T](a, l), get[T](b, l))+get[T](c, l))
-		}
-		return
-	}
 	for _, l := range w.lanes {
-		put(d, l, get[T](a, l)*get[T](b, l)+get[T](c, l))
+		put(d, l, mulHi(get[T](a, l), get[T](b, l))+get[T](c, l))
 	}
 }
 
-// wideMul computes d = a b, and wideMad d = a b + c, of twice the width.
+// wideMul computes d = a b in the type D, which has twice the width of S.
 func wideMul[S, D whole](w *warp, in *inst) {
 	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
 	for _, l := range w.lanes {
@@ -188,7 +153,8 @@ func wideMul[S, D whole](w *warp, in *inst) {
 	}
 }
 
-func wideMad[S, D whole](w *warp, in *inst) {
+// mad computes d = a b + c in the type D: S, or a type of twice the width.
+func mad[S, D whole](w *warp, in *inst) {
 	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
 	for _, l := range w.lanes {
 		put(d, l, D(get[S](a, l))*D(get[S](b, l))+get[D](c, l))

@@ -32,20 +32,14 @@ var kinds = map[string]kind{
 	"f16x2": b32, "bf16x2": b32,
 }
 
-// size returns the bytes of a value.
-func (k kind) size() int {
-	switch k {
-	case pred, b8, u8, s8:
-		return 1
-	case b16, u16, s16, f16, bf16:
-		return 2
-	case b32, u32, s32, f32:
-		return 4
-	case b64, u64, s64, f64:
-		return 8
-	}
-	return 0
+// sizes are the bytes of a value of each kind.
+var sizes = [...]int{
+	none: 0, pred: 1, b8: 1, u8: 1, s8: 1, b16: 2, u16: 2, s16: 2, f16: 2, bf16: 2,
+	b32: 4, u32: 4, s32: 4, f32: 4, b64: 8, u64: 8, s64: 8, f64: 8,
 }
+
+// size returns the bytes of a value.
+func (k kind) size() int { return sizes[k] }
 
 func (k kind) signed() bool { return k >= s8 && k <= s64 }
 func (k kind) float() bool  { return k >= f16 }
@@ -54,15 +48,7 @@ func (k kind) integer() bool { return k >= b8 && k <= s64 }
 
 // unsigned returns the unsigned kind of k's width.
 func (k kind) unsigned() kind {
-	switch k.size() {
-	case 1:
-		return u8
-	case 2:
-		return u16
-	case 4:
-		return u32
-	}
-	return u64
+	return map[int]kind{1: u8, 2: u16, 4: u32, 8: u64}[k.size()]
 }
 
 // space is an address space.

@@ -16,20 +16,20 @@ func shuffle(w *warp, in *inst) {
 		mask, last := int(cval>>8&31), int(cval&31)
 		last = lane&mask | last&^mask
 		first := lane & mask
-		source, ok := lane, false
+		source := lane
 		switch in.op {
 		case opUp:
 			source = lane - bval
-			ok = source >= last
 		case opDown:
 			source = lane + bval
-			ok = source <= last
 		case opBfly:
 			source = lane ^ bval
-			ok = source <= last
 		case opIdx:
 			source = first | bval&^mask
-			ok = source <= last
+		}
+		ok := source <= last
+		if in.op == opUp {
+			ok = source >= last
 		}
 		if !ok {
 			source = lane

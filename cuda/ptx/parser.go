@@ -47,15 +47,7 @@ type labelUse struct {
 // parse parses the text of a module.
 func parse(name, text string) (m *module, err error) {
 	m = &module{name: name, lines: strings.Split(text, "\n"), functions: map[string]*function{}}
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *Error:
-			m, err = nil, m.located(p)
-		default:
-			panic(p)
-		}
-	}()
+	defer m.recovered(&err)
 	if len(text) > maxText {
 		panic(&Error{Line: 1, Detail: fmt.Sprintf("more than %d bytes", maxText)})
 	}
@@ -68,6 +60,18 @@ func parse(name, text string) (m *module, err error) {
 		p.declaration()
 	}
 	return m, nil
+}
+
+// recovered sets err to the Error that the parser or the compiler panicked with. It must be
+// deferred.
+func (m *module) recovered(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *Error:
+		*err = m.located(p)
+	default:
+		panic(p)
+	}
 }
 
 // located names the module and quotes the line of e.
@@ -92,12 +96,17 @@ func (p *parser) fail(format string, args ...any) {
 	panic(&Error{Line: p.line(), Detail: fmt.Sprintf(format, args...)})
 }
 
+// failIf calls fail if bad is true.
+func (p *parser) failIf(bad bool, format string, args ...any) {
+	if bad {
+		p.fail(format, args...)
+	}
+}
+
 // next takes a token; there is always one more.
 func (p *parser) next() string {
 	t := p.list[p.at].text
-	if t == "" {
-		p.fail("unexpected end of the text")
-	}
+	p.failIf(t == "", "unexpected end of the text")
 	p.at++
 	return t
 }
@@ -168,14 +177,9 @@ func (p *parser) declaration() {
 		case ".version", ".target", ".address_size":
 			p.header()
 			return
-		case ".file", ".loc":
-			p.skipLine()
-			return
 		case ".section":
-			p.skipBraces()
-			return
-		case ".pragma":
-			p.skipStatement()
+			p.skipTo("{")
+			p.skipTo("}")
 			return
 		case ".extern":
 			extern = true
@@ -191,28 +195,38 @@ func (p *parser) declaration() {
 			p.f, p.scopes = nil, nil
 			p.mod.variables = append(p.mod.variables, p.variables(spaces[t[1:]], extern)...)
 			return
-		case ";":
-			p.at++
-			return
 		default:
-			p.fail("unknown directive %q", t)
+			if !p.ignored() {
+				p.fail("unknown directive %q", t)
+			}
+			return
 		}
 	}
 }
 
 // header reads a line about the whole module.
 func (p *parser) header() {
-	line := p.line()
-	if p.next() == ".address_size" {
-		if n := p.number(); n != 64 {
-			p.at--
-			p.fail("addresses of %d bits: only 64 are supported", n)
-		}
+	if !p.accept(".address_size") {
+		p.skipLine()
 		return
 	}
-	for p.peek() != "" && p.line() == line {
-		p.at++
+	if n := p.number(); n != 64 {
+		p.at--
+		p.fail("addresses of %d bits: only 64 are supported", n)
 	}
+}
+
+// ignored skips a directive without effect, if the next token starts one.
+func (p *parser) ignored() bool {
+	switch p.peek() {
+	case ".file", ".loc":
+		p.skipLine()
+	case ".pragma", ";":
+		p.skipTo(";")
+	default:
+		return false
+	}
+	return true
 }
 
 func (p *parser) skipLine() {
@@ -221,17 +235,8 @@ func (p *parser) skipLine() {
 	}
 }
 
-func (p *parser) skipStatement() {
-	for !p.accept(";") {
-		p.next()
-	}
-}
-
-func (p *parser) skipBraces() {
-	for !p.accept("{") {
-		p.next()
-	}
-	for !p.accept("}") {
+func (p *parser) skipTo(end string) {
+	for !p.accept(end) {
 		p.next()
 	}
 }
@@ -299,9 +304,7 @@ func (p *parser) variable(s space, align int, k kind, lanes int) *variable {
 			continue
 		}
 		n := p.count(maxBytes)
-		if n > 0 && v.size > maxBytes/n {
-			p.fail("more than %d bytes", maxBytes)
-		}
+		p.failIf(n > 0 && v.size > maxBytes/n, "more than %d bytes", maxBytes)
 		v.size *= n
 		p.expect("]")
 	}
@@ -329,9 +332,7 @@ func (p *parser) initial(v *variable, k kind) {
 			break
 		}
 	}
-	if depth != 0 {
-		p.fail("braces that do not match")
-	}
+	p.failIf(depth != 0, "braces that do not match")
 	switch {
 	case v.size == 0:
 		v.size = len(v.initial)
@@ -342,9 +343,7 @@ func (p *parser) initial(v *variable, k kind) {
 
 // element appends one number, or the address of a variable.
 func (p *parser) element(v *variable, k kind) {
-	if len(v.initial) > maxInitial {
-		p.fail("more than %d bytes of initial value", maxInitial)
-	}
+	p.failIf(len(v.initial) > maxInitial, "more than %d bytes of initial value", maxInitial)
 	var b [8]byte
 	wrapped := p.accept("generic")
 	if wrapped {

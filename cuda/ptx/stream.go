@@ -48,6 +48,18 @@ func (s *stream) locked(call func() error) error {
 	})
 }
 
+// onBytes calls do under the device's lock with the region and the offset of n bytes at p. It
+// does nothing for 0 bytes. verb names the access in findings.
+func (s *stream) onBytes(p device.Ptr, n int, verb string, do func(r *region, o uint64) error) error {
+	return s.locked(func() error {
+		r, o, err := s.device.bytes(p, n, verb)
+		if err != nil || n == 0 {
+			return err
+		}
+		return do(r, o)
+	})
+}
+
 // add queues work that holds the given bytes.
 func (s *stream) add(held int, work func() error) error {
 	s.queue = append(s.queue, work)
@@ -77,11 +89,7 @@ func (s *stream) run(upto int64) error {
 }
 
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
-	return s.locked(func() error {
-		r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
-		if err != nil || len(src) == 0 {
-			return err
-		}
+	return s.onBytes(dst, len(src), "a copy to the device", func(r *region, o uint64) error {
 		src = bytes.Clone(src)
 		return s.add(len(src), func() error {
 			copy(r.data[o:], src)
@@ -93,11 +101,7 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 
 // CopyOut implements device.Stream. An unwritten byte is a Finding.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
-	return s.locked(func() error {
-		r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
-		if err != nil || len(dst) == 0 {
-			return err
-		}
+	return s.onBytes(src, len(dst), "a copy from the device", func(r *region, o uint64) error {
 		if err := s.run(s.queued); err != nil {
 			return err
 		}
@@ -148,11 +152,7 @@ func duplicate(to, from *region, i, j uint64, n int) {
 }
 
 func (s *stream) Set(dst device.Ptr, b byte, n int) error {
-	return s.locked(func() error {
-		r, o, err := s.device.bytes(dst, n, "a fill")
-		if err != nil || n == 0 {
-			return err
-		}
+	return s.onBytes(dst, n, "a fill", func(r *region, o uint64) error {
 		return s.add(0, func() error {
 			part := r.data[o : o+uint64(n)]
 			for i := range part {
@@ -239,9 +239,7 @@ func (d *Device) execute(k *kernel, l device.Launch, params []byte) (err error) 
 }
 
 func (s *stream) Synchronize() error {
-	return s.locked(func() error {
-		return s.run(s.queued)
-	})
+	return s.locked(func() error { return s.run(s.queued) })
 }
 
 func (s *stream) Close() error {

@@ -41,23 +41,13 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	return sum
 }
 
-// within returns the expected number of distinct directed edges after m samples inside c classes.
-func within(bs []bin, c, m float64, directed bool) float64 {
-	if directed {
-		return c * pairs(bs, m/c, true)
+// distinctEdges returns the expected number of distinct directed edges after m samples. The samples
+// are spread over the given number of ordered pairs of classes, each with itself if same is set.
+func distinctEdges(bs []bin, classPairs, m float64, same, directed bool) float64 {
+	if !directed {
+		m *= 2 // either order of the pair hits the edge, and the edge is stored in both directions
 	}
-	// Either order of the pair hits the edge, and the edge is stored in both directions.
-	return c * pairs(bs, 2*m/c, true)
-}
-
-// across returns the expected number of distinct directed edges after m samples between
-// different classes of c classes.
-func across(bs []bin, c, m float64, directed bool) float64 {
-	ordered := c * (c - 1)
-	if directed {
-		return ordered * pairs(bs, m/ordered, false)
-	}
-	return ordered * pairs(bs, 2*m/ordered, false)
+	return classPairs * pairs(bs, m/classPairs, same)
 }
 
 // drawsFor returns the m with expected(m) = edges, rounded to 12 bits. expected must be

@@ -2,7 +2,8 @@ package order
 
 import "siafu/graph"
 
-// byDegree returns the vertices sorted by in-degree, ascending, and then by id (counting sort).
+// byDegree returns the vertices by ascending in-degree, and by ascending id among equal in-degrees
+// (counting sort).
 func byDegree(g graph.CSR) []uint32 {
 	n, largest := g.Rows(), 0
 	for v := range n {

@@ -8,58 +8,61 @@ import (
 	"siafu/internal/workers"
 )
 
-// communitySizes are the sizes of nested communities in vertices: from several times to a
-// fraction of the feature rows that fit into a core's cache. Other sizes from 64 to 32768 change
-// the misses by less than 3 %.
+// communitySizes are the sizes of nested communities, in vertices. A core's cache has room for about
+// 3072 feature rows: fewer than the largest size, and more than the smallest. Other sizes from 64
+// to 32768 change the misses by less than 3 %.
 var communitySizes = []int{1 << 13, 1 << 10, 1 << 7}
 
 const (
 	// labelPasses is the number of passes per size. Two more save 2 % of the misses on a social
 	// network and take 50 % longer.
 	labelPasses = 3
-	// strides is the number of groups of vertices that are updated one after another. With one
-	// group, neighbours would swap labels forever. With one vertex per group, there would be no
-	// parallelism.
+	// strides is the number of groups of vertices. The vertices of a group change their labels at
+	// the same time, the groups one after another. With one group, two neighbours could swap
+	// labels forever. With one vertex per group, there would be no parallelism.
 	strides = 8
-	block   = 1024 // vertices of a worker's task
+	block   = 1024 // number of vertices in a worker's task
 )
 
-// labels is label propagation with a penalty on community size (Raghavan, Albert and Kumara,
-// Phys. Rev. E 2007; for orders, layered: Boldi, Rosa, Santini and Vigna, WWW 2011). A vertex of
-// degree d takes the label l that maximises
+// labels finds communities by label propagation (Raghavan, Albert and Kumara, Phys. Rev. E 2007)
+// with a penalty on the size of communities. Its use for vertex orders, in layers of different
+// sizes, is from Boldi, Rosa, Santini and Vigna (WWW 2011). A vertex of degree d gets the label l
+// that maximises
 //
-//	neighbours labelled l − d · vertices labelled l / 2·size
+//	(neighbours with label l) − d · (vertices with label l) / (2 · size)
 //
-// so that the penalty of a community of the wanted size is half of the vertex's degree.
+// The penalty of a community of the requested size is d/2.
 //
-// Design note: the penalty of the paper's layered form ignores the degree. Vertices of low degree
+// Design note: the penalty of Boldi et al. does not depend on the degree. Vertices of low degree
 // then never join large communities, and the estimated misses are 4 to 8 % higher. A hard limit on
-// sizes causes 7 to 12 % more misses.
+// the size of communities causes 7 to 12 % more misses.
 type labels struct {
 	g      graph.CSR
-	outer  []uint32 // the larger community, which limits the labels of a vertex
-	label  []uint32
-	next   []uint32 // new labels of the current stride, not yet applied
-	count  []int32  // vertices per label
-	price  float64  // 1 / 2·size
+	outer  []uint32 // [n] enclosing community; a vertex only gets labels of vertices in the same one
+	label  []uint32 // [n]
+	next   []uint32 // [n] new labels of the current stride, not yet applied
+	count  []int32  // number of vertices with each label
+	price  float64  // 1 / (2 · size)
 	worker []tally  // one per worker
 }
 
-// tally counts labels. All counts are zero between two vertices; used lists the non-zero ones.
+// tally counts labels. used lists the labels whose count is not zero. All counts are zero between
+// two vertices.
 type tally struct {
 	count []int32
 	used  []uint32
 }
 
-// byLabels numbers the vertices of each community consecutively, at every level of nesting.
-// Communities, and the vertices of the innermost ones, are in the order of their first vertices.
+// byLabels returns an order in which the vertices of each community are consecutive, on each level
+// of nesting. Communities are ordered by their first vertices. Vertices of an innermost community
+// are ordered by id.
 func byLabels(g graph.CSR) []uint32 {
 	n := g.Rows()
 	l := &labels{
 		g: g, outer: make([]uint32, n), label: make([]uint32, n), next: make([]uint32, n),
 		count: make([]int32, n),
 	}
-	// Tallies must not take more memory than the graph, however many processors there are.
+	// The number of workers is limited, so that tallies do not use more memory than the graph.
 	l.worker = make([]tally, min(runtime.GOMAXPROCS(0), 1+len(g.Cols)/max(n, 1)))
 	for i := range l.worker {
 		l.worker[i].count = make([]int32, n)
@@ -72,7 +75,7 @@ func byLabels(g graph.CSR) []uint32 {
 	return p
 }
 
-// find gives each vertex the label of its community of about the given size.
+// find sets the label of each vertex to its community. Communities have about the given size.
 func (l *labels) find(size int) {
 	l.price = 0.5 / float64(size)
 	for v := range l.label {
@@ -90,8 +93,8 @@ func (l *labels) find(size int) {
 	}
 }
 
-// choose finds the next labels of the vertices s, s+strides, …; nothing that
-// it reads changes meanwhile.
+// choose sets next for the vertices s, s+strides, s+2·strides, … in parallel. Labels and counts do
+// not change during the call, so the result does not depend on the number of workers.
 func (l *labels) choose(s int) {
 	workers.Blocks(len(l.worker), len(l.label), block, func(worker, lo, hi int) {
 		for v := lo + s; v < hi; v += strides {
@@ -100,8 +103,8 @@ func (l *labels) choose(s int) {
 	})
 }
 
-// best returns the label with the highest score for v. Of equal ones it returns v's own label,
-// else the lowest.
+// best returns the label with the highest score for v. Among equal scores, it returns the current
+// label of v if possible, and otherwise the lowest label.
 func (l *labels) best(v int, t *tally) uint32 {
 	row := l.g.Row(v)
 	l.tally(t, row, l.outer[v])
@@ -118,7 +121,7 @@ func (l *labels) best(v int, t *tally) uint32 {
 	return best
 }
 
-// tally counts the labels of the vertices in the community outer.
+// tally counts the labels of those vertices that are in the community outer.
 func (l *labels) tally(t *tally, vertices []uint32, outer uint32) {
 	t.used = t.used[:0]
 	for _, u := range vertices {
@@ -133,13 +136,13 @@ func (l *labels) tally(t *tally, vertices []uint32, outer uint32) {
 	}
 }
 
-// refine sorts p by label within each outer community, and makes the labels the new outer
-// communities. The vertices of an outer community must be consecutive in p. Labels are in the order
-// of their first occurrence.
+// refine returns the vertices of p, sorted by label within each outer community. Labels are in the
+// order of their first occurrence. The vertices of an outer community must be consecutive in p. The
+// labels become the new outer communities.
 func (l *labels) refine(p []uint32) []uint32 {
 	const unseen = math.MaxUint32
 	n := len(p)
-	number := l.next // reused: the new number of each label
+	number := l.next // the new number of each label; the memory of next is reused
 	for i := range number {
 		number[i] = unseen
 	}

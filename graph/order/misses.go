@@ -2,21 +2,23 @@ package order
 
 import "siafu/graph"
 
-// cacheRows is the number of feature rows in the modelled cache of a core. It is 1.5 MB for
-// rows of 128 float32: three quarters of a 2 MB L2 cache. The constant is the same on every
-// machine, so that a graph has the same order everywhere.
+// cacheRows is the number of feature rows in the model of a core's cache. Rows of 128 float32 then
+// take 1.5 MB: three quarters of an L2 cache of 2 MB. The constant is the same on all machines, so
+// that a graph has the same order on all machines.
 const cacheRows = 3072
 
-// Misses estimates the fraction of edges whose source row is not in a core's cache when the rows
-// of g are gathered in the given order (nil: ascending). The model is a first-in-first-out cache
-// of 3072 rows, initially empty. It takes one pass over the edges and one word per vertex.
+// Misses estimates the fraction of edges that miss the cache of a core: the row of the source is
+// not in the cache when the edge is gathered. Vertices gather in the given order, or by ascending id
+// if vertices is nil. The model is a first-in-first-out cache of 3072 rows, initially empty. Misses
+// makes one pass over the edges and uses one word per vertex.
 //
-// Design note: one word per vertex suffices because the i-th row to enter leaves when row
-// i+3072 enters. Least-recently-used would need a list and gives the same ranking of orders.
+// Design note: in a first-in-first-out cache, the i-th row to enter leaves when row i+3072 enters.
+// One word per vertex, the number of its last entry, is therefore sufficient. A least-recently-used
+// cache would need a list, and ranks the orders in the same way.
 func Misses(g graph.CSR, vertices []uint32) float64 {
 	n := g.Rows()
 	entered := make([]int64, n)
-	misses, now := int64(0), int64(cacheRows) // now is the entry number of the newest row
+	misses, now := int64(0), int64(cacheRows) // now is the number of the last entry
 	for i := range n {
 		v := i
 		if vertices != nil {

@@ -15,14 +15,14 @@ const Names = "auto, natural, rcm, lp, rabbit"
 // Choice is an order of vertices and its estimated benefit.
 type Choice struct {
 	Name string `json:"name"` // the chosen order, never auto
-	// NaturalMisses and Misses estimate the fraction of edges whose source row is not in a
-	// core's cache: for the natural order and for this order. See Misses.
+	// NaturalMisses and Misses are the results of the function Misses for the natural order and for
+	// this order: the fraction of edges that miss the cache.
 	NaturalMisses float64 `json:"natural_misses"`
 	Misses        float64 `json:"misses"`
-	// Vertices contains all vertices in order; nil if the order is natural.
+	// Vertices contains all vertices in this order. It is nil if the order is natural.
 	Vertices []uint32 `json:"-"`
-	// Seconds is the time to choose and compute the order. It is not stored, so that equal
-	// partitionings produce equal files.
+	// Seconds is the time that New took. It is not stored, so that equal partitionings produce equal
+	// files.
 	Seconds float64 `json:"-"`
 }
 
@@ -42,10 +42,10 @@ func Check(name string) error {
 //	rcm      reverse Cuthill-McKee
 //	lp       nested communities found by label propagation
 //	rabbit   hierarchical communities of rising modularity
-//	auto     the one of natural, rabbit and lp with the fewest estimated misses;
-//	         natural, without trying the others, if Promising returns false
+//	auto     natural, rabbit or lp: the order with the fewest estimated misses.
+//	         auto selects natural without computing the others if Promising returns false
 //
-// Check must accept the name.
+// Check must accept the name. New panics for other names.
 func New(name string, g graph.CSR) Choice {
 	begin := time.Now()
 	c := Choice{Name: "natural", NaturalMisses: Misses(g, nil)}
@@ -53,33 +53,35 @@ func New(name string, g graph.CSR) Choice {
 	if name == "auto" {
 		c.auto(g)
 	} else if name != "natural" {
-		c.take(name, g, 2) // misses are below 2 in any case
+		c.try(name, g, 2) // keeps the order, because misses never exceed 1
 	}
 	c.Seconds = time.Since(begin).Seconds()
 	return c
 }
 
 const (
-	// worth is the fraction of the natural order's misses that another order must not exceed to
-	// be preferred. Gather time follows the estimate only loosely, and the natural order costs
-	// nothing.
-	worth = 0.9
-	// enough is the fraction of misses below which another order gains nothing: nearly all rows
-	// are then in the cache.
-	enough = 0.1
+	// maxMissRatio is the maximum ratio of another order's misses to the misses of the natural
+	// order. auto prefers the other order only below this ratio. The estimate predicts the time of
+	// a gather only roughly, and the natural order needs no computation.
+	maxMissRatio = 0.9
+	// fewMisses is the fraction of misses below which auto keeps the natural order. Nearly all rows
+	// are then in the cache, and another order saves no time.
+	fewMisses = 0.1
 )
 
+// auto selects the order with the fewest misses, as New describes.
 func (c *Choice) auto(g graph.CSR) {
-	if c.NaturalMisses < enough || !Promising(g) {
+	if c.NaturalMisses < fewMisses || !Promising(g) {
 		return
 	}
-	c.take("rabbit", g, worth*c.NaturalMisses)
-	c.take("lp", g, min(c.Misses, worth*c.NaturalMisses))
-	debug.FreeOSMemory() // frees the memory of the orders before shards are allocated
+	c.try("rabbit", g, maxMissRatio*c.NaturalMisses)
+	c.try("lp", g, min(c.Misses, maxMissRatio*c.NaturalMisses))
+	debug.FreeOSMemory() // returns the memory of the orders before the caller allocates shards
 }
 
-// take computes the order called name and keeps it if its misses are below the given value.
-func (c *Choice) take(name string, g graph.CSR, below float64) {
+// try computes the order called name. It sets c to this order if its misses are below the given
+// value.
+func (c *Choice) try(name string, g graph.CSR, below float64) {
 	vertices := create(name, g)
 	if m := Misses(g, vertices); m < below {
 		c.Name, c.Vertices, c.Misses = name, vertices, m

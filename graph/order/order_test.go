@@ -14,10 +14,10 @@ import (
 	"siafu/internal/fault"
 )
 
-// made are the orders that are not the natural one.
+// made contains all orders except the natural order.
 var made = []string{"rcm", "lp", "rabbit"}
 
-// rows returns the CSR of n vertices with the given edges src, dst.
+// rows returns a CSR of n vertices. edges contains pairs of source and destination.
 func rows(n int, directed bool, edges ...[2]int) graph.CSR {
 	lists := make([][]uint32, n)
 	for _, e := range edges {
@@ -38,7 +38,7 @@ func rows(n int, directed bool, edges ...[2]int) graph.CSR {
 	return c
 }
 
-// star has vertex 3 in the middle of n.
+// star returns a star of n vertices with centre 3.
 func star(n int, directed bool) graph.CSR {
 	var edges [][2]int
 	for v := range n {
@@ -47,7 +47,7 @@ func star(n int, directed bool) graph.CSR {
 	return rows(n, directed, edges...)
 }
 
-// isPermutation tells whether p holds each of 0..n-1 once.
+// isPermutation reports whether p contains each of 0..n-1 once.
 func isPermutation(p []uint32, n int) bool {
 	sorted := slices.Sorted(slices.Values(p))
 	for i, v := range sorted {
@@ -76,7 +76,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// What an order promises, where it can be written down.
+// Orders of small graphs have the documented properties.
 func TestMeaning(t *testing.T) {
 	cliques := rows(6, false, [2]int{0, 2}, [2]int{2, 4}, [2]int{4, 0}, [2]int{1, 3}, [2]int{3, 5}, [2]int{5, 1}, [2]int{0, 1})
 	for _, c := range []struct {
@@ -142,9 +142,9 @@ func communities(k, size int, number []int) graph.CSR {
 	return rows(n, false, edges...)
 }
 
-// Shuffled communities are found again: the estimate comes near that of the
-// numbering in which they lie side by side. A graph that is so numbered
-// already, or whose communities can't be told, is left alone.
+// If communities are numbered randomly, auto finds an order with about as few estimated misses as
+// the order in which communities are consecutive. auto keeps the natural order if communities are
+// already consecutive, or if there are none.
 func TestLocalityIsRestored(t *testing.T) {
 	const k, size = 100, 200
 	sorted := rand.New(rand.NewPCG(1, 1)).Perm(k * size)
@@ -165,7 +165,7 @@ func TestLocalityIsRestored(t *testing.T) {
 	}
 }
 
-// Misses is a queue of 3072 rows.
+// Misses equals a simulation with a queue of 3072 rows.
 func TestMisses(t *testing.T) {
 	number := rand.New(rand.NewPCG(5, 5)).Perm(20 * 500)
 	g := communities(20, 500, number)

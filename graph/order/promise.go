@@ -7,47 +7,47 @@ import (
 )
 
 const (
-	// costly is the number of edges from which auto examines samples first. With fewer edges
-	// the orders take only seconds.
-	costly = 1 << 26
-	// sampleSeeds neighbourhoods of sampleEdges edges are sampled, enough to fill the modelled
-	// cache many times.
+	// manyEdges is the number of edges from which auto examines samples first. For graphs with fewer
+	// edges, computing the orders takes only seconds.
+	manyEdges = 1 << 26
+	// sampleSeeds neighbourhoods of sampleEdges edges each are sampled. This number of edges
+	// fills the modelled cache many times.
 	sampleSeeds = 8
 	sampleEdges = 64 * cacheRows
-	// maxSampleRatio is the maximum ratio of misses in samples. An order of all vertices gains less than
-	// neighbourhoods that are grown one by one. The synthetic graph of Reddit-large has ratio
-	// 0.89, and lp and rabbit do not reduce its misses.
+	// maxSampleRatio is the ratio of misses in samples from which auto keeps the natural order. An
+	// order of all vertices saves fewer misses than neighbourhoods that are grown separately. The
+	// synthetic graph of Reddit-large has ratio 0.89, and lp and rabbit do not reduce its misses.
 	maxSampleRatio = 0.8
 )
 
-// Promising reports whether auto computes orders for g. For a graph with many edges they take
-// minutes and up to 8 bytes per edge, so Promising first grows neighbourhoods around sample
-// vertices. Each step adds the vertex with the largest fraction of its edges into the
-// neighbourhood. Promising compares their misses with the misses of the same number of edges in
-// natural order. If the misses are nearly equal, few vertices have common neighbours, and no
-// order helps.
+// Promising reports whether auto computes orders for g. For a graph with many edges, orders take
+// minutes and up to 8 bytes per edge. Promising therefore first grows neighbourhoods around sample
+// vertices. Each step adds the vertex with the largest fraction of edges to the neighbourhood.
+// Promising compares the misses of these neighbourhoods with the misses of the same number of edges
+// in natural order. If they are nearly equal, few vertices have common neighbours, and no order
+// reduces the misses.
 func Promising(g graph.CSR) bool {
 	if g.Rows() <= cacheRows {
 		return false
 	}
-	return len(g.Cols) < costly || promise(g, sampleEdges) < maxSampleRatio
+	return len(g.Cols) < manyEdges || sampleMissRatio(g, sampleEdges) < maxSampleRatio
 }
 
-// promise returns the misses of neighbourhoods with N edges, divided by the misses of natural
-// sequences of vertices from the same seeds.
-func promise(g graph.CSR, edges int) float64 {
+// sampleMissRatio returns the misses of neighbourhoods with the given number of edges, divided by
+// the misses of vertices in natural order from the same seeds.
+func sampleMissRatio(g graph.CSR, edges int) float64 {
 	var grown, natural float64
 	n := g.Rows()
 	for i := range sampleSeeds {
 		seed := i * (n / sampleSeeds)
-		grown += share(g, grow(g, uint32(seed), edges))
-		natural += share(g, along(g, seed, edges))
+		grown += missFraction(g, grow(g, uint32(seed), edges))
+		natural += missFraction(g, naturalRun(g, seed, edges))
 	}
 	return grown / max(natural, 1e-9)
 }
 
-// share returns the fraction of misses among the edges of the given rows.
-func share(g graph.CSR, vertices []uint32) float64 {
+// missFraction returns Misses of the given rows only.
+func missFraction(g graph.CSR, vertices []uint32) float64 {
 	entered := make(map[uint32]int64, sampleEdges)
 	misses, now, edges := 0, int64(cacheRows), 0
 	for _, v := range vertices {
@@ -63,8 +63,9 @@ func share(g graph.CSR, vertices []uint32) float64 {
 	return float64(misses) / max(float64(edges), 1)
 }
 
-// along returns vertices from first on, with wrap-around, until they have at least N edges.
-func along(g graph.CSR, first, edges int) []uint32 {
+// naturalRun returns consecutive vertices from first on until they have at least the given number of
+// edges. It continues with vertex 0 after the last vertex.
+func naturalRun(g graph.CSR, first, edges int) []uint32 {
 	var out []uint32
 	for i := range g.Rows() {
 		v := (first + i) % g.Rows()
@@ -76,16 +77,16 @@ func along(g graph.CSR, first, edges int) []uint32 {
 	return out
 }
 
-// grow returns a neighbourhood of seed with at least N edges, or the whole component of seed,
-// in the order of growth.
+// grow returns a neighbourhood of seed with at least the given number of edges, in the order of
+// growth. If the component of seed has fewer edges, it returns the whole component.
 func grow(g graph.CSR, seed uint32, edges int) []uint32 {
 	var out []uint32
-	links := map[uint32]int{} // edges from each outside vertex into the neighbourhood; -1 for vertices inside
+	links := map[uint32]int{} // edges of each outside vertex to the neighbourhood; -1 for inside vertices
 	front := &frontier{{seed, 0}}
 	for front.Len() > 0 && edges > 0 {
 		v := heap.Pop(front).(candidate).vertex
 		if links[v] < 0 {
-			continue // an outdated entry with fewer links
+			continue // an outdated entry of a vertex that is inside already
 		}
 		links[v] = -1
 		out = append(out, v)
@@ -107,7 +108,7 @@ type candidate struct {
 	part   float64
 }
 
-// frontier is a heap of candidates, largest fraction first.
+// frontier is a heap of candidates. The first one has the largest fraction.
 type frontier []candidate
 
 func (f frontier) Len() int { return len(f) }

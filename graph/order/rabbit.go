@@ -6,12 +6,13 @@ import (
 	"siafu/graph"
 )
 
-// byModularity returns the order of Rabbit (Arai et al., IPDPS 2016). Communities are merged as
-// long as modularity rises, which makes a tree. The order is a depth-first traversal of this
-// tree. For each cache level, some level of the tree has communities that fit.
+// byModularity returns the Rabbit order (Arai et al., IPDPS 2016). It merges communities while
+// modularity increases. The merges form trees. The order is a depth-first traversal of these trees.
+// For each level of a processor's cache, the tree has a level with communities of about that size.
 //
-// Design note: the paper merges in parallel with atomics, so its result depends on thread
-// timing. One thread takes half the time of lp and gives the same order on every machine.
+// Design note: the paper merges communities in parallel with atomic operations. Its result depends
+// on the timing of threads. This implementation uses one thread. It takes half the time of lp and
+// returns the same order on all machines.
 func byModularity(g graph.CSR) []uint32 {
 	n := g.Rows()
 	m := &merging{
@@ -31,30 +32,34 @@ func byModularity(g graph.CSR) []uint32 {
 
 const nobody = math.MaxUint32
 
-// merging is the incremental aggregation of the paper's §III. Vertices are processed by
-// ascending degree. Each vertex is the root of the community merged into it so far. It joins
-// the neighbouring community with the largest gain of modularity.
+// merging is the incremental aggregation of the paper's §III. It processes vertices by ascending
+// degree. Each vertex is the root of a community: the vertices that have been merged into it. A
+// community is merged into the neighbouring community with the largest gain of modularity.
 type merging struct {
 	g              graph.CSR
-	into           []uint32 // next vertex on the path to the community's root; a root points to itself
-	child, sibling []uint32 // the tree; first child is the last merged
-	strength       []float64
-	edges          float64
-	// links[v] are the edges of a merged community whose parent is not merged yet. They will be
-	// added to the parent's edges. Their number never exceeds the number of edges of the graph.
+	into           []uint32  // next vertex on the path to the community's root; a root points to itself
+	child, sibling []uint32  // child is the vertex merged last into a vertex, sibling the one merged before it
+	strength       []float64 // sum of the degrees of the community of each root
+	edges          float64   // number of edges of the graph
+	// links[v] contains the edges of the community of v after it was merged into another. They are
+	// added to the edges of that community when it is merged itself. The total number of links
+	// never exceeds the number of edges of the graph.
 	links [][]link
-	// weight of the edges to each vertex of touched; zero for other vertices.
+	// weight[u] is the weight of the edges between the current community and the community of root
+	// u. It is zero except for the roots in touched.
 	weight  []float32
 	touched []uint32
 }
 
+// link is an edge from a community to another one.
 type link struct {
 	to     uint32
 	weight float32
 }
 
-// merge adds up the edges of v's community. If modularity rises, it merges the community into
-// its best neighbour, the lowest id among equals.
+// merge adds up the edges of the community of v by neighbouring community. If a merge increases
+// modularity, it merges the community into the neighbour with the largest gain, or the lowest id
+// among equal gains.
 func (m *merging) merge(v uint32) {
 	for _, u := range m.g.Row(int(v)) {
 		m.add(v, u, 1)
@@ -74,7 +79,8 @@ func (m *merging) merge(v uint32) {
 	m.touched = m.touched[:0]
 }
 
-// add adds an edge's weight between the communities of v and u.
+// add adds the weight of an edge to u to the weight between the communities of v and u. Edges within
+// a community are ignored.
 func (m *merging) add(v, u uint32, weight float32) {
 	u = m.root(u)
 	if u == v {
@@ -86,7 +92,7 @@ func (m *merging) add(v, u uint32, weight float32) {
 	m.weight[u] += weight
 }
 
-// root returns the root of v's community and halves the path to it (path halving).
+// root returns the root of the community of v. It shortens the path to the root (path halving).
 func (m *merging) root(v uint32) uint32 {
 	for m.into[v] != v {
 		m.into[v] = m.into[m.into[v]]
@@ -95,9 +101,9 @@ func (m *merging) root(v uint32) uint32 {
 	return v
 }
 
-// best returns the neighbour with the largest gain of modularity, or nobody if no gain is
-// positive. The gain is, up to a factor, the weight between the two communities minus its
-// expected value in a random graph.
+// best returns the root of the neighbouring community with the largest gain of modularity, or nobody
+// if no gain is positive. Up to a constant factor, the gain is the weight between the two
+// communities minus its expected value in a random graph.
 func (m *merging) best(v uint32) uint32 {
 	best, high := uint32(nobody), 0.0
 	for _, u := range m.touched {
@@ -109,6 +115,7 @@ func (m *merging) best(v uint32) uint32 {
 	return best
 }
 
+// join merges the community of v into the community of root to.
 func (m *merging) join(v, to uint32) {
 	links := make([]link, len(m.touched))
 	for i, u := range m.touched {
@@ -120,8 +127,8 @@ func (m *merging) join(v, to uint32) {
 	m.sibling[v], m.child[to] = m.child[to], v
 }
 
-// visit returns the vertices of all trees in depth-first order. The children of a vertex are
-// visited in the order in which they merged.
+// visit returns the vertices of all trees in depth-first order. The children of a vertex are visited
+// in the order in which they were merged into it.
 func (m *merging) visit() []uint32 {
 	p := make([]uint32, 0, len(m.into))
 	var stack []uint32

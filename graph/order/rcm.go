@@ -7,9 +7,10 @@ import (
 	"siafu/graph"
 )
 
-// reverseCuthillMcKee visits each component breadth-first from a vertex of lowest degree, with
-// neighbours by ascending degree, and reverses the result (Cuthill and McKee, ACM 1969; George
-// 1971). Neighbours are then within two levels of the search.
+// reverseCuthillMcKee returns the reverse Cuthill-McKee order (Cuthill and McKee, ACM 1969; George
+// 1971). It traverses each component breadth-first from a vertex of lowest degree, visits neighbours
+// by ascending degree, and reverses the result. The levels of the search that two neighbours belong
+// to differ by at most one.
 func reverseCuthillMcKee(g graph.CSR) []uint32 {
 	seen := make([]bool, g.Rows())
 	p := make([]uint32, 0, g.Rows())
@@ -27,7 +28,7 @@ func reverseCuthillMcKee(g graph.CSR) []uint32 {
 	return p
 }
 
-// visit appends the unseen neighbours of v, by ascending degree.
+// visit appends the unseen neighbours of v to p, by ascending degree.
 func visit(g graph.CSR, p []uint32, seen []bool, v uint32) []uint32 {
 	from := len(p)
 	for _, u := range g.Row(int(v)) {
@@ -36,7 +37,7 @@ func visit(g graph.CSR, p []uint32, seen []bool, v uint32) []uint32 {
 			p = append(p, u)
 		}
 	}
-	// Rows ascend and the sort is stable: of equal degrees the lower id is first.
+	// Rows are ascending and the sort is stable, so the lower id comes first among equal degrees.
 	slices.SortStableFunc(p[from:], func(a, b uint32) int {
 		return cmp.Compare(len(g.Row(int(a))), len(g.Row(int(b))))
 	})

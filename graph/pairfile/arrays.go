@@ -137,28 +137,25 @@ func (r reader) pairs(a *npy.Array, name string) (p graph.Pairs, err error) {
 // vertices returns the vertices whose ids an array contains, in row-major order.
 func (r reader) vertices(a *npy.Array, name string) ([]uint32, error) {
 	a = a.Called(r.path + ": " + name)
-	var list []uint32
 	if words, err := a.Strings(); err == nil {
-		for i, id := range words {
-			v, ok := r.names.word(id)
-			if !ok {
-				return nil, r.unknown(fmt.Sprintf("element %d of %s", i, name), id)
-			}
-			list = append(list, v)
-		}
-		return list, nil
+		return find(r, name, words, r.names.word)
 	}
 	ids, err := a.Int64s()
 	if err != nil {
 		return nil, err
 	}
-	list = make([]uint32, 0, len(ids))
+	return find(r, name, ids, r.names.number)
+}
+
+// find returns the vertices with the given ids of the array called name.
+func find[T string | int64](r reader, name string, ids []T, vertex func(id T) (uint32, bool)) ([]uint32, error) {
+	list := make([]uint32, len(ids))
 	for i, id := range ids {
-		v, ok := r.names.number(id)
+		v, ok := vertex(id)
 		if !ok {
 			return nil, r.unknown(fmt.Sprintf("element %d of %s", i, name), fmt.Sprint(id))
 		}
-		list = append(list, v)
+		list[i] = v
 	}
 	return list, nil
 }

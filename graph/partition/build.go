@@ -15,8 +15,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Run partitions the dataset folder dir: Open, Assign and Build, into --parts-dir if given. It
-// waits for another process that is partitioning it.
+// Run partitions the dataset in the folder dir: graph.Open, Assign and Build. It writes the shards
+// to o.Root if set. If another process is partitioning the dataset, Run waits until it ends.
 func Run(dir string, o Options) (*Report, error) {
 	defer lock(dir)()
 	root := cmp.Or(o.Root, filepath.Join(dir, "parts"))
@@ -40,12 +40,14 @@ func divide(dir, final string, o Options) (*Report, error) {
 	return build(ds, owner, final, o)
 }
 
-// Build writes the shards of ds for o.Parts ranks, vertex v going to rank owner[v], and
-// meta.json to parts/P of the dataset folder. A rank numbers its vertices in the order
-// o.Order, computed on the whole graph. Shards are written to a temporary folder, which then
-// replaces parts/P. After an error an older parts/P is unchanged. It is moved to another name
-// if it was made with other options, and never replaced if it has other files. Unfinished
-// folders of killed processes are removed. A rank may own nothing.
+// Build writes the shards of ds for o.Parts ranks, and meta.json, to the folder parts/P of the
+// dataset. Vertex v belongs to rank owner[v]; a rank may own no vertices. A rank numbers its
+// vertices in the order o.Order, which is computed on the whole graph.
+//
+// Build writes to a temporary folder, which then replaces parts/P. After an error, an existing
+// parts/P is unchanged. If an existing parts/P was made with other options, Build renames it. Build
+// never replaces a folder with files that siafu did not write. It removes unfinished folders of
+// processes that were killed.
 //
 // owner must have an entry below o.Parts for each vertex. Faults have kind Usage or Config for
 // invalid options, else IO.
@@ -66,7 +68,7 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	defer tmp.Close() // after a replacement it is the older folder, if any
+	defer tmp.Close() // removes the temporary folder, or the older folder that it replaced
 	m, err := writeShards(ds, owner, o, tmp.Path)
 	if err != nil {
 		return nil, err
@@ -83,9 +85,9 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	return m.Report, nil
 }
 
-// moveAside moves the old shards in the folder final to another folder before the shards of m
-// replace them. It does not move shards with the same options or of another dataset. Requests
-// with explicit options find them there, and running trainings continue.
+// moveAside renames the folder final before the shards of m replace its shards. Later requests with
+// the options of the old shards find them under the new name, and running trainings continue. It
+// does not rename shards that have the same options as m or belong to another dataset.
 func moveAside(final string, m *Meta, aside string) error {
 	was, err := find(final, "", m.Parts)
 	if err != nil || was.Fingerprint != m.Fingerprint || was.folderName() == m.folderName() {
@@ -109,7 +111,7 @@ func checkOwners(owner []uint32, n, parts int) {
 	}
 }
 
-// writeShards cuts and writes one shard after another to the folder tmp.
+// writeShards makes the shards one after another and writes them to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
 	reported := chosen
@@ -136,7 +138,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	return m, nil
 }
 
-// writeShard cuts, writes and frees the shard of rank p.
+// writeShard makes the shard of rank p, writes it and frees it.
 func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	a := mapped.NewArena()
 	defer a.Free()
@@ -163,8 +165,9 @@ func assignment(owner, order []uint32) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// majorityTest returns the fraction of test vertices whose label is the most frequent training
-// label (of equals the lowest). It is 0 for other tasks.
+// majorityTest returns the fraction of test vertices that have the most frequent label of the
+// training vertices. Among equally frequent labels it uses the lowest. It returns 0 if the dataset
+// has no classes.
 func majorityTest(ds *graph.Dataset) float64 {
 	if ds.Targets != nil {
 		return 0 // no classes to predict

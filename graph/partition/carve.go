@@ -10,29 +10,30 @@ import (
 	"siafu/internal/mapped"
 )
 
-// carver cuts shards out of a dataset, one after another. It uses three words and a bit per
+// carver makes the shards of a dataset, one after another. It uses three words and a bit per
 // vertex.
 type carver struct {
 	ds    *graph.Dataset
 	owner []uint32
 	parts int
-	// vertices[start[p]:start[p+1]] are the vertices of rank p in its order; slot[v] is v's
-	// index in vertices.
+	// vertices[start[p]:start[p+1]] are the vertices of rank p in the order of that rank. slot[v]
+	// is the index of v in vertices.
 	vertices, slot []uint32
 	start          []int64
-	// local[v] is v's local id in the shard being cut, if v is in it; other elements are stale
-	// and never read.
+	// local[v] is the local id of v in the current shard. Elements of vertices that are not in the
+	// shard are outdated and must not be read.
 	local []uint32
-	seen  []uint64    // slots of the ghosts of the shard being cut; empty between shards
+	seen  []uint64    // bit set: slots of the current shard's ghosts; empty between two shards
 	like  shard.Shard // fields that all shards share
-	// The sums of the weights of all edges into and out of a vertex; nil without weights.
+	// Sums of the weights of all edges into each vertex and out of it; nil if edges have no weights.
 	inStrength, outStrength []float32
-	edgeMeans               []float32     // of the features of the edges into a vertex [n x EdgeDim]
+	edgeMeans               []float32     // [n x EdgeDim] means of the features of the edges into each vertex
 	arena                   *mapped.Arena // allocates the arrays above
 }
 
-// newCarver requires owners below parts. A rank numbers its vertices in the given order of all
-// vertices; nil is ascending.
+// newCarver returns a carver. All owners must be below parts. A rank numbers its vertices in the
+// given order of all vertices, or by ascending id if order is nil. Each shard starts as a copy of
+// like.
 func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.Shard) *carver {
 	n := len(owner)
 	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena()}
@@ -50,9 +51,9 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	return c
 }
 
-// byOwner fills vertices with the vertices of rank 0 in the given order of all vertices (nil
-// is ascending), then of rank 1 and so on, and slot, unless nil, with their indices. Rank p
-// has start[p]:start[p+1].
+// byOwner groups all vertices by owner (counting sort). vertices[start[p]:start[p+1]] become the
+// vertices of rank p, in the given order of all vertices, or ascending if order is nil. Unless slot
+// is nil, slot[v] becomes the index of v in vertices.
 func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start []int64) {
 	start = make([]int64, parts+1)
 	for _, p := range owner {
@@ -75,14 +76,15 @@ func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start [
 	return start
 }
 
-// accumulate converts counts to starts; counts[i+1] is the count of i.
+// accumulate converts counts to start indices. On entry, counts[i+1] is the count of element i.
+// Afterwards counts[i] is the start of element i.
 func accumulate(counts []int64) {
 	for i := range counts[1:] {
 		counts[i+1] += counts[i]
 	}
 }
 
-// cut builds the shard of rank p with arrays in a.
+// cut returns the shard of rank p. Its arrays are allocated in a.
 func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	s := c.like
 	s.Parts, s.Rank = c.parts, p
@@ -108,7 +110,7 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	return &s
 }
 
-// number assigns local ids to ids, from first on.
+// number assigns consecutive local ids to the vertices in ids, starting with first.
 func (c *carver) number(ids []uint32, first int) {
 	parallel(len(ids), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -117,8 +119,8 @@ func (c *carver) number(ids []uint32, first int) {
 	})
 }
 
-// ghosts finds the sources that other ranks own, in the order of owners and, within an owner,
-// in its order: the order of slots.
+// ghosts finds the sources of edges into own vertices that other ranks own. It orders them by slot:
+// by owner, and then in the order of the owner.
 func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	p := uint32(s.Rank)
 	parallel(len(s.Own), func(lo, hi int) {
@@ -138,14 +140,16 @@ func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	clear(c.seen)
 }
 
+// mark sets the bit of a slot. It may be called concurrently.
 func (c *carver) mark(slot uint32) {
 	word, bit := &c.seen[slot/64], uint64(1)<<(slot%64)
-	if atomic.LoadUint64(word)&bit == 0 { // most edges find the bit set; a read does not invalidate the cache line of other cores
+	// For most edges the bit is already set. A read does not invalidate the cache lines of other cores.
+	if atomic.LoadUint64(word)&bit == 0 {
 		atomic.OrUint64(word, bit)
 	}
 }
 
-// eachMarked visits the vertices in marked slots, slots ascending.
+// eachMarked calls visit for the vertices of all marked slots, in ascending order of slots.
 func (c *carver) eachMarked(visit func(u uint32)) {
 	for i, word := range c.seen {
 		for ; word != 0; word &= word - 1 {
@@ -154,7 +158,8 @@ func (c *carver) eachMarked(visit func(u uint32)) {
 	}
 }
 
-// edges renumbers the in-edges of the own vertices: own sources, then ghosts.
+// edges sets the in-edges of the own vertices, with local ids. A row contains its own sources and
+// then its ghost sources.
 func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	n := len(s.Own)
 	s.In.Offsets = mapped.Make[int64](a, n+1)
@@ -176,8 +181,8 @@ func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// split writes the local ids of sources to row, p's own ones first, both groups ascending, and
-// returns the number of own ones.
+// split writes the local ids of sources to row: first the sources that rank p owns, then the ghosts.
+// Both groups are ascending. It returns the number of sources that rank p owns.
 func (c *carver) split(row, sources []uint32, p uint32) int {
 	own := 0
 	for _, u := range sources {
@@ -192,7 +197,7 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 			ghosts = append(ghosts, c.local[u])
 		}
 	}
-	slices.Sort(row[:own]) // already sorted in the natural order, which is fast
+	slices.Sort(row[:own]) // fast in the natural order, in which the row is already sorted
 	slices.Sort(ghosts)
 	return own
 }

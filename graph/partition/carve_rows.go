@@ -9,14 +9,15 @@ import (
 	"siafu/internal/workers"
 )
 
-// sends finds the own rows that are ghosts of each other rank: rows with an out-edge into it.
-// They ascend, and ghosts of one owner are in the owner's order, so both ranks get the same
-// order without communication.
+// sends sets the send lists: for each other rank, the own rows that are ghosts of that rank. These
+// are the rows with an edge to a vertex of that rank. Rows are ascending in a send list. The other
+// rank orders its ghosts of one owner in the order of the owner, so both ranks use the same order
+// without communication.
 func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	chunks := runtime.GOMAXPROCS(0)
 	bound := func(i int) int { return len(s.Own) * i / chunks }
-	// next[i][q] is the number of rows, and later the index of the next row, that chunk i
-	// sends to q.
+	// next[i][q] is first the number of rows of chunk i for rank q, and later the index in
+	// SendRows of the next of these rows.
 	next := make([][]int64, chunks)
 	workers.Each(chunks, func(i int) {
 		next[i] = make([]int64, c.parts)
@@ -40,10 +41,10 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// eachSend calls visit once for each rank q and each own row in [lo, hi) that q gathers from,
-// rows ascending.
+// eachSend calls visit for each own row in [lo, hi) and each rank q that gathers from the row. Each
+// pair of q and row is visited once, with rows in ascending order.
 func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
-	last := make([]int, c.parts) // 1 + the last row sent to q
+	last := make([]int, c.parts) // 1 + the last visited row of each rank
 	for row := lo; row < hi; row++ {
 		for _, u := range c.ds.Out.Row(int(s.Own[row])) {
 			if q := c.owner[u]; q != uint32(s.Rank) && last[q] != row+1 {
@@ -54,6 +55,7 @@ func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row i
 	}
 }
 
+// degrees sets the degrees of own vertices and ghosts in the whole graph.
 func (c *carver) degrees(a *mapped.Arena, s *shard.Shard) {
 	in, out := c.ds.In.Offsets, c.ds.Out.Offsets
 	n := len(s.Own)
@@ -71,6 +73,7 @@ func (c *carver) degrees(a *mapped.Arena, s *shard.Shard) {
 	}
 }
 
+// features sets the features of the own vertices.
 func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	f := c.ds.Features
 	s.Features.Rows, s.Features.Dim = len(s.Own), f.Dim
@@ -78,7 +81,7 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
 		return
 	}
-	if lo, hi, ok := run(s.Own); ok { // avoids a copy of possibly large data
+	if lo, hi, ok := run(s.Own); ok { // the dataset's rows are used without a copy
 		s.Features.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
 		return
 	}
@@ -91,8 +94,8 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// run reports whether ids are consecutive, lo to hi-1, as in a contiguous part or in a single part
-// in natural order.
+// run reports whether ids are the consecutive numbers lo..hi-1. This is the case for contiguous
+// partitions and for a single part, if the vertex order is natural.
 func run(ids []uint32) (lo, hi int, ok bool) {
 	n := len(ids)
 	if n == 0 {
@@ -107,7 +110,7 @@ func run(ids []uint32) (lo, hi int, ok bool) {
 	return lo, lo + n, true
 }
 
-// sparseRows copies the given rows of m.
+// sparseRows returns the given rows of m. Consecutive rows are not copied.
 func sparseRows(a *mapped.Arena, m *graph.SparseRows, rows []uint32) *graph.SparseRows {
 	to := &graph.SparseRows{Offsets: mapped.Make[int64](a, len(rows)+1)}
 	for i, v := range rows {

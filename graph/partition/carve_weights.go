@@ -8,8 +8,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// strengths adds up the weights of the edges into and out of every vertex, in the order of the
-// dataset, so that the sums are the same for any number of parts.
+// strengths computes the sums of the weights of all edges into each vertex and out of it. The order
+// of addition is the order of the dataset, so the sums are the same for any number of parts.
 func (c *carver) strengths() {
 	in := c.ds.In
 	n := in.Rows()
@@ -35,11 +35,11 @@ func (c *carver) strengths() {
 	}
 }
 
-// finite returns the nearest finite float32.
+// finite converts a sum to float32. A sum above the largest float32 becomes the largest float32.
 func finite(sum float64) float32 { return float32(min(sum, math.MaxFloat32)) }
 
-// alongEdges sets the weights and features of a shard's edges, and the vertices' sums over all
-// their edges. The rows must already be cut.
+// alongEdges sets the weights and features of a shard's edges, the strengths of its vertices, and
+// the mean edge features of its own vertices. edges must already have set the rows of s.In.
 func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
 	if s.Weighted {
 		s.Weights = mapped.Make[float32](a, len(s.In.Cols))
@@ -61,8 +61,8 @@ func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// eachEdge visits the edges into own vertex i, with their indices in the shard and in the
-// dataset.
+// eachEdge calls visit for each edge into own vertex i. to is the index of the edge in s.In.Cols,
+// from its index in the dataset.
 func (c *carver) eachEdge(s *shard.Shard, i int, visit func(to, from int)) {
 	from, at := c.ds.In.Offsets[s.Own[i]], s.In.Offsets[i]
 	own, ghosts := s.In.Cols[at:s.InOwnEnd[i]], s.In.Cols[s.InOwnEnd[i]:s.In.Offsets[i+1]]
@@ -87,8 +87,8 @@ func (c *carver) carveStrengths(a *mapped.Arena, s *shard.Shard) {
 	}
 }
 
-// means computes the mean features of the edges into every vertex. The sums are in the order of
-// the dataset, so they are the same for any number of parts.
+// means computes the mean features of the edges into each vertex. The order of addition is the order
+// of the dataset, so the means are the same for any number of parts.
 func (c *carver) means() {
 	in, dim := c.ds.In, c.like.EdgeDim
 	c.edgeMeans = mapped.Make[float32](c.arena, in.Rows()*dim)

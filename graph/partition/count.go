@@ -5,8 +5,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Count returns the report of Build for ds and owner, without cutting shards and without the
-// order of vertices. It visits the edges once and uses two words per vertex.
+// Count returns the report that Build would return for ds and owner, except the vertex order. It
+// does not make shards. It reads all edges once and uses two words per vertex.
 //
 // owner must have an entry below o.Parts for each vertex.
 func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
@@ -46,7 +46,7 @@ func (c *counter) count() {
 	}
 }
 
-// vertex counts v, which rank p owns.
+// vertex adds vertex v of rank p, and its edges, to the counts.
 func (c *counter) vertex(one *RankReport, p uint32, v int) {
 	row, cut := c.ds.In.Row(v), one.Cut
 	one.Vertices++
@@ -67,7 +67,7 @@ func (c *counter) vertex(one *RankReport, p uint32, v int) {
 	}
 }
 
-// ghost counts u, which rank q owns, once for each rank p that gathers from it.
+// ghost counts u as a ghost of rank p, unless it is already counted. q is the owner of u.
 func (c *counter) ghost(one *RankReport, p, q, u uint32) {
 	if c.seen[u] == p+1 {
 		return

@@ -16,18 +16,20 @@ import (
 	"siafu/internal/fault"
 )
 
-// Place contains the locations where shards of a dataset are searched and built. Each
-// partitioning has its own folder: P for the latest one made by siafu partition, or else the
-// first one, and P-METHOD-ORDER-SEED for the others.
+// Place contains the locations of the shards of a dataset. Each partitioning for P ranks has its own
+// folder below a root folder. Folder P contains the latest partitioning that siafu partition made,
+// or else the first one. The other partitionings are in folders P-METHOD-ORDER-SEED.
 type Place struct {
 	Data  string // the dataset folder
-	Root  string // parent folder of the shard folders; "": parts in the dataset folder, or Spare
-	Spare string // used if the dataset folder is not writable; "": none
+	Root  string // root folder; "": parts in the dataset folder, or Spare
+	Spare string // root folder if the dataset folder is not writable; "": none
 
-	Fingerprint string // fingerprint of the dataset: Spare may contain shards of another dataset
+	// Fingerprint is the fingerprint of the dataset. Shards in Spare with another fingerprint belong
+	// to another dataset and are ignored.
+	Fingerprint string
 }
 
-// roots returns the possible roots of shards; the first is the default.
+// roots returns the root folders in which shards are searched, the default first.
 func (p Place) roots() []string {
 	if p.Root != "" {
 		return []string{p.Root}
@@ -39,13 +41,13 @@ func (p Place) roots() []string {
 	return list
 }
 
-// writable returns the root in which shards are built.
+// writable returns the root folder in which new shards are built.
 func (p Place) writable() string {
 	list := p.roots()
 	for _, dir := range []string{list[0], filepath.Dir(list[0])} {
 		err := unix.Access(dir, unix.W_OK|unix.X_OK)
 		if errors.Is(err, fs.ErrNotExist) && p.Root == "" {
-			continue // it is created in its parent
+			continue // the root folder will be created in its parent
 		}
 		if err != nil && p.Root == "" {
 			return list[len(list)-1]
@@ -55,9 +57,9 @@ func (p Place) writable() string {
 	return list[0]
 }
 
-// Ensure finds the folder of the shards that o requests, or builds them like Run; it then
-// returns the report too. If another process is partitioning the dataset, it waits, and uses
-// the result. begins is called with the final options before the work.
+// Ensure returns the folder of the shards that o requests. If there are none, it builds them like
+// Run and also returns their report. Before it builds them, it calls begins with the final options.
+// If another process is partitioning the dataset, Ensure waits and uses the result.
 func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Report, err error) {
 	if folder, _, err = p.serving(o); folder != "" || err != nil {
 		return folder, nil, err
@@ -81,19 +83,20 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	return folder, made, err
 }
 
-// Made returns the Meta of the shards that o requests; nil if there are none that can be used.
+// Made returns the Meta of the shards that o requests, or nil if there are no usable shards.
 func (p Place) Made(o Options) *Meta {
-	_, m, _ := p.serving(o) // the user of the shards reports the error
+	_, m, _ := p.serving(o) // the program that opens the shards reports the error
 	return m
 }
 
-// serving returns a folder with the shards that o requests; "": none.
+// serving returns the folder and the Meta of the shards that o requests. The folder is "" if there
+// are none.
 func (p Place) serving(o Options) (string, *Meta, error) {
 	for _, root := range p.roots() {
 		first := filepath.Join(root, strconv.Itoa(o.Parts))
 		for _, folder := range append([]string{first}, otherFolders(root, o.Parts)...) {
 			m, err := p.lookUp(folder, o.Parts)
-			if err != nil && folder == first { // a damaged other folder is rebuilt
+			if err != nil && folder == first { // other damaged folders are ignored and built again
 				return "", nil, err
 			}
 			if err == nil && m != nil && m.Serves(o) {
@@ -104,9 +107,10 @@ func (p Place) serving(o Options) (string, *Meta, error) {
 	return "", nil, nil
 }
 
-// otherFolders returns the further folders of shards for the given number of parts, sorted by name.
+// otherFolders returns the folders P-METHOD-ORDER-SEED in root for the given number of parts, sorted
+// by name.
 func otherFolders(root string, parts int) (folders []string) {
-	list, _ := os.ReadDir(root) // an unreadable folder has none
+	list, _ := os.ReadDir(root) // an unreadable folder counts as empty
 	for _, e := range list {
 		if strings.HasPrefix(e.Name(), strconv.Itoa(parts)+"-") {
 			folders = append(folders, filepath.Join(root, e.Name()))
@@ -115,7 +119,8 @@ func otherFolders(root string, parts int) (folders []string) {
 	return folders
 }
 
-// lookUp calls Find for a folder; it returns nil if the folder has no shards.
+// lookUp reads the Meta of a folder of shards. It returns nil if the folder has no shards of this
+// dataset.
 func (p Place) lookUp(folder string, parts int) (*Meta, error) {
 	m, err := find(folder, p.Data, parts)
 	if fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist) {
@@ -127,8 +132,8 @@ func (p Place) lookUp(folder string, parts int) (*Meta, error) {
 	return m, err
 }
 
-// folderName returns the name of a further folder of shards. For a partition from a file it
-// includes a checksum of the file's name.
+// folderName returns the name P-METHOD-ORDER-SEED of a folder of shards. If the partition is from a
+// file, METHOD contains a checksum of the file's path.
 func folderName(method, order string, parts int, seed uint64) string {
 	if path, ok := strings.CutPrefix(method, filePrefix); ok {
 		method = fmt.Sprintf("file%08x", crc32.ChecksumIEEE([]byte(path)))
@@ -138,14 +143,14 @@ func folderName(method, order string, parts int, seed uint64) string {
 
 func (m *Meta) folderName() string { return folderName(m.Method, m.Order, m.Parts, m.Seed) }
 
-// lock waits until no other process partitions the dataset, and excludes others. It locks the
-// dataset's folder, creates no file, and ends with the process. On file systems that cannot
-// lock a folder (NFS) there is no lock: then both processes partition, and the later one
-// replaces the other's result.
+// lock waits until no other process partitions the dataset, and then excludes other processes until
+// unlock or the end of this process. It locks the dataset folder itself and creates no file. Some
+// file systems, such as NFS, cannot lock a folder. Two processes may then partition the dataset at
+// the same time, and the result of the later one replaces the other result.
 func lock(dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return func() {} // the reader of the dataset reports the error
+		return func() {} // graph.Open reports the error
 	}
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)

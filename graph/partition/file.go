@@ -13,8 +13,9 @@ import (
 
 const opFile = "read assignment"
 
-// fromFile reads the owners of n vertices. The file is text with one rank per line (the format
-// of METIS, KaHIP and Dorylus), or npy with whole numbers, recognised by its first bytes.
+// fromFile reads the owners of n vertices from a file. The file is either text with one rank per
+// line (the format of METIS, KaHIP and Dorylus) or an npy array of integers. The first bytes of the
+// file distinguish the two formats.
 func fromFile(path string, n, parts int) ([]uint32, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,7 +33,8 @@ func bad(path, format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, opFile, path, format, args...)
 }
 
-// fromText reads one rank per line. Blanks around it and empty lines at the end are allowed.
+// fromText reads one rank per line. A line may have leading and trailing spaces. The file may end
+// with empty lines.
 func fromText(r io.Reader, path string, n, parts int) ([]uint32, error) {
 	owner := make([]uint32, 0, n)
 	lines := bufio.NewScanner(r)
@@ -70,6 +72,7 @@ func fromText(r io.Reader, path string, n, parts int) ([]uint32, error) {
 	return owner, nil
 }
 
+// outside returns the fault of rank p, which is not below parts.
 func outside(path, place string, at int, p int64, parts int) error {
 	return bad(path, "%s %d: %d is not below %d", place, at, p, parts).Then("number the ranks from 0 to %d, or increase --parts", parts-1)
 }

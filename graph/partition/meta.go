@@ -14,14 +14,13 @@ import (
 	"siafu/internal/inventory"
 )
 
-// formatVersion is the version of parts/P that this package writes.
-//
-// Since version 2, ranks may number their vertices in another order than the dataset.
+// formatVersion is the version of the folder parts/P that this package writes and reads. Since
+// version 2, ranks may number their vertices in another order than the dataset.
 const formatVersion = 2
 
 const metaName = "meta.json"
 
-// Meta is parts/P/meta.json.
+// Meta is the content of parts/P/meta.json.
 type Meta struct {
 	Format      int                       `json:"format"`
 	Method      string                    `json:"method"`
@@ -36,9 +35,9 @@ type Meta struct {
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
 }
 
-// Find reads the Meta of the shards for parts ranks in the dataset folder dir. Its fingerprint
-// shows whether the shards match the dataset. Faults have kind Missing if there are no shards,
-// else Data or IO.
+// Find reads the Meta of the shards for the given number of ranks in the dataset folder dir. It does
+// not compare the fingerprint in Meta with the dataset. Faults have kind Missing if there are no
+// shards, else Data or IO.
 func Find(dir string, parts int) (*Meta, error) { return find(shard.Folder(dir, parts), dir, parts) }
 
 func find(folder, dir string, parts int) (*Meta, error) {
@@ -64,14 +63,15 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	return m, nil
 }
 
-// Serves reports whether the shards satisfy the request o. An empty Method or Order accepts any
-// value, and auto accepts the order that auto chose.
+// Serves reports whether the shards have the method and the order that o requests. An empty Method
+// or Order accepts any value. An order also matches if auto selected it.
 func (m *Meta) Serves(o Options) bool {
 	return (o.Method == "" || o.Method == m.Method) &&
 		(o.Order == "" || o.Order == m.Order || o.Order == m.Report.Order.Name)
 }
 
-// Complete sets unset options of o to the values of m, and then to defaults. m may be nil.
+// Complete returns o with all options set. Unset options get the values of m, or their defaults if
+// m is nil.
 func (m *Meta) Complete(o Options) Options {
 	if m != nil && o.Method == "" {
 		o.Method, o.Seed, o.Passes, o.Slack = m.Method, m.Seed, m.Passes, m.Slack
@@ -87,7 +87,7 @@ func again(path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).Then(`run "siafu partition" again`)
 }
 
-// write writes m to the folder dir, which no other process uses yet.
+// write writes m to meta.json in the folder dir. No other process may use the folder yet.
 func (m *Meta) write(dir string) error {
 	path := filepath.Join(dir, metaName)
 	text, err := json.MarshalIndent(m, "", "  ")

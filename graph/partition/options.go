@@ -18,16 +18,16 @@ const filePrefix = "file:"
 // Default is the default method.
 const Default = "fennel"
 
-// entry names and describes a choice.
+// entry is the name and the description of a partitioner.
 type entry = catalog.Entry
 
-// method describes a partitioner that needs only a dataset. A new one is one method in the
-// file of its algorithm and a line in methods.
+// method describes a partitioner that needs no input except the dataset. To add a partitioner,
+// define a method in the file of its algorithm and add it to methods.
 type method struct {
 	entry
-	// assign returns the owner of each vertex. The options have their defaults.
+	// assign returns the owner of each vertex. The caller has set all options.
 	assign func(*graph.Dataset, Options) []uint32
-	// The options that it uses besides Parts.
+	// These fields report whether the partitioner uses Options.Seed, Passes and Slack.
 	seed, passes, slack bool
 }
 
@@ -52,7 +52,7 @@ func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
 // Methods returns the names that Options.Method accepts, without file:PATH.
 func Methods() []string { return catalog.Names(catalog.Entries(methods, nil)) }
 
-// HelpLists returns the lists that the help of Options has as ${…}, by name.
+// HelpLists returns the texts that replace ${NAME=} in the help of Options, by name.
 func HelpLists() map[string]string {
 	using := func(uses func(*method) bool) string {
 		return catalog.List(catalog.Names(catalog.Entries(methods, uses)), "and")
@@ -69,9 +69,9 @@ func HelpLists() map[string]string {
 // Options are the options of a partitioning: the flags of "siafu partition". The zero value of
 // Method, Order, Passes and Slack means their default.
 //
-// Slack holds for vertices and for edges. A vertex is never divided: a part may exceed its
-// share of edges by one vertex's degree. Multilevel also balances training vertices, with
-// twice the slack: 1.10.
+// Slack limits the number of vertices and the number of edges of a part. A vertex is never divided,
+// so the edges of a part may exceed the limit by the degree of one vertex. Multilevel also balances
+// training vertices, with twice the slack: 1.10 if Slack is 1.05.
 type Options struct {
 	Parts  int     `required:"" help:"Number of parts: the number of graph ranks."`
 	Method string  `default:"fennel" values:"partitioners" help:"Partitioner: ${partitioners=}. PATH has one partition number a line."`
@@ -88,7 +88,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate checks o, which has its defaults, against a graph of n vertices.
+// validate returns a fault if a graph of n vertices cannot be partitioned with o. All options of o
+// must be set.
 func (o Options) validate(n int64) error {
 	usage := func(format string, args ...any) *fault.Error { return fault.New(fault.Usage, op, "", format, args...) }
 	switch {

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"siafu/graph"
+	"siafu/graph/partition/multilevel"
 )
 
 var contiguousMethod = method{
@@ -18,11 +19,12 @@ var hashMethod = method{
 	seed:   true,
 }
 
-// contiguous cuts 0..n-1 into blocks with about the same number of vertices plus in-edges.
-// offsets [n+1] are the in-edges' offsets; parts is at most n, and no block is empty.
+// contiguous divides the vertices 0..n-1 into blocks of consecutive ids. All blocks have about the
+// same number of vertices plus in-edges, and none is empty. offsets [n+1] are the offsets of the
+// in-edges. parts must be at most n.
 func contiguous(offsets []int64, parts int) []uint32 {
 	n := len(offsets) - 1
-	weight := func(v int) int64 { return offsets[v] + int64(v) } // of the vertices before v
+	weight := func(v int) int64 { return offsets[v] + int64(v) } // of all vertices before v
 	total := float64(weight(n))
 	owner := make([]uint32, n)
 	begin := 0
@@ -30,9 +32,9 @@ func contiguous(offsets []int64, parts int) []uint32 {
 		goal := int64(total * float64(p+1) / float64(parts))
 		end := sort.Search(n, func(v int) bool { return weight(v) >= goal })
 		if end > begin+1 && goal-weight(end-1) < weight(end)-goal {
-			end-- // the boundary before is nearer
+			end-- // the preceding boundary is nearer to goal
 		}
-		// A vertex for this block, and one for each block after it.
+		// At least one vertex for this block, and one for each later block.
 		end = min(max(end, begin+1), n-(parts-1-p))
 		if p == parts-1 {
 			end = n
@@ -45,7 +47,7 @@ func contiguous(offsets []int64, parts int) []uint32 {
 	return owner
 }
 
-// hashed assigns vertices by a hash, without regard to edges.
+// hashed assigns each vertex to a rank by a hash of its id.
 func hashed(n, parts int, seed uint64) []uint32 {
 	owner := make([]uint32, n)
 	for v := range owner {
@@ -54,15 +56,8 @@ func hashed(n, parts int, seed uint64) []uint32 {
 	return owner
 }
 
-// mix returns a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea and Flood,
-// OOPSLA 2014) over both.
+// mix returns a hash of seed and x: the hash of x·golden plus the hash of the seed, where golden is
+// 2⁶⁴ divided by the golden ratio.
 func mix(seed, x uint64) uint64 {
-	return finalise(finalise(seed) + x*0x9e3779b97f4a7c15)
-}
-
-func finalise(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+	return multilevel.Hash(0, multilevel.Hash(0, seed)+x*0x9e3779b97f4a7c15)
 }

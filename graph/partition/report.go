@@ -20,22 +20,22 @@ type Report struct {
 	Parts    int          `json:"parts"`
 	Vertices int64        `json:"vertices"`
 	Edges    int64        `json:"edges"`
-	// CutEdges is the number of edges between vertices of different ranks, Cut their fraction
-	// of all edges.
+	// CutEdges is the number of edges between vertices of different ranks. Cut is CutEdges divided
+	// by Edges.
 	CutEdges int64   `json:"cut_edges"`
 	Cut      float64 `json:"cut"`
-	// Ghosts of all ranks together, and for each vertex of the graph.
+	// Ghosts is the sum over ranks. Replication is Ghosts divided by Vertices.
 	Ghosts      int64   `json:"ghosts"`
 	Replication float64 `json:"replication"`
-	// PredictedBytes is what one hidden layer of 128 float32 sends in an epoch:
-	// ghosts x 4 bytes x 128 x 2, once forward and once backward.
+	// PredictedBytes is the number of bytes that one hidden layer of 128 float32 sends in an epoch:
+	// ghosts x 4 bytes x 128 x 2, for the forward and the backward pass.
 	PredictedBytes int64        `json:"predicted_bytes"`
 	Balance        Balance      `json:"balance"`
 	Ranks          []RankReport `json:"ranks"`
 }
 
-// Balance is, for each count, the maximum over ranks divided by the mean: 1 is perfect, also
-// if there is nothing to balance.
+// Balance contains, for each count, the maximum over ranks divided by the mean. 1 is perfect. A
+// count that is 0 on all ranks has balance 1.
 type Balance struct {
 	Vertices float64 `json:"vertices"`
 	Edges    float64 `json:"edges"`
@@ -45,7 +45,7 @@ type Balance struct {
 // RankReport has the counts of one rank.
 type RankReport = shard.Counts
 
-// add counts the shard of the next rank.
+// add adds the counts of the next rank's shard to the report.
 func (r *Report) add(s *shard.Shard) { r.append(CountShard(s)) }
 
 func (r *Report) append(one RankReport) {
@@ -92,6 +92,7 @@ func (r *Report) finish() {
 	}
 }
 
+// balance returns the maximum of count over ranks, divided by the mean.
 func (r *Report) balance(count func(RankReport) int64) float64 {
 	var largest, total int64
 	for _, o := range r.Ranks {

@@ -23,20 +23,22 @@ var fennelMethod = method{
 // nobody is the owner of a vertex that has not been placed yet.
 const nobody = math.MaxUint32
 
-// stream places vertices one by one, on ranks with many of their neighbours and few vertices and
-// edges: LDG (Stanton and Kliot, KDD 2012, "linear deterministic greedy") or Fennel (Tsourakakis
-// et al., WSDM 2014). Further passes (restreaming, Nishimura and Ugander, KDD 2013) start with
-// empty ranks, and use the previous pass's owners for vertices not yet placed.
+// stream is a streaming partitioner. It places vertices one by one. A rank is attractive for a
+// vertex if it has many of the vertex's neighbours, but few vertices and edges. The score is that of
+// LDG ("linear deterministic greedy", Stanton and Kliot, KDD 2012) or Fennel (Tsourakakis et al.,
+// WSDM 2014). Further passes are restreaming (Nishimura and Ugander, KDD 2013). A pass starts with
+// empty ranks. For vertices that it has not placed yet, it uses the owners of the previous pass.
 //
-// The papers balance vertices only, but a rank of hubs would delay the others. Here a rank has
-// two fills, of vertices and of edges, and placing a vertex costs one vertex at the price of
-// the first, and its degree at the price of the second. Thus hubs avoid ranks full of edges,
-// and small vertices fill the rest.
+// The papers balance only the number of vertices. A rank of hubs would then have more edges and
+// delay the other ranks. Here a rank has two fills: its vertices and its edges, both relative to
+// the mean over ranks. Placing a vertex of degree d adds one vertex and d edges. The penalty of the
+// first grows with the fill of vertices, the penalty of the second with the fill of edges. Hubs
+// therefore avoid ranks with many edges, and vertices of low degree fill these ranks.
 //
-// Design note: vertices are placed in the order of ids. A seeded random order had the same cut
-// on the graphs of docs/partitioning.md, but reads a mapped graph randomly. Keeping the fills
-// between passes instead of starting with empty ranks cut far more on graphs with hubs: full
-// ranks leave no room to move.
+// Design note: vertices are placed in the order of their ids. A random order had the same cut on
+// the graphs of docs/partitioning.md, but reads a memory-mapped graph in random order. Another
+// variant kept the fills between passes. It cut far more edges on graphs with hubs, because full
+// ranks accept no vertices.
 type stream struct {
 	in, out graph.CSR // out is empty if it would equal in
 	score   score
@@ -44,23 +46,25 @@ type stream struct {
 
 	owner []uint32
 	parts []part
-	// Fair shares of a rank, and its limits.
+	// Means over ranks, and limits of a rank.
 	fairVertices, fairEdges float64
 	maxVertices, maxEdges   int64
 }
 
-// part is a rank while vertices are placed.
+// part is the state of a rank during a pass.
 type part struct {
 	vertices, edges int64
-	// Fills in fair shares, and their square roots.
+	// Vertices and edges relative to the mean over ranks, and the square roots of these ratios.
 	fillV, fillE, rootV, rootE float64
 	neighbours                 int64 // of the vertex being placed
 }
 
-// score rates a part for a vertex.
+// score returns the score of a part for a vertex of the given degree, which has the given number of
+// neighbours in the part. The vertex is placed in the part with the highest score.
 type score func(neighbours float64, b *part, degree float64) float64
 
-// newStream makes a stream with the score for a mean number of in-edges and of neighbours.
+// newStream returns a stream. scoring returns its score, given the mean number of in-edges and the
+// mean number of neighbours of a vertex.
 func newStream(ds *graph.Dataset, o Options, scoring func(mean, meanNeighbours float64) score) *stream {
 	n, m := ds.In.Rows(), int64(len(ds.In.Cols))
 	s := &stream{in: ds.In, passes: o.Passes, owner: make([]uint32, n), parts: make([]part, o.Parts)}
@@ -80,8 +84,9 @@ func newStream(ds *graph.Dataset, o Options, scoring func(mean, meanNeighbours f
 	return s
 }
 
-// ldg weights neighbours by the remaining capacity, 1 - fill/slack. The fill is the mean of
-// both fills; edges have the weight degree/mean.
+// ldg returns the number of neighbours times the remaining capacity of the part, 1 - fill/slack.
+// fill is the weighted mean of the fill of vertices, with weight 1, and the fill of edges, with
+// weight degree/mean.
 func ldg(mean, slack float64) score {
 	return func(neighbours float64, b *part, degree float64) float64 {
 		r := degree / mean
@@ -89,9 +94,10 @@ func ldg(mean, slack float64) score {
 	}
 }
 
-// fennel subtracts the marginal cost αγx^(γ-1) of a part of x vertices, with the paper's γ = 3/2
-// and α = m k^(γ-1) / n^γ for m undirected edges. With x = fill n/k that is 3/2 m/n √fill, and
-// 2m/n is the mean number of neighbours. Half of the cost is on vertices and half on edges.
+// fennel returns the number of neighbours minus the marginal cost αγx^(γ-1) of a part with x
+// vertices. As in the paper, γ = 3/2 and α = m k^(γ-1) / n^γ for m undirected edges. With x = fill
+// n/k, the cost is 3/2 m/n √fill. 2m/n is the mean number of neighbours. Half of the cost depends
+// on the fill of vertices, half on the fill of edges.
 func fennel(mean, meanNeighbours float64) score {
 	half := 0.75 * meanNeighbours / 2
 	return func(neighbours float64, b *part, degree float64) float64 {
@@ -104,15 +110,15 @@ func (s *stream) run() []uint32 {
 		clear(s.parts)
 		for v := range s.owner {
 			s.count(v)
-			s.put(v, s.best(v))
+			s.place(v, s.best(v))
 		}
 	}
-	s.settle()
+	s.rebalance()
 	return s.owner
 }
 
-// count sets the number of neighbours of v in each part. In a directed graph, a pair with edges in
-// both directions counts twice: it is cut twice.
+// count sets the number of neighbours of v in each part. In a directed graph, a neighbour with edges
+// in both directions counts twice, because both edges may be cut.
 func (s *stream) count(v int) {
 	for i := range s.parts {
 		s.parts[i].neighbours = 0
@@ -133,12 +139,13 @@ func (s *stream) countRow(row []uint32) {
 
 func (s *stream) degree(v int) int64 { return s.in.Offsets[v+1] - s.in.Offsets[v] }
 
-// put assigns v to part p.
-func (s *stream) put(v, p int) {
+// place assigns v to part p.
+func (s *stream) place(v, p int) {
 	s.owner[v] = uint32(p)
 	s.load(&s.parts[p], 1, s.degree(v))
 }
 
+// load adds vertices and edges to part b, and updates its fills.
 func (s *stream) load(b *part, vertices, edges int64) {
 	b.vertices += vertices
 	b.edges += edges
@@ -146,8 +153,9 @@ func (s *stream) load(b *part, vertices, edges int64) {
 	b.rootV, b.rootE = math.Sqrt(b.fillV), math.Sqrt(b.fillE)
 }
 
-// best returns the part with room for v and the highest score; with ties the emptiest, then
-// the first. If none has room, it returns the part that v overfills least.
+// best returns the part with the highest score for v, among the parts with room for v. Among equal
+// scores it returns the part with the lowest sum of fills, and then the first. If no part has room,
+// it returns the part that v overfills least.
 func (s *stream) best(v int) int {
 	degree := s.degree(v)
 	best, least := -1, 0
@@ -172,7 +180,8 @@ func (s *stream) best(v int) int {
 	return best
 }
 
-// overfill returns the fill of b with one more vertex and degree more edges: above 1 if too full.
+// overfill returns the load of b relative to its limits after a vertex of the given degree is
+// added. It is above 1 if b has no room for the vertex.
 func (s *stream) overfill(b *part, degree int64) float64 {
 	return max(float64(b.vertices+1)/float64(s.maxVertices), float64(b.edges+degree)/float64(s.maxEdges))
 }

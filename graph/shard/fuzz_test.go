@@ -11,8 +11,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// FuzzOpen: whatever a part file's bytes are, the answer is a shard or a Data
-// fault.
+// FuzzOpen checks that Open returns a shard or a Data fault for a file with arbitrary bytes.
 func FuzzOpen(f *testing.F) {
 	dir := dataset(f, 12, true, true, chords(12), 2)
 	path := shard.Path(dir, 2, 0)
@@ -35,8 +34,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzForged: a file with good checksums round one wrong number is refused, or
-// is a shard on which nothing runs out of range.
+// FuzzForged changes one number of a file with valid checksums. Open must reject the file, or return
+// a shard in which no index is out of range.
 func FuzzForged(f *testing.F) {
 	dir := dataset(f, 12, true, true, chords(12), 2)
 	path := shard.Path(dir, 2, 0)
@@ -56,7 +55,7 @@ func FuzzForged(f *testing.F) {
 	})
 }
 
-// forge sets one number of one array of s, or cuts an array off there.
+// forge sets one number of one array of s, or shortens the array to this position.
 func forge(s *shard.Shard, array uint8, at int, value int64) {
 	wide := []*[]int64{&s.GhostStart, &s.SendStart, &s.In.Offsets, &s.InOwnEnd, &s.Features.Sparse.Offsets}
 	narrow := []*[]uint32{&s.Own, &s.Ghosts, &s.SendRows, &s.In.Cols, &s.InDegree, &s.OutDegree, &s.Features.Sparse.Cols}
@@ -73,7 +72,7 @@ func forge(s *shard.Shard, array uint8, at int, value int64) {
 	}
 }
 
-// set also forges lengths: past the end it makes the array shorter by one.
+// set sets an element of an array. If the index is past the end, it shortens the array by one.
 func set[T any](v *[]T, at int, value T) {
 	if len(*v) == 0 {
 		return
@@ -85,7 +84,7 @@ func set[T any](v *[]T, at int, value T) {
 	(*v)[at] = value
 }
 
-// openAndUse opens rank 0 of 2 and, if that succeeds, follows every index.
+// openAndUse opens the shard of rank 0 of 2 ranks. If this succeeds, it uses every index.
 func openAndUse(t *testing.T, dir, path string) {
 	var s *shard.Shard
 	var err error

@@ -14,16 +14,16 @@ import (
 
 const opOpen = "open shard"
 
-// Open calls OpenIn for the folder parts/P of the dataset.
+// Open is OpenIn for the folder parts/P in the dataset folder dir.
 func Open(dir string, parts, rank int) (*Shard, error) {
 	return OpenIn(Folder(dir, parts), dir, parts, rank)
 }
 
-// OpenIn maps the shard of a rank (of parts ranks) of the dataset dir from folder. It verifies
-// checksums, rank, number of parts, the dataset's current fingerprint, and all invariants in
-// Shard's comments. Callers need not check any index. Faults have kind Missing if the dataset
-// is not partitioned for parts ranks, Data if the file is damaged or belongs to another dataset
-// or rank, and otherwise IO.
+// OpenIn maps the shard of a rank into memory. folder contains the shards of the dataset in the
+// folder dir for the given number of parts. OpenIn verifies the checksums, the rank, the number of
+// parts, the fingerprint of the dataset, and all invariants in the comments of Shard. Callers need
+// not check any index. Faults have kind Missing if there is no shard, and Data if the file is
+// damaged or belongs to another dataset or rank. Other faults have kind IO.
 func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	if parts < 1 || rank < 0 || rank >= parts {
 		panic("shard: rank outside 0..parts-1")
@@ -51,8 +51,8 @@ func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	return s, nil
 }
 
-// read fills a shard with the arrays of f without verifying them. It returns the header
-// separately because the header may have any length.
+// read returns a shard with the arrays of f. It verifies neither the arrays nor the header, which
+// may have any length.
 func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
 	s = &Shard{Weighted: f.Has(nWeights)}
 	if f.Has(nSparseOffsets) {
@@ -70,7 +70,7 @@ func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
 	return s, header, nil
 }
 
-// fill sets the fields that the header contains.
+// fill sets the fields of s that are stored in the header h.
 func (s *Shard) fill(h []int64) {
 	s.Parts, s.Rank, s.Vertices, s.Directed = int(h[hParts]), int(h[hRank]), h[hVertices], h[hDirected] != 0
 	s.Classes, s.FeatureDim = int(h[hClasses]), int(h[hFeatureDim])

@@ -55,7 +55,7 @@ func dataset(t testing.TB, n int, directed, sparse bool, edges graph.EdgePairs, 
 	return dir
 }
 
-// chords returns a cycle of n vertices with a chord from each.
+// chords returns a cycle of n vertices with a chord from each vertex.
 func chords(n uint32) (edges graph.EdgePairs) {
 	for v := range n {
 		edges = append(edges, v, (v+1)%n, v, (v*v+3)%n)
@@ -73,7 +73,7 @@ func open(t testing.TB, dir string, parts, rank int) *shard.Shard {
 	return s
 }
 
-// expect checks that err is of the kind and mentions all of want.
+// expect checks that err has the given kind and contains all strings in want.
 func expect(t testing.TB, err error, kind fault.Kind, want ...string) {
 	t.Helper()
 	if err == nil || fault.KindOf(err) != kind {
@@ -126,8 +126,7 @@ func TestMajority(t *testing.T) {
 	}
 }
 
-// Every byte of the file matters: a bit flipped or an end cut off anywhere is
-// a Data fault that names the file.
+// A flipped bit or a missing end, at any byte of the file, is a Data fault that names the file.
 func TestOpenRefusesDamage(t *testing.T) {
 	dir := dataset(t, 20, true, true, chords(20), 2)
 	path := shard.Path(dir, 2, 1)
@@ -185,8 +184,8 @@ func TestOpenRefusesOthers(t *testing.T) {
 	expect(t, err, fault.Missing, "meta.json")
 }
 
-// brokenPromises change a shard so that one promise of its comments breaks. A
-// file that holds the result has good checksums.
+// brokenPromises contains functions that change a shard. Each violates one invariant in the comments
+// of Shard. A file with the changed shard has valid checksums.
 var brokenPromises = []struct {
 	name, want string
 	change     func(s *shard.Shard)
@@ -254,7 +253,7 @@ func TestOpenRefusesBrokenPromises(t *testing.T) {
 	open(t, dir, 3, 1)
 }
 
-// heapCopy returns a shard that can be written to and outlives its file.
+// heapCopy returns a copy of a shard that can be changed and does not depend on its file.
 func heapCopy(s *shard.Shard) *shard.Shard {
 	c := &shard.Shard{
 		Parts: s.Parts, Rank: s.Rank, Vertices: s.Vertices, Fingerprint: s.Fingerprint, Assignment: s.Assignment,
@@ -273,7 +272,7 @@ func heapCopy(s *shard.Shard) *shard.Shard {
 	return c
 }
 
-// Transpose turns every local edge round, and nothing else.
+// Transpose reverses every local edge.
 func TestTranspose(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		dir := dataset(t, 24, directed, false, chords(24), 1, 4)
@@ -283,8 +282,8 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-// A sketch of a shard has the lengths of its arrays, and so has what is
-// transposed of both.
+// The arrays of a sketch have the lengths of the arrays of the shard. The same holds for the
+// transposed edges.
 func TestSketch(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		for _, sparse := range []bool{false, true} {
@@ -301,7 +300,7 @@ func TestSketch(t *testing.T) {
 	}
 }
 
-// lengths are those of a shard's arrays and of its transposed edges.
+// lengths returns the lengths of a shard's arrays and of its transposed edges.
 func lengths(s *shard.Shard) []int {
 	a := mapped.NewArena()
 	if s.Fingerprint == "" {
@@ -321,7 +320,7 @@ func lengths(s *shard.Shard) []int {
 	return list
 }
 
-// checkTranspose compares with the naive transposition.
+// checkTranspose compares Transpose with a simple transposition.
 func checkTranspose(t testing.TB, s *shard.Shard) {
 	t.Helper()
 	a := mapped.NewArena()
@@ -364,7 +363,7 @@ func compareTransposed(t testing.TB, s *shard.Shard, got *shard.Transposed, chos
 	}
 }
 
-// Transpose of random directed rows, without a file.
+// Transpose is correct for random directed rows, without a file.
 func TestTransposeProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, ghosts := rapid.IntRange(0, 12).Draw(rt, "own"), rapid.IntRange(0, 9).Draw(rt, "ghosts")

@@ -5,7 +5,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Counts are the sizes of the shard of one rank.
+// Counts contains the sizes of one rank's shard.
 type Counts struct {
 	Vertices int64 `json:"vertices"`
 	Edges    int64 `json:"edges"` // edges into own vertices
@@ -13,19 +13,19 @@ type Counts struct {
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
 	SendRows int64 `json:"send_rows"` // rows sent to all other ranks in one exchange
-	// TrainEdges is the number of edges into own training vertices; TrainCut of them come from
-	// ghosts. FeatureNNZ is the number of non-zero features of own vertices if sparse. SendTo
-	// [parts] is the number of rows sent to each rank in one exchange.
+	// TrainEdges is the number of edges into own training vertices. TrainCut is the number of these
+	// edges that come from ghosts. FeatureNNZ is the number of non-zero features of own vertices,
+	// or 0 if features are dense. SendTo [parts] is the number of rows sent to each rank in one
+	// exchange.
 	TrainEdges int64   `json:"train_edges"`
 	TrainCut   int64   `json:"train_cut"`
 	FeatureNNZ int64   `json:"feature_nnz"`
 	SendTo     []int64 `json:"send_to"`
 }
 
-// Sketch returns a shard without data, for memory estimates. head gives the number of parts,
-// classes and features, and whether edges have weights and features. c gives the sizes. a must
-// be an arena for sketches: the arrays have lengths and no memory. They are counted by their
-// purpose in the shard's file.
+// Sketch returns a shard without data, for memory estimates. head contains the number of parts,
+// classes and features, and whether edges have weights and features. c contains the sizes. a must
+// be an arena for sketches, which counts the bytes of arrays by purpose and allocates no memory.
 func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	s, n, local := &head, int(c.Vertices), int(c.Vertices+c.Ghosts)
 	s.counts = &c

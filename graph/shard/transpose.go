@@ -5,24 +5,25 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Transposed contains the local edges by source: for each source, the own vertices that gather
-// from it. The backward pass of a gather uses these edges.
+// Transposed contains the edges of a shard, grouped by source. For each source, it lists the own
+// vertices that gather from the source. The backward pass of a gather uses these lists.
 type Transposed struct {
 	// OwnCols[OwnBegin[u]:OwnEnd[u]] are the own vertices that gather from own
 	// vertex u, ascending; OwnBegin and OwnEnd are [NumOwn].
 	OwnBegin, OwnEnd []int64
 	OwnCols          []uint32
-	// Ghost has one row per ghost: the own vertices that gather from it, ascending.
+	// Ghost has a row for each ghost: the own vertices that gather from it, ascending.
 	Ghost graph.CSR
 	// Weights of OwnCols and of Ghost.Cols; nil if edges have no weights.
 	OwnWeights, GhostWeights []float32
-	// Positions of OwnCols and Ghost.Cols in Shard.In.Cols, and so of their edge features. nil
-	// if edges have no features, or if OwnCols aliases In.Cols.
+	// OwnAt and GhostAt are the indices in Shard.In.Cols of the edges in OwnCols and Ghost.Cols. The
+	// features of an edge have the same index. OwnAt and GhostAt are nil if edges have no features.
+	// OwnAt is also nil if OwnCols aliases In.Cols.
 	OwnAt, GhostAt []int64
 }
 
-// Edges are edges into destinations 0..len(Begin)-1. The sources of destination v are
-// Cols[Begin[v]:End[v]], with values Base..Base+Sources-1.
+// Edges contains the edges into the destinations 0..len(Begin)-1. The sources of destination v are
+// Cols[Begin[v]:End[v]]. Sources have the ids Base..Base+Sources-1.
 type Edges struct {
 	Begin, End    []int64
 	Cols          []uint32
@@ -51,9 +52,10 @@ func (s *Shard) GhostEdges() Edges {
 	return e
 }
 
-// Transpose builds the transposed edges with arrays in a. ghosts are the edges from ghost
-// vertices. In an undirected dataset, edges between own vertices exist in both directions. The
-// own part then aliases s.In, uses no memory, and is valid until s is closed.
+// Transpose returns all edges of s by source. Its arrays are allocated in a. ghosts must be the
+// edges from ghosts. In an undirected dataset, each edge between own vertices exists in both
+// directions. The edges between own vertices then alias s.In, use no memory, and are valid until s
+// is closed.
 func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	if s.Directed {
 		return s.transpose(a, s.OwnEdges(), ghosts, anywhere)
@@ -64,8 +66,8 @@ func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	return t
 }
 
-// TransposeInto is Transpose of only the edges into own vertices of one split. For a sketch,
-// the split is always the training set. The result does not alias s.In.
+// TransposeInto is Transpose for the edges into the own vertices of one split. In a sketch, the split
+// is always the training set. The result does not alias s.In.
 func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Transposed {
 	own := s.OwnEdges()
 	if c := s.counts; c != nil {
@@ -79,7 +81,7 @@ func (s *Shard) TransposeFirst(a *mapped.Arena, ghosts Edges, n int) *Transposed
 	return s.transpose(a, s.OwnEdges(), ghosts, func(v int) bool { return v < n })
 }
 
-// EdgesInto returns the number of edges into own vertices of one split. For a sketch, the split
+// EdgesInto returns the number of edges into the own vertices of one split. In a sketch, the split
 // is always the training set.
 func (s *Shard) EdgesInto(split uint8) (edges int64) {
 	if s.counts != nil {
@@ -95,7 +97,7 @@ func (s *Shard) EdgesInto(split uint8) (edges int64) {
 
 func anywhere(int) bool { return true }
 
-// transpose sorts the edges into the chosen own vertices by source.
+// transpose groups the edges into the chosen own vertices by source.
 func (s *Shard) transpose(a *mapped.Arena, own, ghosts Edges, chosen func(v int) bool) *Transposed {
 	c, weights, at := own.bySource(a, chosen)
 	n := s.NumOwn()
@@ -127,8 +129,8 @@ func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (t graph.CSR, 
 	return t, weights, at
 }
 
-// count sets offsets, which must be zero, to the begin of each source's row. It returns the
-// number of edges into the chosen destinations.
+// count sets offsets to the start of each source's row. The offsets must be 0 before. count returns
+// the number of edges into the chosen destinations.
 func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	for v := range e.Begin {
 		if !chosen(v) {
@@ -144,12 +146,12 @@ func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	return int(offsets[e.Sources])
 }
 
-// sort fills the rows of t, and weights and positions if they are not nil. t.Offsets must
-// contain the begin of each row. Rows of e are visited in ascending order, so the destinations
-// of each source ascend.
+// sort fills the rows of t (counting sort). It also fills weights and at, unless they are nil.
+// t.Offsets must contain the start of each row. The destinations of e are visited in ascending
+// order, so they are ascending in each row of t.
 func (e Edges) sort(t graph.CSR, weights []float32, at []int64, chosen func(v int) bool) {
-	// offsets[r] is the cursor of row r while rows are filled. Afterwards it is the end of row
-	// r, which is the begin of row r+1.
+	// While rows are filled, offsets[r] is the index of the next edge of row r. Afterwards it is the
+	// end of row r, which is the start of row r+1.
 	offsets := t.Offsets
 	for v := range e.Begin {
 		if !chosen(v) {

@@ -2,18 +2,18 @@ package shard
 
 import "siafu/graph"
 
-// Shard is the partition of one rank. Local ids are 0..len(Own)-1 for own
-// vertices and len(Own)..len(Own)+len(Ghosts)-1 for ghosts.
+// Shard is the partition of one rank. Vertices have local ids: 0..len(Own)-1 for own vertices, and
+// len(Own)..len(Own)+len(Ghosts)-1 for ghosts.
 type Shard struct {
 	Parts, Rank int
-	Vertices    int64  // in the whole graph
+	Vertices    int64  // number in the whole graph
 	Fingerprint string // fingerprint of the dataset
-	// Assignment is a hash of the owner of every vertex and of the vertex order. It is equal in
-	// all shards of a partitioning. Ranks compare it to detect a folder with shards of two
-	// partitionings.
+	// Assignment is a hash of the owners of all vertices and of the vertex order. All shards of a
+	// partitioning have the same Assignment. Ranks compare it to detect a folder that contains
+	// shards of two partitionings.
 	Assignment string
-	// Directed reports whether the dataset has separate out-edges. If it is false, v→u is an
-	// edge whenever u→v is one.
+	// Directed reports whether the dataset has separate out-edges. If Directed is false, each edge
+	// u→v has an edge v→u.
 	Directed bool
 
 	Classes    int // number in the dataset
@@ -25,32 +25,33 @@ type Shard struct {
 	MajorityTest float64
 
 	Own    []uint32 // dataset ids of the own vertices, in partition order
-	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner; within a group in the owner's order
-	// GhostStart[q]:GhostStart[q+1] are the ghosts owned by rank q; [Parts+1].
+	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner; a group is in the order of its owner
+	// Ghosts[GhostStart[q]:GhostStart[q+1]] are the ghosts that rank q owns. GhostStart is
+	// [Parts+1].
 	GhostStart []int64
-	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that are ghosts of rank q, in the
-	// order of its ghosts, which is ascending. SendStart is [Parts+1].
+	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that are ghosts of rank q. They are
+	// ascending, which is also the order of the ghosts on rank q. SendStart is [Parts+1].
 	SendStart []int64
 	SendRows  []uint32
 
-	// In contains the in-edges of the own vertices as local ids. A row contains its own sources
-	// and then its ghost sources, ascending in both parts. The own sources of row v end at
-	// InOwnEnd[v], an index into In.Cols.
+	// In contains the in-edges of the own vertices. Its columns are local ids. The row of v contains
+	// first the sources that are own vertices, and then the sources that are ghosts. Each group is
+	// ascending. The first group ends at InOwnEnd[v], an index into In.Cols.
 	In       graph.CSR
 	InOwnEnd []int64
-	// If edges are Weighted, Weights are the weights of In.Cols. InStrength and OutStrength are
-	// the sums of the weights of all edges into and out of each own vertex and then each ghost.
-	// They are sums over the whole graph, without self loops.
+	// Weighted reports whether edges have weights. Weights are the weights of In.Cols. InStrength
+	// [own + ghosts] are the sums of the weights of all edges into a vertex, OutStrength of all
+	// edges out of it. They refer to the whole graph, without self loops.
 	Weighted                bool
 	Weights                 []float32
 	InStrength, OutStrength []float32
-	// EdgeFeatures [edges x EdgeDim] are the features of In.Cols. EdgeMeans [own x EdgeDim] are
-	// the means over the edges into each own vertex, or 0 for a vertex without edges. EdgeDim
-	// is 0 if the dataset has no edge features.
+	// EdgeFeatures [edges x EdgeDim] are the features of the edges in In.Cols. EdgeMeans [own x
+	// EdgeDim] are the mean features of the edges into each own vertex, or 0 for a vertex without
+	// edges. EdgeDim is 0 if the dataset has no edge features.
 	EdgeDim                 int
 	EdgeFeatures, EdgeMeans []float32
-	// InDegree and OutDegree are the degrees of own vertices and then ghosts in the whole
-	// graph, without self loops.
+	// InDegree and OutDegree [own + ghosts] are the degrees of vertices in the whole graph, without
+	// self loops.
 	InDegree, OutDegree []uint32
 
 	Features graph.Features // of the own vertices
@@ -58,7 +59,7 @@ type Shard struct {
 	Targets  []float32      // of the own vertices [own x Classes], if the dataset has targets
 	Split    []uint8        // of the own vertices
 
-	counts *Counts // only of a sketch, else nil
+	counts *Counts // sizes of a sketch; nil if the shard is not a sketch
 	close  func() error
 }
 
@@ -68,8 +69,8 @@ func (s *Shard) NumOwn() int { return len(s.Own) }
 // NumGhosts returns the number of ghosts.
 func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
 
-// OwnDegrees returns the number of edges between own vertices into and out of each own vertex
-// [NumOwn]. Each call computes new arrays.
+// OwnDegrees returns the in-degree and the out-degree of each own vertex [NumOwn] in the graph of
+// the own vertices, without ghosts. Each call computes new arrays.
 func (s *Shard) OwnDegrees() (in, out []uint32) {
 	if s.counts != nil {
 		return s.InDegree[:s.NumOwn()], s.OutDegree[:s.NumOwn()]
@@ -85,8 +86,8 @@ func (s *Shard) OwnDegrees() (in, out []uint32) {
 	return in, out
 }
 
-// OwnStrengths returns the sums of the weights of the edges that OwnDegrees counts, or nil if
-// edges have no weights.
+// OwnStrengths returns the sums of the weights of the edges that OwnDegrees counts. It returns nil
+// if edges have no weights.
 func (s *Shard) OwnStrengths() (in, out []float32) {
 	if !s.Weighted || s.counts != nil {
 		return s.InStrength[:min(len(s.InStrength), s.NumOwn())], s.OutStrength[:min(len(s.OutStrength), s.NumOwn())]

@@ -7,15 +7,15 @@ import (
 	"siafu/internal/mapped"
 )
 
-// verifier checks the content of a shard's file. Each check may rely on earlier checks, in
-// particular on the lengths of arrays. The order is the order in check.
+// verifier verifies the content of a shard's file. Later checks rely on earlier ones: for example,
+// the check of rows relies on the lengths of arrays. check defines the order.
 type verifier struct {
 	s    *Shard
 	path string
 	task string // task of the dataset
 }
 
-// open reads and checks the shard in f.
+// open reads the shard in f and verifies it.
 func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*Shard, error) {
 	s, header, err := read(f)
 	if err != nil {
@@ -49,7 +49,8 @@ func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
 	return nil
 }
 
-// identity checks that the file is the requested shard of the current dataset.
+// identity checks that the file is the shard of the given rank and number of parts. It also checks
+// that the shard belongs to the dataset with the given meta.json.
 func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 	s := v.s
 	switch {
@@ -102,7 +103,7 @@ func (v *verifier) lengths() error {
 	return nil
 }
 
-// starts checks all arrays of offsets into other arrays.
+// starts checks the arrays that contain offsets into other arrays.
 func (v *verifier) starts() error {
 	s := v.s
 	for _, a := range []struct {
@@ -128,7 +129,8 @@ func (v *verifier) starts() error {
 	return nil
 }
 
-// monotonic checks that starts, which is not empty, rises from 0 to length and never decreases.
+// monotonic checks that starts begins with 0, ends with length and never decreases. starts must not
+// be empty.
 func (v *verifier) monotonic(name string, starts []int64, length int) error {
 	if starts[0] != 0 {
 		return v.bad("%s: begins at %d instead of 0", name, starts[0])
@@ -144,8 +146,8 @@ func (v *verifier) monotonic(name string, starts []int64, length int) error {
 	return nil
 }
 
-// ascending checks that ids are strictly ascending and in [lo, hi). at is the position of
-// ids[0] in the array called name.
+// ascending checks that ids are strictly ascending and in [lo, hi). ids[0] is at position at of the
+// array called name.
 func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) error {
 	next := lo
 	for i, x := range ids {
@@ -157,11 +159,12 @@ func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) 
 	return nil
 }
 
-// vertices checks that own vertices and ghosts are valid and distinct. The order of ghosts by
-// owner cannot be checked here; Assignment covers it.
+// vertices checks that the ids of own vertices and ghosts are valid and distinct. One shard does not
+// show whether ghosts are ordered by owner; Assignment protects this order.
 func (v *verifier) vertices() error {
 	s := v.s
-	// One bit per vertex of the whole graph. Only pages with vertices of this shard are touched.
+	// seen has one bit per vertex of the whole graph. Only pages with bits of this shard's vertices
+	// are accessed.
 	a := mapped.NewArena()
 	defer a.Free()
 	seen := mapped.Make[uint64](a, int(s.Vertices/64)+1)

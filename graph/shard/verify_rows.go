@@ -7,7 +7,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// edges checks the rows of In, and that every ghost is the source of an edge.
+// edges checks the rows of In. It also checks that each ghost is the source of an edge.
 func (v *verifier) edges() error {
 	s := v.s
 	n, all := int64(len(s.Own)), int64(len(s.InDegree))
@@ -43,9 +43,9 @@ func (v *verifier) edges() error {
 // bool8 is a flag in mapped memory.
 type bool8 uint8
 
-// degrees checks degrees as far as one shard allows: own in-degrees equal row lengths, every
-// ghost has an out-edge, all are below the number of vertices, and both are equal in an
-// undirected graph.
+// degrees checks the properties of degrees that one shard shows. The in-degree of an own vertex is
+// the length of its row. A ghost has at least one out-edge. All degrees are below the number of
+// vertices. In an undirected graph, in-degree and out-degree are equal.
 func (v *verifier) degrees() error {
 	s := v.s
 	n := len(s.Own)
@@ -67,8 +67,8 @@ func (v *verifier) degrees() error {
 	return nil
 }
 
-// weights checks that weights are finite and above 0, and also their sums for vertices with
-// edges.
+// weights checks that all weights are finite and above 0. The strength of a vertex must be finite and
+// above 0 if the vertex has edges, and 0 if it has none.
 func (v *verifier) weights() error {
 	s := v.s
 	if !s.Weighted {
@@ -104,8 +104,8 @@ func (v *verifier) edgeFeatures() error {
 func (v *verifier) features() error {
 	f := v.s.Features
 	if f.Sparse == nil {
-		// Dim is from the dataset and is not negative. A product that overflows cannot equal a
-		// length.
+		// identity has checked that Dim is not negative. The division avoids the product Rows x Dim,
+		// which may overflow.
 		if f.Dim > 0 && (len(f.Dense)%f.Dim != 0 || len(f.Dense)/f.Dim != f.Rows) || f.Dim == 0 && len(f.Dense) != 0 {
 			return v.bad("%s: %d values instead of %d x %d", nDense, len(f.Dense), f.Rows, f.Dim)
 		}

@@ -27,18 +27,18 @@ const (
 	nInOwnEnd      = "in_own_end"
 	nInDegree      = "in_degree"
 	nOutDegree     = "out_degree"
-	nWeights       = "in_weights" // this and the next two only if edges have weights
+	nWeights       = "in_weights" // this array and the next two exist only if edges have weights
 	nInStrength    = "in_strength"
 	nOutStrength   = "out_strength"
-	nEdgeFeatures  = "in_features" // this and the next one only if edges have features
+	nEdgeFeatures  = "in_features" // this array and the next exist only if edges have features
 	nEdgeMeans     = "in_feature_means"
-	nDense         = "features"         // [own x dim], only if features are dense
-	nSparseOffsets = "features_offsets" // this and the next two only if features are sparse
+	nDense         = "features"         // [own x dim], exists only if features are dense
+	nSparseOffsets = "features_offsets" // this array and the next two exist only if features are sparse
 	nSparseCols    = "features_cols"
 	nSparseVals    = "features_vals"
 	nLabels        = "labels"
 	nSplit         = "split"
-	nTargets       = "targets" // only if the dataset has targets
+	nTargets       = "targets" // exists only if the dataset has targets
 )
 
 // Indexes into the header.
@@ -92,7 +92,7 @@ func putHeader(w *arrayfile.Writer, s *Shard) {
 	arrayfile.Put(w, nAssignment, []byte(s.Assignment))
 }
 
-// array is an array of a shard's file.
+// array reads and writes one array of a shard's file.
 type array struct {
 	write func(w *arrayfile.Writer)
 	read  func(f *arrayfile.File) error

@@ -1,8 +1,8 @@
-// Package objective implements the training objectives beyond softmax cross entropy:
-// losses with gradients, the score of an epoch, and the metrics of predictions, for the
-// tasks of graph's Meta.
+// Package objective implements training objectives other than plain softmax cross entropy. For the
+// tasks in package graph, it computes losses with gradients, the score of an epoch, and the metrics
+// of predictions.
 //
-// A loss and a score are sums over rows, and a Tally is a sum of counts. Intervals and
-// ranks add their sums, and the result is that of all rows. All functions work on rows
-// in memory that Go can read. No function is collective.
+// Losses, scores and tallies are sums over rows. Each interval of vertices and each rank computes
+// its own sums. The sum of these sums is the result for all rows. All rows must be in memory that
+// Go can read. No function is collective.
 package objective

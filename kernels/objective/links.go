@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// mostFactors is the number of factors, each from 1 to 2, in one product. The product stays far
-// below the largest float64.
+// mostFactors is the maximum number of factors in one product. Each factor is at most 2, so the
+// product is far below the largest float64.
 const mostFactors = 256
 
-// PairLosses returns the sum of the binary cross entropies of pairs. Scores are the logits of
-// edges: the loss is -log σ(s) for an edge and -log σ(-s) for a pair without an edge (Kipf &
-// Welling, "Variational graph auto-encoders", 2016, section 2). It replaces each score by its
-// derivative times scale.
+// PairLosses returns the sum of the binary cross entropies of vertex pairs. A score s is the logit
+// that the pair has an edge. The loss is -log σ(s) for a pair with an edge and -log σ(-s) for a pair
+// without (Kipf & Welling, "Variational graph auto-encoders", 2016, section 2). PairLosses replaces
+// each score by the derivative of the loss times scale.
 //
-// With s negated for edges, a pair costs max(s, 0) + log(1 + e^-|s|). Logarithms are added as
-// the logarithm of a product; each factor adds a relative error of at most 2^-52.
+// Let s be negated for pairs with an edge. The loss of a pair is then max(s, 0) + log(1 + e^-|s|).
+// A sum of logarithms is computed as the logarithm of a product. Each factor adds a relative error
+// of at most 2^-52.
 func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 	sign := 1.0
 	if edge {
@@ -39,11 +40,12 @@ func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 	return loss + math.Log(product)
 }
 
-// Histogram counts scores of pairs without an edge and of edges, in classes at most 1/32 wide
-// relative to the score. Ranks add their histograms.
+// Histogram counts the scores of pairs without an edge, and then the scores of edges. Scores in the
+// same class differ by at most 1/32 of their value. Ranks add their histograms.
 type Histogram [2 * classes]int64
 
-// classes of scores: sign, exponent and five bits more.
+// classes is the number of classes of scores. The class of a score consists of its sign, its
+// exponent and the five highest bits of its fraction.
 const classes = 1 << 14
 
 // ordered returns an integer that increases with the score.
@@ -55,7 +57,7 @@ func ordered(score float32) uint32 {
 	return bits | 1<<31
 }
 
-// Count counts scores of edges, or of pairs without an edge.
+// Count adds scores to the histogram: scores of edges, or of pairs without an edge.
 func (h *Histogram) Count(scores []float32, edges bool) {
 	of := h[int(number(edges))*classes:][:classes]
 	for _, score := range scores {
@@ -63,9 +65,10 @@ func (h *Histogram) Count(scores []float32, edges bool) {
 	}
 }
 
-// AUC returns ROCAUC of the counted scores, with scores of one class equal. The error is at most
-// half the fraction of pairs (edge, no edge) within one class. It returns 0 if either kind has
-// no scores.
+// AUC returns the ROC AUC of the counted scores. Scores in the same class count as equal. Consider
+// all combinations of an edge and a pair without an edge. The error is at most half of the fraction
+// of combinations with both scores in one class. AUC returns 0 if there are no scores of edges, or
+// none of pairs without an edge.
 func (h *Histogram) AUC() float64 {
 	var without, edges int64
 	wins := 0.0
@@ -77,8 +80,8 @@ func (h *Histogram) AUC() float64 {
 	return wins / max(float64(without)*float64(edges), 1)
 }
 
-// Reciprocal returns one over the rank of an edge's score among others, in the middle of equal
-// scores, as OGB's evaluator of ogbl-citation2.
+// Reciprocal returns 1 divided by the rank of an edge's score among the scores in others. Among
+// equal scores, the edge has the middle rank, as in OGB's evaluator of ogbl-citation2.
 func Reciprocal(score float32, others []float32) float64 {
 	above, equal := 0, 0
 	for _, s := range others {
@@ -95,11 +98,11 @@ func Reciprocal(score float32, others []float32) float64 {
 // hitsAt contains the K of Hits@K.
 var hitsAt = [...]int{10, 20, 50, 100}
 
-// Links returns the metrics of edge scores against scores of pairs without an edge. AUC is
-// ROCAUC; average precision is scikit-learn's average_precision_score. Hits@K follows OGB's
-// evaluators of ogbl-collab, ogbl-ddi and ogbl-ppa: the fraction of edges that score higher than
-// the K-th highest pair without an edge, 1 if there are fewer than K such pairs. It sorts both
-// lists.
+// Links returns the metrics of link prediction. edges are the scores of edges, without the scores of
+// pairs without an edge. Links sorts both lists. ROC AUC is defined as in ROCAUC, and average
+// precision as in scikit-learn's average_precision_score. Hits@K follows OGB's evaluators of
+// ogbl-collab, ogbl-ddi and ogbl-ppa: the fraction of edges with a higher score than the K-th highest
+// score in without. It is 1 if without has fewer than K scores.
 func Links(edges, without []float32) (m Metrics) {
 	if len(edges) == 0 {
 		return m
@@ -119,7 +122,7 @@ func Links(edges, without []float32) (m Metrics) {
 	return m
 }
 
-// above returns the number of scores above one. scores must descend.
+// above returns the number of scores that are higher than one. scores must be descending.
 func above(scores []float32, one float32) int {
 	at, _ := slices.BinarySearchFunc(scores, one, func(s, one float32) int {
 		if s > one {
@@ -130,9 +133,12 @@ func above(scores []float32, one float32) int {
 	return at
 }
 
-// areas returns the areas under the ROC and the precision-recall curve of descending scores.
+// areas returns the area under the ROC curve and the area under the precision-recall curve. Both
+// lists of scores must be descending.
 func areas(edges, without []float32) (auc, precision float64) {
-	lost := 0.0 // pairs with a higher score without an edge; equal scores count half
+	// lost is the number of combinations of an edge and a pair without an edge in which the pair has
+	// the higher score. Equal scores count half.
+	lost := 0.0
 	for lo, hi := 0, 0; lo < len(edges); lo = hi {
 		s := edges[lo]
 		for hi < len(edges) && !(edges[hi] < s) {

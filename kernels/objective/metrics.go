@@ -7,11 +7,13 @@ import (
 	"siafu/graph"
 )
 
-// Tally contains the counts and sums for the metrics of a split. Ranks add their tallies element
-// by element.
+// Tally contains the counts and sums for the metrics of a split. Ranks add their tallies element by
+// element. With Regression, Counts has only the number of rows.
 type Tally struct {
-	Counts []int64   // rows; the three of each output (outcome); the confusion matrix, if there is one
-	Sums   []float64 // of each column of Regression: Σ(z-y)², Σ|z-y|
+	// Counts are the number of rows, the three counts of each output (see outcome), and the
+	// confusion matrix [Outputs x Outputs] if hasConfusion.
+	Counts []int64
+	Sums   []float64 // only with Regression: Σ(z-y)² and Σ|z-y| of each column
 }
 
 // NewTally returns an empty tally.
@@ -36,7 +38,7 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 		tally.Counts[0]++
 		z := logits[r*c : (r+1)*c]
 		if o.Task == graph.MultiClass {
-			o.note(tally, int(Likeliest(z)), int(label))
+			o.countRow(tally, int(Likeliest(z)), int(label))
 			continue
 		}
 		for j, y := range t.Values[r*c : (r+1)*c] {
@@ -47,16 +49,16 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 				continue
 			}
 			of := tally.Counts[1+3*j:]
-			said, is := number(Says(z[j])), number(y > 0)
-			of[0] += said * is
-			of[1] += said
-			of[2] += is
+			predicted, actual := number(Says(z[j])), number(y > 0)
+			of[0] += predicted * actual
+			of[1] += predicted
+			of[2] += actual
 		}
 	}
 }
 
-// note counts a row with its predicted and its actual class.
-func (o *Objective) note(t Tally, predicted, actual int) {
+// countRow adds a row with the given predicted and actual class to a tally.
+func (o *Objective) countRow(t Tally, predicted, actual int) {
 	if predicted == actual {
 		t.Counts[1+3*actual]++
 	}
@@ -67,11 +69,10 @@ func (o *Objective) note(t Tally, predicted, actual int) {
 	}
 }
 
-// Metrics contains the metrics of the vertices of a split, as scikit-learn's metrics define
-// them. They are accuracy_score, balanced_accuracy_score, f1_score (micro, macro and weighted; 0
-// for a class without rows and predictions), roc_auc_score, mean_squared_error,
-// mean_absolute_error and r2_score. The last three are means over columns. Metrics of other
-// tasks are absent.
+// Metrics contains the metrics of the vertices of a split. Metrics that the task does not have are
+// nil. All are defined as in scikit-learn: accuracy_score, balanced_accuracy_score, f1_score (micro,
+// macro and weighted), roc_auc_score, mean_squared_error, mean_absolute_error and r2_score. The F1 of
+// a class without rows and predictions is 0. The last three metrics are means over columns.
 type Metrics struct {
 	Vertices int64    `json:"vertices,omitempty"`
 	Links    int64    `json:"links,omitempty"` // predicted edges
@@ -82,14 +83,14 @@ type Metrics struct {
 	MicroF1    *float64 `json:"micro_f1,omitempty"`
 	MacroF1    *float64 `json:"macro_f1,omitempty"`
 	WeightedF1 *float64 `json:"weighted_f1,omitempty"`
-	// ROCAUC is the mean over labels that have both positive and negative rows, as OGB's
-	// evaluator of ogbn-proteins. With two classes it is the second class's. It is absent if
+	// ROCAUC is the mean over the labels that have positive and negative rows, as in OGB's evaluator
+	// of ogbn-proteins. With two classes, it is the value of the second class. It is nil if it is
 	// undefined.
 	ROCAUC *float64 `json:"roc_auc,omitempty"`
 	MSE    *float64 `json:"mse,omitempty"`
 	MAE    *float64 `json:"mae,omitempty"`
 	R2     *float64 `json:"r2,omitempty"`
-	// Of links (Links). MRR is the mean of Reciprocal over the edges.
+	// Metrics of the task Links; see the function Links. MRR is the mean of Reciprocal over edges.
 	AP      *float64 `json:"average_precision,omitempty"`
 	Hits10  *float64 `json:"hits@10,omitempty"`
 	Hits20  *float64 `json:"hits@20,omitempty"`
@@ -97,13 +98,13 @@ type Metrics struct {
 	Hits100 *float64 `json:"hits@100,omitempty"`
 	MRR     *float64 `json:"mrr,omitempty"`
 
-	PerClass *PerClass `json:"per_class,omitempty"` // of MultiClass and MultiLabel
+	PerClass *PerClass `json:"per_class,omitempty"` // only with MultiClass and MultiLabel
 }
 
-// Named is a metric with its name in summary.json.
+// Named is a metric and its name in summary.json.
 type Named struct {
 	Name  string
-	Value *float64 // nil if the task has no such metric, or the rows do not define it
+	Value *float64 // nil if the task has no such metric, or if it is undefined for the rows
 }
 
 // All returns the metrics that are single numbers.
@@ -126,7 +127,7 @@ func (m *Metrics) Value(name string) *float64 {
 	return nil
 }
 
-// MetricsOf returns the names of a task's metrics for a number of outputs.
+// MetricsOf returns the names of the metrics of a task with the given number of outputs.
 func MetricsOf(task string, outputs int) []string {
 	switch {
 	case task == graph.Regression:
@@ -141,14 +142,15 @@ func MetricsOf(task string, outputs int) []string {
 	return []string{"accuracy", "balanced_accuracy", "micro_f1", "macro_f1", "weighted_f1"}
 }
 
-// Metrics returns the metrics of the sum of all ranks' tallies of a split, except ROCAUC.
+// Metrics returns all metrics of a split except ROCAUC. t must be the sum of the tallies of all
+// ranks.
 func (o *Objective) Metrics(t Tally, split int) Metrics {
 	m := Metrics{Vertices: t.Counts[0]}
 	if m.Vertices == 0 {
 		return m
 	}
 	if o.Task == graph.Regression {
-		o.errors(&m, t, split)
+		o.setErrors(&m, t, split)
 		return m
 	}
 	p, balanced := o.perClass(t)
@@ -159,7 +161,8 @@ func (o *Objective) Metrics(t Tally, split int) Metrics {
 	return m
 }
 
-func (o *Objective) errors(m *Metrics, t Tally, split int) {
+// setErrors sets the metrics of Regression.
+func (o *Objective) setErrors(m *Metrics, t Tally, split int) {
 	n, columns := float64(m.Vertices), float64(o.Outputs)
 	var mse, mae, r2 float64
 	for c := range o.Outputs {
@@ -176,15 +179,15 @@ func (o *Objective) errors(m *Metrics, t Tally, split int) {
 	m.MSE, m.MAE, m.R2 = &mse, &mae, &r2
 }
 
-// Scored is a row for the ROC curve.
+// Scored is the score of a row, and whether the row is positive.
 type Scored struct {
 	Score float32
 	Is    bool
 }
 
-// ROCAUC returns the probability that a positive row scores higher than a negative row; equal
-// scores count half (Hanley & McNeil 1982). ok is false if all rows are positive or all
-// negative. It sorts the rows.
+// ROCAUC returns the probability that a random positive row has a higher score than a random negative
+// row. Equal scores count half (Hanley & McNeil 1982). ok is false if there are no positive rows, or
+// no negative rows. ROCAUC sorts the rows.
 func ROCAUC(rows []Scored) (auc float64, ok bool) {
 	slices.SortFunc(rows, func(a, b Scored) int { return cmp.Compare(a.Score, b.Score) })
 	var are, others int64

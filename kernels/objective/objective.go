@@ -9,26 +9,26 @@ import (
 // splits is the number of split values.
 const splits = graph.SplitTest + 1
 
-// Objective is a task with the parameters of its loss. It must not change while losses are
+// Objective is a task with the parameters of its loss. It must not be changed while losses are
 // computed.
 type Objective struct {
 	Task      string // graph.MultiClass, …
 	Outputs   int    // of the network: classes, labels or columns
 	Smoothing float64
-	// Weights [Outputs] are the weights of classes, or with MultiLabel of positive labels. nil:
-	// all 1.
+	// Weights [Outputs] are the weights of the classes or, with MultiLabel, of the positive labels.
+	// nil means that all weights are 1.
 	Weights []float64
 
-	// For Regression, by split over all ranks: the number of rows, and Σ(y - mean)² of each
-	// column.
+	// Rows and Spread are only used with Regression. For each split, they contain the number of rows
+	// on all ranks, and Σ(y - mean)² of each column.
 	Rows   [splits]int64
 	Spread [splits][]float64
 }
 
 // Truth contains the target values of rows.
 type Truth struct {
-	Labels []int32   // [rows]; below 0: the row does not count
-	Values []float32 // [rows x Outputs], 0 or 1 with MultiLabel; nil with MultiClass
+	Labels []int32   // [rows]; a row with a label below 0 is ignored
+	Values []float32 // [rows x Outputs]; each is 0 or 1 with MultiLabel; nil with MultiClass
 	Split  []uint8   // [rows]
 }
 
@@ -45,9 +45,9 @@ func (t Truth) Part(lo, hi int) Truth {
 // counts reports whether row r is in a split and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
-// Loss returns the sum of the losses of the rows of a split. Unless grad is nil, it sets grad
-// to scale times their gradient, and to 0 in other rows. grad may be logits [rows x
-// Outputs].
+// Loss returns the sum of the losses of the rows in a split. Unless grad is nil, it sets these rows
+// of grad to scale times the gradient, and all other rows to 0. grad and logits are [rows x Outputs],
+// and may be the same slice.
 //
 //	MultiClass  -Σ_c q_c log softmax(z)_c,  q_c = (1-Smoothing)·w_c·[c = label] + Smoothing/C·w_c
 //	MultiLabel  mean over c of  -w_c·q_c log σ(z_c) - (1-q_c) log(1-σ(z_c)),  q_c = (1-Smoothing)·y_c + Smoothing/2
@@ -77,7 +77,7 @@ func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale flo
 	return loss
 }
 
-// weight returns the weight of an output.
+// weight returns the weight of output c.
 func (o *Objective) weight(c int) float64 {
 	if o.Weights == nil {
 		return 1
@@ -85,6 +85,8 @@ func (o *Objective) weight(c int) float64 {
 	return o.Weights[c]
 }
 
+// multiClass, multiLabel and regression return the loss of row r with the logits z. They set grad
+// unless it is nil.
 func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64) (loss float64) {
 	label := int(t.Labels[r])
 	top := math.Inf(-1)
@@ -105,12 +107,12 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 		return q * o.weight(c)
 	}
 	for c, x := range z {
-		if q := of(c); q > 0 { // the logit of an impossible class may be -Inf
+		if q := of(c); q > 0 { // without the check, a logit of -Inf would give 0 · Inf
 			loss += q * (norm - float64(x))
 			all += q
 		}
 	}
-	for c := range grad { // grad may be z: each element is read before it is written
+	for c := range grad { // grad and z may be the same: each element is read before it is written
 		grad[c] = float32(scale * (all*math.Exp(float64(z[c])-norm) - of(c)))
 	}
 	return loss
@@ -122,7 +124,8 @@ func (o *Objective) multiLabel(grad, z []float32, t *Truth, r int, scale float64
 		x, w := float64(v), o.weight(c)
 		q := (1-o.Smoothing)*float64(y[c]) + o.Smoothing/2
 		e := math.Exp(-math.Abs(x))
-		// -log σ(x) and -log(1-σ(x)), and σ(x), without overflow
+		// -log σ(x) = max(-x, 0) + rest and -log(1-σ(x)) = max(x, 0) + rest and σ(x) = p do not
+		// overflow in this form.
 		rest, p := math.Log1p(e), 1/(1+e)
 		if x < 0 {
 			p = e / (1 + e)
@@ -147,16 +150,16 @@ func (o *Objective) regression(grad, z []float32, t *Truth, r int, scale float64
 	return loss
 }
 
-// Score is an epoch's metric of a task: (correct + part) / total of a split, summed over rows.
-// It is accuracy for MultiClass and micro-averaged F1 for MultiLabel. For Regression it is R²,
-// the mean over columns, which requires Rows and Spread.
+// Score contains the sums for the metric of an epoch. The metric of a split is (Correct + Part) /
+// Total. It is the accuracy for MultiClass, and the micro-averaged F1 for MultiLabel. For Regression
+// it is R², the mean over columns, which requires Rows and Spread of the Objective.
 type Score struct {
 	Correct, Total [splits]int64
 	Part           [splits]float64
-	Rows           [splits]int64 // with a label
+	Rows           [splits]int64 // number of rows with a label
 }
 
-// Score computes the score of rows.
+// Score returns the sums for the metric of the given rows.
 func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	c := o.Outputs
 	for r, label := range t.Labels {
@@ -173,11 +176,11 @@ func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 			}
 		case graph.MultiLabel:
 			for j, y := range t.Values[r*c : (r+1)*c] { // F1 = 2tp / (2tp + fp + fn)
-				said, is := Says(z[j]), y > 0
-				if said && is {
+				predicted, actual := Says(z[j]), y > 0
+				if predicted && actual {
 					s.Correct[k] += 2
 				}
-				s.Total[k] += number(said) + number(is)
+				s.Total[k] += number(predicted) + number(actual)
 			}
 		case graph.Regression:
 			s.Total[k]++
@@ -187,22 +190,23 @@ func (o *Objective) Score(logits []float32, t Truth) (s Score) {
 	return s
 }
 
-// unexplained returns a row's fraction of 1 - R², times the rows of its split.
+// unexplained returns the contribution of a row to 1 - R², times the number of rows of its split.
 func (o *Objective) unexplained(z, y []float32, split uint8) (sum float64) {
 	for c, v := range z {
 		d := float64(v) - float64(y[c])
 		if s := o.Spread[split][c]; s > 0 {
 			sum += d * d / s
-		} else if d != 0 { // a constant column counts 0, as in scikit-learn's r2_score
+		} else if d != 0 { // R² of a constant column with errors is 0, as in scikit-learn's r2_score
 			sum += 1 / float64(max(o.Rows[split], 1))
 		}
 	}
 	return sum * float64(o.Rows[split]) / float64(len(z))
 }
 
-// Says reports whether a logit predicts a label: its probability is above 1/2.
+// Says reports whether logit z predicts the label, which means a probability above 1/2.
 func Says(z float32) bool { return z > 0 }
 
+// number returns 1 for true and 0 for false.
 func number(b bool) int64 {
 	if b {
 		return 1
@@ -210,7 +214,8 @@ func number(b bool) int64 {
 	return 0
 }
 
-// Likeliest returns the column of the first largest logit, like kernels.Ops.Argmax.
+// Likeliest returns the index of the largest logit, and the first among equals, like
+// kernels.Ops.Argmax.
 func Likeliest(z []float32) int32 {
 	top, at := float32(math.Inf(-1)), 0
 	for c, x := range z {

@@ -5,31 +5,31 @@ import "siafu/graph"
 // MostConfusion is the maximum number of classes for which a Tally has a confusion matrix.
 const MostConfusion = 50
 
-// PerClass contains the metrics of each class or label, as scikit-learn's classification_report
-// computes them with zero_division=0: a ratio of 0 to 0 is 0.
+// PerClass contains the metrics of each class or label. They are defined as in scikit-learn's
+// classification_report with zero_division=0, which means that 0/0 is 0.
 type PerClass struct {
 	Precision []float64 `json:"precision"`
 	Recall    []float64 `json:"recall"`
 	F1        []float64 `json:"f1"`
 	Support   []int64   `json:"support"`   // rows of the class
 	Predicted []int64   `json:"predicted"` // rows predicted to be of the class
-	// Confusion[a][p] is the number of rows of class a that are predicted to be of class p.
-	// It is nil with MultiLabel, and with more than MostConfusion classes.
+	// Confusion[a][p] is the number of rows of class a that are predicted to be of class p. It is nil
+	// with MultiLabel, and with more than MostConfusion classes.
 	Confusion   [][]int64 `json:"confusion,omitempty"`
-	MicroAvg    Average   `json:"micro_avg"`    // of the sums over all classes
-	MacroAvg    Average   `json:"macro_avg"`    // the mean over classes
-	WeightedAvg Average   `json:"weighted_avg"` // the same, weighted by Support
+	MicroAvg    Average   `json:"micro_avg"`    // computed from the sums of counts over all classes
+	MacroAvg    Average   `json:"macro_avg"`    // mean over classes
+	WeightedAvg Average   `json:"weighted_avg"` // mean over classes, weighted by Support
 }
 
-// Average is an average over classes.
+// Average contains averages over classes.
 type Average struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
 }
 
-// outcome returns the counts of a class: its correctly predicted rows, its predicted rows, and
-// its rows.
+// outcome returns the counts of a class: the correctly predicted rows of the class, the rows
+// predicted to be of the class, and the rows of the class.
 func (t Tally) outcome(class int) (correct, predicted, actual int64) {
 	of := t.Counts[1+3*class:]
 	return of[0], of[1], of[2]
@@ -40,12 +40,12 @@ func (o *Objective) hasConfusion() bool {
 	return o.Task == graph.MultiClass && o.Outputs <= MostConfusion
 }
 
-// confusion returns the matrix of a tally [Outputs x Outputs], or nil.
+// confusion returns the confusion matrix of a tally [Outputs x Outputs], or an empty slice.
 func (o *Objective) confusion(t Tally) []int64 { return t.Counts[1+3*o.Outputs:] }
 
-// perClass computes the metrics of each class, and the mean recall of the classes that
-// have rows. MultiClass averages are over the classes that occur among labels or
-// predictions, MultiLabel ones over all labels.
+// perClass returns the metrics of each class. balanced is the mean recall of the classes that have
+// rows. With MultiClass, MacroAvg is the mean over the classes that have rows or predictions. With
+// MultiLabel, it is the mean over all labels.
 func (o *Objective) perClass(t Tally) (p *PerClass, balanced float64) {
 	n := o.Outputs
 	p = &PerClass{
@@ -91,11 +91,11 @@ func (a *Average) divide(by float64) {
 	a.Precision, a.Recall, a.F1 = a.Precision/by, a.Recall/by, a.F1/by
 }
 
-// ratio returns part / whole, or 0 if whole is 0.
+// ratio returns part / whole, or 0 if both are 0.
 func ratio(part, whole int64) float64 { return float64(part) / float64(max(whole, 1)) }
 
-// Of returns the metrics of some classes, with the averages over all and without a confusion
-// matrix.
+// Of returns the metrics of the given classes. The averages are still over all classes. There is no
+// confusion matrix.
 func (p *PerClass) Of(classes []int) *PerClass {
 	some := &PerClass{MicroAvg: p.MicroAvg, MacroAvg: p.MacroAvg, WeightedAvg: p.WeightedAvg}
 	for _, c := range classes {

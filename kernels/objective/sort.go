@@ -2,8 +2,9 @@ package objective
 
 // sortDown sorts scores in descending order.
 //
-// Variant: a radix sort by 11 bits from the lowest (Knuth, The Art of Computer Programming,
-// volume 3, section 5.2.5). For long lists it is a few times faster than comparisons.
+// Variant: radix sort with digits of 11 bits, the lowest digit first (Knuth, The Art of Computer
+// Programming, volume 3, section 5.2.5). For long lists it is several times as fast as a sort by
+// comparisons.
 func sortDown(scores []float32) {
 	const digits, values = 3, 1 << 11
 	from, to := scores, make([]float32, len(scores))

@@ -6,7 +6,7 @@ import (
 	"siafu/graph"
 )
 
-// Count returns the number of training rows with each class or label. Ranks add their counts.
+// Count returns the number of training rows of each class or label. Ranks add their counts.
 func (o *Objective) Count(t Truth) []int64 {
 	n := make([]int64, o.Outputs)
 	for r, label := range t.Labels {
@@ -23,12 +23,14 @@ func (o *Objective) Count(t Truth) []int64 {
 	return n
 }
 
-// Weigh sets Weights from a list. If list is nil, it sets balanced weights to a power: 1 for
-// balanced, 1/2 for their roots. counts and N training rows are over all ranks.
+// Weigh sets Weights to list. If list is nil, it sets balanced weights, raised to the given power: 1
+// for balanced weights, 1/2 for their square roots. counts are the sums of Count over all ranks, and
+// rows is the number of training rows on all ranks.
 //
-// Class weights are scaled to a mean of 1 over the training rows, like PyTorch's losses that
-// divide by the sum of weights; balanced ones are n/(C·n_c) before. Balanced label weights are
-// (n - n_c)/n_c, so that positive labels weigh as much as negative ones.
+// With n rows, C classes and n_c rows of class c, the balanced weight of a class is n/(C·n_c). Class
+// weights are then scaled to a mean of 1 over the training rows. PyTorch's losses have the same
+// effect, because they divide by the sum of the weights. The balanced weight of a label is
+// (n - n_c)/n_c, so that its positive and its negative rows have the same total weight.
 func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows int64) {
 	n, c := float64(rows), float64(o.Outputs)
 	o.Weights = make([]float64, o.Outputs)
@@ -56,7 +58,8 @@ func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows in
 	}
 }
 
-// Sums returns, by split, the number of rows and the sum of each column. Ranks add their sums.
+// Sums returns the number of rows and the sum of each column, for each split [splits x (1+Outputs)].
+// Ranks add their sums.
 func (o *Objective) Sums(t Truth) []float64 {
 	sums := make([]float64, splits*(1+o.Outputs))
 	for r, label := range t.Labels {
@@ -72,8 +75,8 @@ func (o *Objective) Sums(t Truth) []float64 {
 	return sums
 }
 
-// Squares returns, by split and column, Σ(y - mean)², with means from the Sums of all ranks.
-// Ranks add their squares.
+// Squares returns Σ(y - mean)² for each split and column [splits x Outputs]. sums must be the sum of
+// Sums over all ranks. Ranks add their squares.
 func (o *Objective) Squares(t Truth, sums []float64) []float64 {
 	squares := make([]float64, splits*o.Outputs)
 	for r, label := range t.Labels {
@@ -90,7 +93,7 @@ func (o *Objective) Squares(t Truth, sums []float64) []float64 {
 	return squares
 }
 
-// Settle sets Rows and Spread from the sums and squares of all ranks.
+// Settle sets Rows and Spread from the results of Sums and Squares, summed over all ranks.
 func (o *Objective) Settle(sums, squares []float64) {
 	for split := range splits {
 		o.Rows[split] = int64(sums[split*(1+o.Outputs)])

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// relief is a move out of an overfilled part, and its cost: newly cut edges per unit of
-// removed excess.
-type relief struct {
+// excessMove is a possible move of vertex v to part to. v is in a part that exceeds its limits.
+// price is the number of edges that the move cuts, per unit of excess that it removes.
+type excessMove struct {
 	v, to uint32
 	price float64
 }
 
-// balanceRounds is the maximum number of times that vertices are priced again.
+// balanceRounds is the maximum number of rounds of balance. Each round prices all moves again.
 const balanceRounds = 10
 
-// balance moves vertices out of overfilled parts, the cheapest first, until
-// none is overfilled or no move of one vertex lowers the excess.
+// balance moves vertices out of parts that exceed their limits. Cheap moves are made first. It
+// ends when all parts are within their limits, or when no move of one vertex lowers the excess.
 func (r *refiner) balance() {
 	for range balanceRounds {
-		moves := r.reliefs()
-		slices.SortFunc(moves, func(a, b relief) int {
+		moves := r.movesOut()
+		slices.SortFunc(moves, func(a, b excessMove) int {
 			return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(a.v, b.v))
 		})
 		moved := false
 		for _, m := range moves {
-			// Others have moved since it was priced: moves that have become too expensive wait
-			// for the next round.
-			if now, ok := r.relieve(m.v); ok && now.price <= max(2*m.price, 0) {
+			// Other vertices have moved since this move was priced. If its price has more than
+			// doubled, the move is left to the next round.
+			if now, ok := r.cheapestMove(m.v); ok && now.price <= max(2*m.price, 0) {
 				r.move(m.v, now.to)
 				moved = true
 			}
@@ -38,37 +38,38 @@ func (r *refiner) balance() {
 	}
 }
 
-// reliefs returns the moves of all vertices in overfilled parts.
-func (r *refiner) reliefs() []relief {
-	var moves []relief
+// movesOut returns the cheapest move of each vertex in a part that exceeds its limits.
+func (r *refiner) movesOut() []excessMove {
+	var moves []excessMove
 	for v, p := range r.owner {
 		if r.parts[p].within(r.limits[p]) {
 			continue
 		}
-		if m, ok := r.relieve(uint32(v)); ok {
+		if m, ok := r.cheapestMove(uint32(v)); ok {
 			moves = append(moves, m)
 		}
 	}
 	return moves
 }
 
-// relieve returns the cheapest move of v that lowers the total excess of all parts.
+// cheapestMove returns the cheapest move of v that lowers the total excess of all parts.
 //
-// Design note: requiring a part with room for v is not enough. If some parts are full of edges
-// and others of vertices, only moves that slightly overfill another part help.
-func (r *refiner) relieve(v uint32) (best relief, ok bool) {
+// Design note: the destination may exceed its limits after the move. Assume that some parts have
+// too many edges and all others have too many vertices. Then no part has room for v, and only
+// moves that slightly overfill another part lower the total excess.
+func (r *refiner) cheapestMove(v uint32) (best excessMove, ok bool) {
 	w, p := r.g.weight[v], r.owner[v]
 	here := excess(r.parts[p], r.limits[p]) - excess(r.parts[p].minus(w), r.limits[p])
 	if here <= 0 {
 		return best, false
 	}
-	own := int64(r.gains.to(v, p))
+	own := int64(r.gains.connection(v, p))
 	for q := range r.parts {
 		there := excess(r.parts[q].plus(w), r.limits[q]) - excess(r.parts[q], r.limits[q])
 		if uint32(q) == p || here-there <= here*1e-9 { // the tolerance excludes rounding errors
 			continue
 		}
-		m := relief{v, uint32(q), price(own-int64(r.gains.to(v, uint32(q))), here-there)}
+		m := excessMove{v, uint32(q), price(own-int64(r.gains.connection(v, uint32(q))), here-there)}
 		if !ok || m.price < best.price {
 			best, ok = m, true
 		}
@@ -76,7 +77,8 @@ func (r *refiner) relieve(v uint32) (best relief, ok bool) {
 	return best, ok
 }
 
-// price returns the loss per unit of removed excess. A gain is better the more excess it removes.
+// price returns the loss (the increase of the cut) per unit of removed excess. A negative loss is
+// multiplied by the removed excess instead, so that more removed excess is always better.
 func price(loss int64, freed float64) float64 {
 	if loss < 0 {
 		return float64(loss) * freed
@@ -84,7 +86,7 @@ func price(loss int64, freed float64) float64 {
 	return float64(loss) / freed
 }
 
-// excess returns the sum of squares of a part's overloads, relative to its limits.
+// excess returns the sum of (w/limit - 1)² over the weights w of a part that exceed their limit.
 func excess(part, limit weights) float64 {
 	sum := 0.0
 	for i, w := range part {

@@ -10,21 +10,21 @@ import (
 
 // Settings of each bisection.
 const (
-	bisections = 4    // maximum number of tries; the best is used
-	affordable = 1280 // maximum vertices for that number; larger graphs have fewer tries
-	smallest   = 40   // vertices of its coarsest graph
-	shrinkage  = 4    // maximum ratio between successive levels
-	grown      = 4    // tries of growing two sides on the coarsest graph
+	bisections = 4    // maximum number of tries; the best result is used
+	affordable = 1280 // graphs with more vertices have fewer tries
+	smallest   = 40   // a graph with at most this number of vertices is not coarsened
+	shrinkage  = 4    // maximum ratio of the numbers of vertices of successive levels
+	grown      = 4    // tries of grow on the coarsest graph
 )
 
-// divide gives each vertex of g a part below len(limits) by recursive bisection.
+// divide returns a part below len(limits) for each vertex of g, by recursive bisection.
 func divide(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	owner := make([]uint32, g.n())
 	if len(limits) == 1 || g.n() == 0 {
 		return owner
 	}
 	half := (len(limits) + 1) / 2
-	side := bisect(g, sides(g.total(), limits, half), rng)
+	side := bisect(g, sideLimits(g.total(), limits, half), rng)
 	for s, own := range [][]weights{limits[:half], limits[half:]} {
 		part, vertices := g.induced(side, uint32(s))
 		for i, p := range divide(part, own, rng) {
@@ -34,10 +34,10 @@ func divide(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	return owner
 }
 
-// sides returns the limits of the two sides of a bisection, the first for the first half
-// parts. Each bisection may use only a part of the slack: the d-th root of the slack for d
-// nested bisections.
-func sides(total weights, limits []weights, half int) []weights {
+// sideLimits returns the limits of the two sides of a bisection. The first side will contain the
+// parts below half, the second side the other parts. With d nested bisections, each may use only
+// the d-th root of the slack, because the overloads of nested bisections multiply.
+func sideLimits(total weights, limits []weights, half int) []weights {
 	var first, all weights
 	for p, l := range limits {
 		for i := range l {
@@ -58,7 +58,7 @@ func sides(total weights, limits []weights, half int) []weights {
 	return two
 }
 
-// bisect gives each vertex a side, the best of some tries.
+// bisect returns a side, 0 or 1, for each vertex: the best of several tries of bisectOnce.
 func bisect(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	var b choice
 	for range max(1, min(bisections, bisections*affordable/g.n())) {
@@ -67,10 +67,11 @@ func bisect(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	return b.owner
 }
 
-// bisectOnce returns a multilevel bisection.
+// bisectOnce bisects g once: it bisects a coarser graph and refines the result on g. The coarsest
+// graph is bisected by grow.
 func bisectOnce(g *level, limits []weights, rng *rand.Rand) *refiner {
-	smaller := *g // bisections of the same graph have different clusters
-	if next := smaller.halve(rng); next != nil {
+	smaller := *g // a copy, because each bisection of g sets its own clusters
+	if next := smaller.coarser(rng); next != nil {
 		r := newRefiner(g, smaller.project(bisectOnce(next, limits, rng).owner), limits)
 		r.run()
 		return r
@@ -84,8 +85,9 @@ func bisectOnce(g *level, limits []weights, rng *rand.Rand) *refiner {
 	return b.refiner
 }
 
-// halve returns the next coarser graph of a bisection, nil if there is none.
-func (g *level) halve(rng *rand.Rand) *level {
+// coarser returns the next coarser graph of a bisection. It returns nil if g is small enough, or if
+// clustering removes less than a tenth of the vertices.
+func (g *level) coarser(rng *rand.Rand) *level {
 	if g.n() <= smallest {
 		return nil
 	}
@@ -100,7 +102,8 @@ func (g *level) halve(rng *rand.Rand) *level {
 	return next
 }
 
-// induced returns the graph of the vertices on one side, and these vertices.
+// induced returns the subgraph of the vertices on side s. Vertex i of the subgraph is vertices[i]
+// of g.
 func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32) {
 	number := make([]uint32, g.n())
 	for v := range number {
@@ -112,7 +115,7 @@ func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32
 	part = &level{in: graph.CSR{Offsets: []int64{0}}, edges: []uint32{}}
 	for _, v := range vertices {
 		part.weight = append(part.weight, g.weight[v])
-		g.each(v, func(u, w uint32) {
+		g.eachNeighbour(v, func(u, w uint32) {
 			if side[u] == s {
 				part.in.Cols, part.edges = append(part.in.Cols, number[u]), append(part.edges, w)
 			}
@@ -122,13 +125,15 @@ func (g *level) induced(side []uint32, s uint32) (part *level, vertices []uint32
 	return part, vertices
 }
 
-// choice is the best of several partitions of a graph: least excess, then least cut, then first.
+// choice keeps the best of several partitions of a graph: the one with the least excess. Among
+// equals it keeps the one with the least cut, and then the first.
 type choice struct {
 	*refiner
 	excess float64
 	cut    int64
 }
 
+// offer replaces the choice by r if r is better.
 func (b *choice) offer(r *refiner) {
 	c := choice{r, r.totalExcess(), r.cut()}
 	if b.refiner == nil || c.excess < b.excess || c.excess == b.excess && c.cut < b.cut {

@@ -7,32 +7,34 @@ import (
 )
 
 const (
-	// passes of label propagation; a third gains nothing.
+	// passes is the number of passes of label propagation. A third pass does not reduce the cut.
 	passes = 2
-	// strides is the number of groups of vertices that change labels one after another. In one
-	// group, neighbours could swap labels forever; with single vertices there would be no
-	// parallelism.
+	// strides is the number of groups of vertices. The vertices of a group change their labels at
+	// the same time, the groups one after another. With one group, two neighbours could swap
+	// labels forever. With one vertex per group, there would be no parallelism.
 	strides = 8
-	block   = 1024 // vertices that a worker takes at a time
+	block   = 1024 // number of vertices in a worker's task
 )
 
-// clustering finds the vertices of the next level: clusters of bounded weight, by label
-// propagation (Meyerhenke, Sanders and Schulz, "Partitioning complex networks via
-// size-constrained clustering", SEA 2014). A vertex joins the cluster with most of its edges
-// that has room for it; ties are random.
+// clustering groups the vertices of a level into clusters of bounded weight by label propagation
+// (Meyerhenke, Sanders and Schulz, "Partitioning complex networks via size-constrained
+// clustering", SEA 2014). The clusters are the vertices of the next level. A vertex joins the
+// cluster to which most of its edge weight leads, among the clusters with room for it. Ties are
+// broken randomly.
 //
-// Design note: heavy-edge matching, the papers' method, at most halves a graph, and far less
-// if most vertices are leaves of hubs. Clusters take a social network from 200,000 vertices to
-// 12,000 in one level. Dividing the weight by the size of the cluster, or squaring it, changes
-// cuts by less than the seed.
+// Design note: Karypis and Kumar use heavy-edge matching. It reduces the number of vertices by at
+// most half, and by far less if most vertices are leaves of hubs. Clustering reduces a social
+// network from 200,000 to 12,000 vertices in one level. Two other scores were tried: the edge
+// weight divided by the size of the cluster, and its square. Both change the cut by less than
+// another seed does.
 type clustering struct {
 	g       *level
-	most    weight // of a cluster
+	most    weight // maximum weight of a cluster
 	seed    uint64
-	label   []uint32 // of a vertex; a cluster's label is its first vertex
-	next    []uint32 // new labels of the current stride
-	weight  []weight // of clusters
-	tallies []tally
+	label   []uint32 // [n] cluster of each vertex; the label of a cluster is one of the vertices
+	next    []uint32 // [n] new labels, for the vertices of the current stride
+	weight  []weight // [n] weight of each cluster; zero if no vertex has the label
+	tallies []tally  // one per worker
 }
 
 func newClustering(g *level, most weight, seed uint64) *clustering {
@@ -48,7 +50,7 @@ func newClustering(g *level, most weight, seed uint64) *clustering {
 	return c
 }
 
-// run returns a label for each vertex.
+// run returns the label of each vertex's cluster.
 func (c *clustering) run() []uint32 {
 	for range passes {
 		c.seed++
@@ -60,13 +62,13 @@ func (c *clustering) run() []uint32 {
 		}
 	}
 	if c.clusters() > len(c.label)/2 {
-		c.pair()
+		c.pairSingletons()
 	}
 	return c.label
 }
 
-// choose finds the next labels of every strides-th vertex from s on; its input does not change
-// meanwhile.
+// choose sets next for the vertices s, s+strides, s+2·strides, … in parallel. Labels and weights
+// do not change during the call, so the result does not depend on the number of workers.
 func (c *clustering) choose(s int) {
 	workers.Blocks(len(c.tallies), len(c.label), block, func(worker, lo, hi int) {
 		for v := lo + s; v < hi; v += strides {
@@ -75,13 +77,13 @@ func (c *clustering) choose(s int) {
 	})
 }
 
-// best returns the new label of v: of a cluster that weighs at most most with v, or its
-// current one.
+// best returns the label of the cluster that v should join. The cluster weighs at most most
+// together with v. If there is no such cluster, best returns the current label of v.
 func (c *clustering) best(v uint32, t *tally, most weight) uint32 {
 	t.count(c.g, v, c.label)
 	own, weight := c.label[v], c.g.weight[v]
 	best, high, tie := own, t.sum[own], uint32(0)
-	salt := uint32(mix(c.seed, uint64(v)))
+	salt := uint32(Hash(c.seed, uint64(v)))
 	for _, l := range t.used {
 		sum := t.sum[l]
 		t.sum[l] = 0
@@ -98,8 +100,8 @@ func (c *clustering) best(v uint32, t *tally, most weight) uint32 {
 	return best
 }
 
-// join assigns v its next label if the cluster still has room. An empty cluster is not used
-// again.
+// join assigns v its next label if that cluster still has room. It never adds a vertex to a
+// cluster that has become empty.
 func (c *clustering) join(v int) {
 	from, to := c.label[v], c.next[v]
 	sum := c.weight[to].plus(c.g.weight[v])
@@ -110,6 +112,7 @@ func (c *clustering) join(v int) {
 	c.label[v] = to
 }
 
+// clusters returns the number of clusters that are not empty.
 func (c *clustering) clusters() int {
 	count := 0
 	for _, w := range c.weight {
@@ -120,43 +123,45 @@ func (c *clustering) clusters() int {
 	return count
 }
 
-// alone reports whether v is a cluster of its own.
-func (c *clustering) alone(v int) bool { return c.weight[c.label[v]] == c.g.weight[v] }
+// isSingleton reports whether v is the only vertex of its cluster.
+func (c *clustering) isSingleton(v int) bool { return c.weight[c.label[v]] == c.g.weight[v] }
 
-// pair joins single vertices that preferred the same full cluster, and single vertices without
-// neighbours. This is the two-hop matching of graphs with more leaves than their hubs can absorb
-// (LaSalle et al., "Improving graph partitioning for modern graphs and architectures", IA³ 2015).
-func (c *clustering) pair() {
+// pairSingletons joins clusters of one vertex. Two such vertices join if they prefer the same
+// cluster and that cluster is full, or if neither has a neighbour. This two-hop matching helps in
+// graphs whose hubs have more leaves than one cluster may contain (LaSalle et al., "Improving graph
+// partitioning for modern graphs and architectures", IA³ 2015).
+func (c *clustering) pairSingletons() {
 	workers.Blocks(len(c.tallies), len(c.label), block, func(worker, lo, hi int) {
 		for v := lo; v < hi; v++ {
-			if c.alone(v) {
+			if c.isSingleton(v) {
 				c.next[v] = c.best(uint32(v), &c.tallies[worker], weight{^uint32(0), ^uint32(0), ^uint32(0)})
 			}
 		}
 	})
 	const nobody = ^uint32(0)
-	open := slices.Repeat([]uint32{nobody}, len(c.label)+1) // the cluster of vertices that preferred this one
+	// open[l] is the cluster that the next singleton joins if it prefers cluster l.
+	open := slices.Repeat([]uint32{nobody}, len(c.label)+1)
 	for v := range c.label {
-		if !c.alone(v) {
+		if !c.isSingleton(v) {
 			continue
 		}
 		wanted := c.next[v]
 		if wanted == c.label[v] {
-			wanted = uint32(len(c.label)) // it has no neighbours
+			wanted = uint32(len(c.label)) // v has no neighbours
 		}
 		c.next[v] = open[wanted]
 		if open[wanted] != nobody {
 			c.join(v)
 		}
-		if c.alone(v) {
+		if c.isSingleton(v) {
 			open[wanted] = c.label[v]
 		}
 	}
 }
 
-// mix returns a hash of x keyed by seed: the finaliser of SplitMix64 (Steele, Lea
-// and Flood, OOPSLA 2014).
-func mix(seed, x uint64) uint64 {
+// Hash returns a hash of x and seed: the output function of SplitMix64 (Steele, Lea and Flood,
+// OOPSLA 2014).
+func Hash(seed, x uint64) uint64 {
 	z := x + (seed+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -2,9 +2,9 @@ package multilevel
 
 import "siafu/internal/workers"
 
-// contract returns the level with the clusters of g as vertices, one per label, and sets
-// g.cluster. Clusters are numbered in the order of their first vertices. It drops edges within a
-// cluster and merges the edges between two clusters.
+// contract returns the next level, which has one vertex per cluster of g, and sets g.cluster.
+// Clusters are numbered in the order of their first vertices. Edges within a cluster are dropped.
+// All edges between two clusters become one edge with the sum of their weights.
 func (g *level) contract(label []uint32) *level {
 	n := g.number(label)
 	c := &level{weight: make([]weight, n)}
@@ -28,10 +28,11 @@ func (g *level) contract(label []uint32) *level {
 	return c
 }
 
-// number sets g.cluster and returns the number of clusters.
+// number converts labels to consecutive cluster numbers in g.cluster. It returns the number of
+// clusters.
 func (g *level) number(label []uint32) int {
 	g.cluster = make([]uint32, len(label))
-	numbers := make([]uint32, len(label)) // of labels, from 1
+	numbers := make([]uint32, len(label)) // 1 + the cluster number of each label; 0: not yet seen
 	n := uint32(0)
 	for v, l := range label {
 		if numbers[l] == 0 {
@@ -43,9 +44,10 @@ func (g *level) number(label []uint32) int {
 	return int(n)
 }
 
-// members lists the vertices of cluster c at start[c]:start[c+1].
+// members groups the vertices of g by cluster (counting sort). Cluster c of n clusters has the
+// vertices members[start[c]:start[c+1]].
 func (g *level) members(n int) (start []int64, members []uint32) {
-	next := make([]int64, n+2) // next[c+1] is the index of the next vertex of c
+	next := make([]int64, n+2) // next[c+1] is the index in members of the next vertex of cluster c
 	for _, c := range g.cluster {
 		next[c+2]++
 	}
@@ -60,13 +62,14 @@ func (g *level) members(n int) (start []int64, members []uint32) {
 	return next[:n+1], members
 }
 
-// rowsPiece is the number of rows of a coarse graph that a worker makes at a time.
+// rowsPiece is the number of rows of the coarse graph in a worker's task.
 const rowsPiece = 256
 
-// rows contains the concatenated edges of some vertices.
+// rows contains the concatenated rows of consecutive vertices: neighbours and edge weights.
 type rows struct{ cols, edges []uint32 }
 
-// add appends the row of v, and returns its length.
+// add appends the row of v, whose neighbours and edge weights are in t, and returns the row's
+// length. It clears t.
 func (r *rows) add(t *tally, v uint32) int64 {
 	cols, edges := r.cols, r.edges
 	for _, u := range t.used {
@@ -81,7 +84,8 @@ func (r *rows) add(t *tally, v uint32) int64 {
 	return length
 }
 
-// join concatenates the pieces, and turns row lengths into offsets.
+// join concatenates the pieces to the rows of g. g.in.Offsets[v+1] must be the length of row v;
+// join converts these lengths to offsets.
 func (g *level) join(pieces []rows) {
 	for v := range g.n() {
 		g.in.Offsets[v+1] += g.in.Offsets[v]

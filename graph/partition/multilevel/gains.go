@@ -6,14 +6,14 @@ import (
 	"siafu/internal/workers"
 )
 
-// gains has the connection of each vertex to each part: the total weight of its edges to the
-// part. A row has a slot per part, in order, or, if these are fewer, one per neighbour,
-// labelled with the part.
+// gains stores the connection of each vertex to each part: the total weight of the edges between
+// the vertex and the part. Vertex v has min(parts, number of its neighbours) slots. With one slot
+// per part, slot p is for part p. With fewer slots, each used slot names its part.
 type gains struct {
 	parts  int
-	start  []int64  // of rows
-	part   []uint32 // of slots
-	weight []uint32 // of slots; 0 if unused
+	start  []int64  // [n+1] vertex v has the slots start[v]:start[v+1]
+	part   []uint32 // part of each slot
+	weight []uint32 // connection to the part of each slot; 0 if the slot is unused
 }
 
 func newGains(g *level, owner []uint32, parts int) *gains {
@@ -32,6 +32,7 @@ func newGains(g *level, owner []uint32, parts int) *gains {
 	return t
 }
 
+// fill computes the slots of v.
 func (t *gains) fill(g *level, v uint32, owner []uint32) {
 	parts, _ := t.row(v)
 	if len(parts) == t.parts {
@@ -39,16 +40,17 @@ func (t *gains) fill(g *level, v uint32, owner []uint32) {
 			parts[p] = uint32(p)
 		}
 	}
-	g.each(v, func(u, w uint32) { t.add(v, owner[u], w) })
+	g.eachNeighbour(v, func(u, w uint32) { t.add(v, owner[u], w) })
 }
 
-// row returns the slots of v.
+// row returns the parts and weights of the slots of v.
 func (t *gains) row(v uint32) (parts, weights []uint32) {
 	lo, hi := t.start[v], t.start[v+1]
 	return t.part[lo:hi], t.weight[lo:hi]
 }
 
-// slot returns the used or free slot of part p in row, or -1 without room.
+// slot returns the index of the slot of part p in a row. If p has no slot, it returns a free one,
+// or -1 if there is none.
 func (t *gains) slot(parts, weights []uint32, p uint32) int {
 	if len(parts) == t.parts {
 		return int(p)
@@ -64,7 +66,7 @@ func (t *gains) slot(parts, weights []uint32, p uint32) int {
 	return free
 }
 
-// add increases v's connection to part p.
+// add increases the connection of v to part p by w.
 func (t *gains) add(v, p, w uint32) {
 	parts, weights := t.row(v)
 	i := t.slot(parts, weights, p)
@@ -72,7 +74,8 @@ func (t *gains) add(v, p, w uint32) {
 	weights[i] += w
 }
 
-// shift moves some of v's connection to another part.
+// shift decreases the connection of v to part from by w, and increases the connection to part to
+// by w.
 func (t *gains) shift(v, from, to, w uint32) {
 	parts, weights := t.row(v)
 	weights[t.slot(parts, weights, from)] -= w
@@ -82,7 +85,7 @@ func (t *gains) shift(v, from, to, w uint32) {
 }
 
 // to returns v's connection to part p.
-func (t *gains) to(v, p uint32) uint32 {
+func (t *gains) connection(v, p uint32) uint32 {
 	parts, weights := t.row(v)
 	if i := t.slot(parts, weights, p); i >= 0 {
 		return weights[i]

@@ -1,12 +1,13 @@
 package multilevel
 
-// entry of a heap: v may be moved with the given gain.
+// entry is an entry of a heap: vertex v may be moved with the given gain.
 type entry struct {
 	gain int64
 	v    uint32
 }
 
-// heap has the highest gain first, with ties the lowest vertex.
+// heap is a binary heap. The first entry has the highest gain and, among equal gains, the lowest
+// vertex.
 type heap []entry
 
 func (e entry) before(f entry) bool { return e.gain > f.gain || e.gain == f.gain && e.v < f.v }
@@ -37,7 +38,7 @@ func (h *heap) pop() entry {
 	return top
 }
 
-// sink replaces the top by e.
+// sink replaces the first entry by e and restores the order of the heap.
 func (h heap) sink(e entry) {
 	i := 0
 	for {

@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	batch = 4 // partitions per batch
-	// A batch is the last one if its best and its worst cut differ by less than 1/similar.
+	batch = 4 // number of partitions in a batch
+	// If the cuts of a batch differ by at most 1/similar of the largest, no further batch follows.
 	similar = 100
 )
 
-// batches returns the maximum number of batches; many parts already need many bisections.
+// batches returns the maximum number of batches. It is lower for many parts, which need many
+// bisections per partition.
 func batches(parts int) int { return max(1, min(2, 16/parts)) }
 
-// initial partitions the coarsest graph several times, and returns the best result.
+// initial partitions the coarsest graph several times by recursive bisection and refinement. It
+// returns the best result.
 func initial(g *level, limits []weights, seed uint64) []uint32 {
 	var best choice
 	for b := range batches(len(limits)) {

@@ -7,17 +7,19 @@ import (
 	"siafu/graph"
 )
 
-// What is balanced: vertices, edges into them, and training vertices.
+// The balanced weights, in this order: number of vertices, of edges into them, and of training
+// vertices.
 type (
-	weight  [3]uint32 // of one vertex of a level
-	weights [3]int64  // of a part
+	weight  [3]uint32 // of one vertex of a level, or of a cluster
+	weights [3]int64  // of a part, or of a whole graph
 )
 
 const (
-	// maxWeight is the maximum weight of a coarse vertex, so that the weight of an edge between
-	// two fits into 32 bits. With hubs of 2³¹ neighbours it may overflow; the cut is then larger.
+	// maxWeight is the maximum weight of a coarse vertex. The weight of an edge between two coarse
+	// vertices then fits into 32 bits. With hubs of 2³¹ neighbours it may overflow. The partition
+	// remains valid, but its cut is larger.
 	maxWeight = 1 << 31
-	boundless = math.MaxInt64 / 4
+	boundless = math.MaxInt64 / 4 // limit of a weight that is not balanced
 )
 
 func (w weight) plus(x weight) weight { return weight{w[0] + x[0], w[1] + x[1], w[2] + x[2]} }
@@ -40,17 +42,17 @@ func (w weights) within(most weights) bool {
 	return w[0] <= most[0] && w[1] <= most[1] && w[2] <= most[2]
 }
 
-// level is one graph of the hierarchy: the dataset's own graph, or a graph of clusters of the
-// preceding level. No vertex is its own neighbour: datasets drop such edges, and contract drops
-// edges within a cluster.
+// level is one graph of the hierarchy. The first level is the dataset's graph. In each other level,
+// a vertex is a cluster of the preceding level. There are no self loops: datasets contain none, and
+// contract drops edges within a cluster.
 type level struct {
-	in, out graph.CSR // out is empty if in has every neighbour
-	edges   []uint32  // weights of the edges of in; nil: 1 each
-	weight  []weight  // [n] of vertices
-	cluster []uint32  // [n] vertices of the next level; nil in the last
+	in, out graph.CSR // out is empty if in contains every edge in both directions
+	edges   []uint32  // weights of the edges of in; nil: all weights are 1
+	weight  []weight  // [n] weight of each vertex
+	cluster []uint32  // [n] the next level's vertex for each vertex; nil in the last level
 }
 
-// finest returns the level of the dataset itself.
+// finest returns the first level: the graph of the dataset, without a copy of its edges.
 func finest(ds *graph.Dataset) *level {
 	g := &level{in: ds.In, weight: make([]weight, ds.In.Rows())}
 	if ds.Meta.Directed {
@@ -75,8 +77,9 @@ func (g *level) total() weights {
 	return sum
 }
 
-// links returns the edges between v and its neighbours: two lists, each with a neighbour and a
-// weight per edge; nil weights mean 1.
+// links returns the neighbours of v. in has the neighbours with edges into v, and inWeights the
+// weights of these edges, or nil if all are 1. out has the neighbours with edges from v, of weight
+// 1, if the level stores them separately.
 func (g *level) links(v uint32) (in, inWeights, out []uint32) {
 	lo, hi := g.in.Offsets[v], g.in.Offsets[v+1]
 	in = g.in.Cols[lo:hi]
@@ -89,8 +92,9 @@ func (g *level) links(v uint32) (in, inWeights, out []uint32) {
 	return in, inWeights, out
 }
 
-// each visits the neighbours of v, twice if edges go in both directions.
-func (g *level) each(v uint32, visit func(u, w uint32)) {
+// eachNeighbour calls visit for each neighbour u of v with the weight of the edge. In a directed
+// graph, it calls visit twice for a neighbour with edges in both directions.
+func (g *level) eachNeighbour(v uint32, visit func(u, w uint32)) {
 	in, weights, out := g.links(v)
 	for i, u := range in {
 		w := uint32(1)
@@ -104,7 +108,7 @@ func (g *level) each(v uint32, visit func(u, w uint32)) {
 	}
 }
 
-// project gives each vertex the owner of the cluster that it is in.
+// project returns the owner of each vertex of g, given the owners of the next level's vertices.
 func (g *level) project(owner []uint32) []uint32 {
 	fine := make([]uint32, g.n())
 	for v, c := range g.cluster {
@@ -113,15 +117,15 @@ func (g *level) project(owner []uint32) []uint32 {
 	return fine
 }
 
-// tally sums edge weights by the labels of neighbours. Between two vertices it is zero, except
-// for labels in used.
+// tally adds up the weights of a vertex's edges by the label of the neighbour. The user of a
+// result must set its sums to zero again before the next count.
 type tally struct {
-	sum  []uint32
-	used []uint32
+	sum  []uint32 // [labels]
+	used []uint32 // labels with a sum that is not zero
 }
 
-// tallies returns one per worker. They must not use more memory than the graph, for any number
-// of processors.
+// tallies returns a tally for each worker. The number of workers is limited, so that the tallies
+// do not use more memory than the graph on any number of processors.
 func (g *level) tallies(labels int) []tally {
 	t := make([]tally, min(runtime.GOMAXPROCS(0), 1+len(g.in.Cols)/max(g.n(), 1)))
 	for i := range t {
@@ -130,7 +134,7 @@ func (g *level) tallies(labels int) []tally {
 	return t
 }
 
-// count adds the neighbours of v.
+// count adds the edges of v to t. label contains the label of each vertex.
 func (t *tally) count(g *level, v uint32, label []uint32) {
 	in, weights, out := g.links(v)
 	if weights == nil {

@@ -25,7 +25,7 @@ func drawnLevel(t *rapid.T) (g *level, owner []uint32, limits []weights) {
 // cutOf counts what refiner.cut reads from its table.
 func cutOf(g *level, owner []uint32) (cut int64) {
 	for v := range owner {
-		g.each(uint32(v), func(u, w uint32) {
+		g.eachNeighbour(uint32(v), func(u, w uint32) {
 			if owner[u] != owner[v] {
 				cut += int64(w)
 			}
@@ -90,7 +90,7 @@ func TestMovesKeepGains(t *testing.T) {
 		}
 		for v := range uint32(g.n()) {
 			for p := range uint32(len(limits)) {
-				if got, want := r.gains.to(v, p), fresh.gains.to(v, p); got != want {
+				if got, want := r.gains.connection(v, p), fresh.gains.connection(v, p); got != want {
 					t.Fatalf("vertex %d is connected to part %d by %d, expected %d", v, p, got, want)
 				}
 			}

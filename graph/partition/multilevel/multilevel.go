@@ -14,22 +14,23 @@ type Options struct {
 	Slack Slack
 }
 
-// Slack is the maximum load of a rank as a multiple of its fair share, each at least 1; +Inf
-// disables that balance. A share is rounded up.
+// Slack contains the maximum of each weight of a rank, relative to the mean over ranks. Each value
+// is at least 1. +Inf means that the weight is not balanced. The maximum is rounded up.
 type Slack struct {
 	Vertices, Edges, Train float64
 }
 
-// coarsest returns the target size of the coarsest graph: large enough that its heaviest
-// vertex is less than the slack, small enough to try many partitions.
+// coarsest returns the target number of vertices of the coarsest graph. With this number, the
+// weight of the heaviest vertex is less than the slack, and many partitions can be tried.
 //
-// Design note: 160 vertices per part instead of 80 for 8 parts, or levels that shrink by at
-// most 4, take up to 4 times as long and have the same cut within the noise of seeds.
+// Design note: with 8 parts, the target is 80 vertices per part. A target of 160 takes up to 4
+// times as long, and so do levels that shrink by a factor of at most 4. In these cases the cut
+// differs by no more than it does between seeds.
 func coarsest(parts int) int { return max(640, 30*parts) }
 
-// Partition returns the owner of each vertex, a rank in 0..Parts-1. Slack is respected if
-// moves of single vertices can achieve it; a vertex with more edges than a share is never
-// divided. A rank may get nothing. Parts must be at least 1.
+// Partition returns the owner of each vertex, a rank in 0..Parts-1. All ranks are within Slack if
+// moves of single vertices can achieve this. A vertex with more edges than a rank's limit is not
+// divided. A rank may have no vertices. Partition panics if Parts is below 1.
 func Partition(ds *graph.Dataset, o Options) []uint32 {
 	if o.Parts < 1 {
 		panic("multilevel: no parts")
@@ -39,7 +40,7 @@ func Partition(ds *graph.Dataset, o Options) []uint32 {
 		return make([]uint32, g.n())
 	}
 	limits := o.Slack.limits(g, o.Parts)
-	levels := coarsen(g, coarsest(o.Parts), heaviest(g, limits[0], coarsest(o.Parts)), o.Seed)
+	levels := coarsen(g, coarsest(o.Parts), maxClusterWeight(g, limits[0], coarsest(o.Parts)), o.Seed)
 	owner := initial(levels[len(levels)-1], limits, o.Seed)
 	for i := len(levels) - 2; i >= 0; i-- {
 		owner = levels[i].project(owner)
@@ -48,10 +49,10 @@ func Partition(ds *graph.Dataset, o Options) []uint32 {
 	return owner
 }
 
-// limits returns the limits of parts. If one vertex has more edges than a part's limit, the
-// limit is raised by its edges, because no part could have it otherwise.
+// limits returns the limits of all parts. If a vertex has more edges than the limit, no part could
+// contain it. The limit of edges is then increased by the number of edges of that vertex.
 func (s Slack) limits(g *level, parts int) []weights {
-	total, hub := g.total(), g.hub()
+	total, hub := g.total(), g.maxInDegree()
 	var most weights
 	for i, slack := range []float64{s.Vertices, s.Edges, s.Train} {
 		most[i] = boundless
@@ -65,8 +66,8 @@ func (s Slack) limits(g *level, parts int) []weights {
 	return slices.Repeat([]weights{most}, parts)
 }
 
-// hub returns the largest number of edges into one vertex.
-func (g *level) hub() int64 {
+// maxInDegree returns the largest number of edges into one vertex.
+func (g *level) maxInDegree() int64 {
 	most := uint32(0)
 	for _, w := range g.weight {
 		most = max(most, w[1])
@@ -74,9 +75,9 @@ func (g *level) hub() int64 {
 	return int64(most)
 }
 
-// heaviest returns the maximum weight of a vertex of the coarsest graph with size vertices:
-// the mean.
-func heaviest(g *level, limit weights, size int) weight {
+// maxClusterWeight returns the maximum weight of a cluster: the mean weight of the vertices of a
+// graph with size vertices. A weight that is not balanced has the maximum maxWeight.
+func maxClusterWeight(g *level, limit weights, size int) weight {
 	var most weight
 	total := g.total()
 	for i := range most {
@@ -88,12 +89,13 @@ func heaviest(g *level, limit weights, size int) weight {
 	return most
 }
 
-// coarsen returns g and coarser graphs, down to about size vertices or until they no longer
-// shrink.
+// coarsen returns the levels from g on. It ends with a level of at most size vertices, or if the
+// next level would have more than nine tenths of the vertices. most is the maximum weight of a
+// cluster.
 func coarsen(g *level, size int, most weight, seed uint64) []*level {
 	levels := []*level{g}
 	for g.n() > size {
-		label := newClustering(g, most, mix(seed, uint64(len(levels)))).run()
+		label := newClustering(g, most, Hash(seed, uint64(len(levels)))).run()
 		next := g.contract(label)
 		if next.n() > g.n()*9/10 {
 			break

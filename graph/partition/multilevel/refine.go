@@ -3,38 +3,40 @@ package multilevel
 import "math"
 
 const (
-	// Maximum rounds of refinement; it ends if a round lowers the cut by less than 1/worthwhile.
+	// Refinement has at most this number of rounds. It ends after a round that lowers the cut by
+	// at most 1/worthwhile.
 	rounds     = 8
 	worthwhile = 500
-	// A round ends after patience moves without a new least cut, or after a patientShare of
-	// the vertices. Six times the patience gains nothing.
+	// A round ends if the cut has no new minimum for max(patience, n/patientShare) moves, where n
+	// is the number of vertices. A limit six times as large does not reduce the cut.
 	patience     = 50
 	patientShare = 50
 )
 
-// refiner moves vertices between parts.
+// refiner improves a partition of a level by moving vertices between parts.
 type refiner struct {
 	g      *level
-	owner  []uint32
-	parts  []weights
-	limits []weights // of parts
+	owner  []uint32  // [n] part of each vertex
+	parts  []weights // weights of each part
+	limits []weights // limits of each part
 	gains  *gains
 
-	// Of a round:
-	heap  heap    // vertices that may move; an entry with another gain than key is outdated
-	key   []int64 // the highest gain of v that heap has; locked, if v has moved
-	moves []move
+	// State of a round:
+	heap  heap    // vertices that may move; an entry is outdated if its gain differs from key
+	key   []int64 // [n] gain of each vertex's valid entry in heap, or unmovable or locked
+	moves []move  // in the order in which they were made
 }
 
-// move records a move.
+// move records that v was moved out of part from.
 type move struct{ v, from uint32 }
 
+// Values of key that are not a gain.
 const (
-	unmovable = math.MinInt64
-	locked    = math.MaxInt64
+	unmovable = math.MinInt64 // the vertex has no entry in heap
+	locked    = math.MaxInt64 // the vertex has moved in this round
 )
 
-// newRefiner works on owner in place.
+// newRefiner returns a refiner that changes owner in place.
 func newRefiner(g *level, owner []uint32, limits []weights) *refiner {
 	r := &refiner{
 		g: g, owner: owner, limits: limits, parts: make([]weights, len(limits)),
@@ -46,7 +48,7 @@ func newRefiner(g *level, owner []uint32, limits []weights) *refiner {
 	return r
 }
 
-// run balances parts that exceed their limits, and then lowers the cut.
+// run balances the parts that exceed their limits, and then reduces the cut in several rounds.
 func (r *refiner) run() {
 	r.balance()
 	cut := r.cut()
@@ -58,9 +60,10 @@ func (r *refiner) run() {
 	}
 }
 
-// round is a pass of Fiduccia and Mattheyses (DAC 1982) with k parts. Each vertex moves at
-// most once, the one with the highest gain first, into a part with room for it, even at a
-// loss. At the end, moves after the least cut are undone. It returns the decrease of the cut.
+// round is a pass of Fiduccia and Mattheyses (DAC 1982), for k parts. It repeatedly moves the
+// vertex with the highest gain into a part with room for it, even if the gain is negative. Each
+// vertex moves at most once. At the end, round undoes all moves after the minimum of the cut. It
+// returns the decrease of the cut.
 func (r *refiner) round() int64 {
 	r.heap, r.moves = r.heap[:0], r.moves[:0]
 	for v := range r.key {
@@ -75,9 +78,9 @@ func (r *refiner) round() int64 {
 		if e.gain != r.key[e.v] {
 			continue
 		}
-		to, now := r.best(e.v)
+		to, now := r.bestMove(e.v)
 		if now < e.gain {
-			r.lower(e.v, now)
+			r.pushAgain(e.v, now)
 			continue
 		}
 		r.moves = append(r.moves, move{e.v, r.owner[e.v]})
@@ -92,32 +95,33 @@ func (r *refiner) round() int64 {
 	return best
 }
 
-// undo undoes the moves from the given one on.
+// undo undoes all moves except the first kept moves, the last move first.
 func (r *refiner) undo(kept int) {
 	for i := len(r.moves) - 1; i >= kept; i-- {
 		r.move(r.moves[i].v, r.moves[i].from)
 	}
 }
 
-// move puts v into part to.
+// move moves v to part to.
 func (r *refiner) move(v, to uint32) {
 	from := r.owner[v]
 	r.parts[from] = r.parts[from].minus(r.g.weight[v])
 	r.parts[to] = r.parts[to].plus(r.g.weight[v])
 	r.owner[v] = to
-	r.g.each(v, func(u, w uint32) { r.gains.shift(u, from, to, w) })
+	r.g.eachNeighbour(v, func(u, w uint32) { r.gains.shift(u, from, to, w) })
 }
 
-// offer pushes v to the heap if its gain has risen. A fallen gain is detected when v is popped.
+// offer pushes v to the heap if its gain is higher than its key. If the gain has become lower,
+// round notices this when it pops v.
 func (r *refiner) offer(v uint32) {
-	if gain := r.highest(v); gain > r.key[v] {
+	if gain := r.bestGain(v); gain > r.key[v] {
 		r.key[v] = gain
 		r.heap.push(entry{gain, v})
 	}
 }
 
-// offerNeighbours offers the neighbours of v, which has moved. Neighbours in its new part have
-// not gained.
+// offerNeighbours calls offer for the neighbours of v after v has moved. It skips neighbours in the
+// new part of v, because their gain has not increased.
 func (r *refiner) offerNeighbours(v uint32) {
 	in, _, out := r.g.links(v)
 	for _, list := range [][]uint32{in, out} {
@@ -129,17 +133,17 @@ func (r *refiner) offerNeighbours(v uint32) {
 	}
 }
 
-// lower pushes v again with its current gain.
-func (r *refiner) lower(v uint32, gain int64) {
+// pushAgain pushes v with its current gain, unless v is unmovable.
+func (r *refiner) pushAgain(v uint32, gain int64) {
 	r.key[v] = gain
 	if gain != unmovable {
 		r.heap.push(entry{gain, v})
 	}
 }
 
-// highest returns the gain of v's best move to a neighbour's part, with or without room;
-// unmovable if all neighbours are in v's part.
-func (r *refiner) highest(v uint32) int64 {
+// bestGain returns the gain of the best move of v to the part of a neighbour. It does not check
+// whether the part has room. It returns unmovable if all neighbours are in the part of v.
+func (r *refiner) bestGain(v uint32) int64 {
 	var own, best uint32
 	parts, weights := r.gains.row(v)
 	for i, p := range parts {
@@ -155,9 +159,10 @@ func (r *refiner) highest(v uint32) int64 {
 	return int64(best) - int64(own)
 }
 
-// best returns the part with room for v and the largest connection, with ties the first in its
-// row, and the gain of that move.
-func (r *refiner) best(v uint32) (to uint32, gain int64) {
+// bestMove returns the part with the largest connection to v, among the parts with room for v, and
+// the gain of that move. Among equals it returns the first in the row of v. The gain is unmovable
+// if no part of a neighbour has room.
+func (r *refiner) bestMove(v uint32) (to uint32, gain int64) {
 	var own, best uint32
 	parts, weights := r.gains.row(v)
 	for i, p := range parts {
@@ -174,7 +179,7 @@ func (r *refiner) best(v uint32) (to uint32, gain int64) {
 	return to, int64(best) - int64(own)
 }
 
-// cut returns the weight of the edges between parts.
+// cut returns the total weight of the edges between different parts.
 func (r *refiner) cut() int64 {
 	sum := int64(0)
 	for v, p := range r.owner {
@@ -185,5 +190,5 @@ func (r *refiner) cut() int64 {
 			}
 		}
 	}
-	return sum / 2 // each is counted from both ends
+	return sum / 2 // each edge is counted at both ends
 }
