@@ -70,11 +70,20 @@ func (h *chunked) errorsOf(s series, rows int) *errorBuffer {
 	return l
 }
 
-// reserve allocates the memory that a series will use.
-func (h *chunked) reserve(s series, rows int) {
-	if l := h.errorsOf(s, rows); h.deviceCodec != nil {
-		l.onDevice(h.ops, h.arena)
-	} else {
-		l.onHost(h.ops, h.arena)
+// reserve allocates the memory for the errors of a layer. h may be nil.
+func (h *chunked) reserve(s Shape, p *Plan) {
+	if h == nil || h.codecErrors == nil {
+		return
+	}
+	allocate := func(backward bool, rows int) {
+		if l := h.errorsOf(series{s.Layer, s.Width, backward}, rows); h.deviceCodec != nil {
+			l.onDevice(h.ops, h.arena)
+		} else {
+			l.onHost(h.ops, h.arena)
+		}
+	}
+	allocate(false, len(p.SendRows))
+	if s.Backward {
+		allocate(true, p.Ghosts)
 	}
 }

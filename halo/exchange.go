@@ -60,7 +60,7 @@ type Exchange struct {
 	sums        kernels.Mat // [Sums x maxCols]
 	staged      staged
 	maxCols     int
-	// Of SendRows, if the codec rounds at random: dataset ids, and which are sums (nil: none).
+	// If the codec rounds at random: the dataset ids of SendRows, and which rows are sums (nil: none).
 	sendIDs  []uint32
 	sendSums []bool
 
@@ -69,10 +69,10 @@ type Exchange struct {
 	state     string      // "", forward, backward
 	discarded kernels.Mat // of Drop: receives discarded gradients; empty before
 
-	observer   Observer // nil: none
-	key        Key      // of the current exchange, the time when its rows were sent, and Stats.Wait then
-	beganAt    time.Time
-	waitBefore time.Duration
+	observer   Observer      // nil: none
+	key        Key           // of the current exchange
+	beganAt    time.Time     // when its rows were sent
+	waitBefore time.Duration // Stats.Wait at that time
 }
 
 // Observer is notified of exchanges by the caller of Begin and End.
@@ -226,10 +226,8 @@ func (e *Exchange) TakeStats() Stats {
 // have as ghosts. The caller may change both when it returns. Collective.
 func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	cols := x.Cols
-	e.checkBegin(forward, cols)
+	e.open(false, cols)
 	e.checkOwn(x)
-	k.Backward, k.From = false, e.comm.Rank()
-	e.direction = direction{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, onDevice: e.usesDeviceMemory()}
 	if e.usesDeviceCodec() {
 		e.deviceForward(x)
 	} else {
@@ -259,9 +257,7 @@ func (e *Exchange) EndForward() (kernels.Mat, error) {
 // BeginBackward starts to send the gradients of ghosts, which the caller has written to
 // Ghosts(cols), to their owners. Collective.
 func (e *Exchange) BeginBackward(cols int, k Key) error {
-	e.checkBegin(backward, cols)
-	k.Backward, k.From = true, e.comm.Rank()
-	e.direction = direction{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, onDevice: e.usesDeviceMemory()}
+	e.open(true, cols)
 	if e.usesDeviceCodec() {
 		e.deviceBackward(cols)
 	} else {
@@ -272,6 +268,7 @@ func (e *Exchange) BeginBackward(cols int, k Key) error {
 
 // begin starts to send in e.direction.
 func (e *Exchange) begin(k Key) error {
+	k.Backward, k.From = e.direction.backward, e.comm.Rank()
 	err := e.transport.begin(e.direction, k)
 	if e.observer != nil && err == nil {
 		e.key, e.beganAt, e.waitBefore = k, time.Now(), e.stats.Wait
@@ -303,14 +300,19 @@ func (e *Exchange) EndBackward(own kernels.Mat) error {
 	return e.transport.end(e.direction)
 }
 
-func (e *Exchange) checkBegin(state string, cols int) {
+// open starts an exchange of rows of cols columns, whose direction has no rows yet.
+func (e *Exchange) open(back bool, cols int) {
 	if e.state != "" {
 		panic("halo: an exchange is under way already")
 	}
 	if cols < 0 || cols > e.maxCols && e.plan.Ghosts+len(e.plan.SendRows) > 0 {
 		panic("halo: rows are wider than the exchange allows")
 	}
-	e.state = state
+	e.direction = direction{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, onDevice: e.usesDeviceMemory()}
+	if back {
+		e.direction.backward, e.direction.outStart, e.direction.inStart = true, e.plan.RecvStart, e.plan.SendStart
+	}
+	e.state = e.direction.name()
 }
 
 func (e *Exchange) checkEnd(state string) {

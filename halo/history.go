@@ -135,12 +135,7 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 
 // Reserve allocates memory for the errors of a layer's codecs.
 func (h *Histories) Reserve(s Shape) {
-	if c := h.list[0].chunked; c != nil && c.codecErrors != nil {
-		c.reserve(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
-		if s.Backward {
-			c.reserve(series{s.Layer, s.Width, true}, h.o.Plan.Ghosts)
-		}
-	}
+	h.list[0].chunked.reserve(s, h.o.Plan)
 }
 
 // TakeStats returns the traffic since the last call.

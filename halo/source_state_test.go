@@ -8,7 +8,7 @@ import (
 	"siafu/internal/decodertest"
 )
 
-var luggage = halo.SourceState{
+var exampleState = halo.SourceState{
 	CodecErrors: []halo.CodecError{{Layer: 1, Cols: 2, Backward: true, Rows: []float32{0.5, -1}}},
 	StoredRows: []halo.StoredRows{{
 		Layer: 2, Backward: true, Rows: []float32{3, 4}, Epochs: []int32{7, 0}, Sent: []float32{5}, SentAt: []int32{6},
@@ -18,9 +18,9 @@ var luggage = halo.SourceState{
 
 // Invalid state is refused, and valid state is restored unchanged.
 func FuzzLuggage(f *testing.F) {
-	whole := luggage.Encode(nil)
-	if got, err := halo.DecodeSourceState(whole); err != nil || !reflect.DeepEqual(got, luggage) {
-		f.Fatalf("%+v comes out as %+v, %v", luggage, got, err)
+	whole := exampleState.Encode(nil)
+	if got, err := halo.DecodeSourceState(whole); err != nil || !reflect.DeepEqual(got, exampleState) {
+		f.Fatalf("%+v comes out as %+v, %v", exampleState, got, err)
 	}
 	f.Add(whole)
 	f.Add(whole[:len(whole)-1])

@@ -113,11 +113,13 @@ func (e *Exchange) outgoingRows(x kernels.Mat) codec.Rows {
 
 // ghostDestination returns the destination of received ghost rows.
 func (e *Exchange) ghostDestination(cols int) codec.Rows {
-	n := e.plan.Ghosts
+	rows := codec.Rows{Cols: cols, Len: e.plan.Ghosts}
 	if e.direction.onDevice {
-		return codec.Rows{X: floatsOf(e.Ghosts(cols)), Cols: cols, Len: n}
+		rows.X = floatsOf(e.Ghosts(cols))
+	} else {
+		rows.X = e.hostStaging().ghosts[:rows.Len*cols]
 	}
-	return codec.Rows{X: e.hostStaging().ghosts[:n*cols], Cols: cols, Len: n}
+	return rows
 }
 
 // receivedGhosts returns the received ghosts [Ghosts x cols].
@@ -131,14 +133,12 @@ func (e *Exchange) receivedGhosts() kernels.Mat {
 
 // ghostGradients returns the gradients of ghosts, to send.
 func (e *Exchange) ghostGradients(cols int) codec.Rows {
-	n := e.plan.Ghosts
-	rows := codec.Rows{Cols: cols, Len: n, IDs: e.plan.GhostIDs}
-	if e.direction.onDevice {
-		rows.X = e.staged.deviceFloats(e.Ghosts(cols))
-		return rows
-	}
-	rows.X = e.hostStaging().ghosts[:n*cols]
-	if e.ops.Remote() {
+	rows := e.ghostDestination(cols)
+	rows.IDs = e.plan.GhostIDs
+	switch {
+	case e.direction.onDevice:
+		e.staged.copyToHost(nil, e.Ghosts(cols)) // waits for earlier kernels
+	case e.ops.Remote():
 		e.staged.copyToHost(rows.X, e.Ghosts(cols))
 	}
 	return rows

@@ -1,6 +1,7 @@
 package halo
 
 import (
+	"cmp"
 	"slices"
 
 	"siafu/halo/comm"
@@ -88,12 +89,7 @@ func (f Feedbacks) list(o kernels.Ops) []CodecError {
 		list = append(list, CodecError{s.layer, s.cols, s.backward, l.copy(o)})
 	}
 	slices.SortFunc(list, func(a, b CodecError) int {
-		if a.Layer != b.Layer || a.Backward == b.Backward {
-			return a.Layer - b.Layer
-		} else if b.Backward {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(flag(a.Backward), flag(b.Backward)))
 	})
 	return list
 }
@@ -101,12 +97,15 @@ func (f Feedbacks) list(o kernels.Ops) []CodecError {
 // RestoreErrors restores the errors of an exchange elsewhere, which correct later rows. Call it
 // before the first Begin.
 func (e *Exchange) RestoreErrors(list []CodecError) {
-	if e.chunked != nil && e.chunked.codecErrors != nil {
-		e.chunked.codecErrors.restore(list)
-	}
+	e.chunked.restoreErrors(list)
 }
 
-func (f Feedbacks) restore(list []CodecError) {
+// restoreErrors restores the errors of a codec with error feedback. h may be nil.
+func (h *chunked) restoreErrors(list []CodecError) {
+	if h == nil || h.codecErrors == nil {
+		return
+	}
+	f := h.codecErrors
 	for _, l := range list {
 		at := series{l.Layer, l.Cols, l.Backward}
 		have, ok := f[at]
@@ -152,13 +151,7 @@ func (e *Exchange) deviceTarget(h PendingRows) kernels.Mat {
 func (t *Transfer) ResumePending(h PendingRows) error {
 	e := t.Exchange
 	t.sentEpoch = h.Epoch
-	if h.Backward {
-		e.checkBegin(backward, h.Cols)
-		e.direction = direction{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, onDevice: e.usesDeviceMemory()}
-	} else {
-		e.checkBegin(forward, h.Cols)
-		e.direction = direction{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, onDevice: e.usesDeviceMemory()}
-	}
+	e.open(h.Backward, h.Cols)
 	switch {
 	case e.usesDeviceCodec() && h.Backward:
 		e.deviceBackward(h.Cols)
@@ -222,9 +215,7 @@ func (h *Histories) CodecErrors() []CodecError { return h.codecErrors.list(h.o.O
 
 // RestoreErrors restores the codec errors of other histories, which correct later rows.
 func (h *Histories) RestoreErrors(list []CodecError) {
-	if c := h.list[0].chunked; c != nil && c.codecErrors != nil {
-		h.codecErrors.restore(list)
-	}
+	h.list[0].chunked.restoreErrors(list)
 }
 
 // CopyRows returns a copy of the rows.

@@ -177,13 +177,7 @@ func (e *Exchange) Separate(tag int) {
 // Reserve allocates the memory for codec errors of a layer's rows of cols columns and, if
 // backward, of their gradients. Otherwise Begin allocates it.
 func (e *Exchange) Reserve(layer, cols int, backward bool) {
-	if e.chunked == nil || e.chunked.codecErrors == nil {
-		return
-	}
-	e.chunked.reserve(series{layer, cols, false}, len(e.plan.SendRows))
-	if backward {
-		e.chunked.reserve(series{layer, cols, true}, e.plan.Ghosts)
-	}
+	e.chunked.reserve(Shape{Layer: layer, Width: cols, Backward: backward}, e.plan)
 }
 
 // Feedbacks has the accumulated errors of codecs with error feedback, by layer, width and

@@ -20,7 +20,7 @@ func (t *Team) Accuracy(logits Mat, labels Vector[int32], split Vector[uint8]) (
 	grain := rowGrain(classes)
 	chunks := (rows + grain - 1) / grain
 	counts := scratch(&t.counts, chunks*2*splits)
-	do(t, &t.slots.accuracy, accuracyTask{logits.Host(), labels.Host(), split.Host(), counts, classes, grain}, rows, grain)
+	do(t, accuracyTask{logits.Host(), labels.Host(), split.Host(), counts, classes, grain}, rows, grain)
 	for i, n := range counts {
 		if s := i % (2 * splits); s < splits {
 			correct[s] += n
@@ -61,7 +61,7 @@ func (k *accuracyTask) chunk(lo, hi int) {
 // column 0 where nothing is above -Inf.
 func (t *Team) Argmax(dst Vector[int32], x Mat) {
 	mustFit(dst.Len() >= x.Rows)
-	do(t, &t.slots.argmax, argmaxTask{dst.Host(), x.Host(), x.Cols}, x.Rows, rowGrain(x.Cols))
+	do(t, argmaxTask{dst.Host(), x.Host(), x.Cols}, x.Rows, rowGrain(x.Cols))
 }
 
 type argmaxTask struct {

@@ -59,13 +59,13 @@ func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 // Activate implements Ops.
 func (t *Team) Activate(dst, z Mat, f Activation) {
 	mustFit(isSameShape(dst, z))
-	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), nil, f}, dst.Rows*dst.Cols, chunkElements)
+	do(t, activateTask{dst.Host(), z.Host(), nil, f}, dst.Rows*dst.Cols, chunkElements)
 }
 
 // ActivateGrad implements Ops.
 func (t *Team) ActivateGrad(dst, g, z Mat, f Activation) {
 	mustFit(isSameShape(dst, z) && isSameShape(dst, g))
-	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), g.Host(), f}, dst.Rows*dst.Cols, chunkElements)
+	do(t, activateTask{dst.Host(), z.Host(), g.Host(), f}, dst.Rows*dst.Cols, chunkElements)
 }
 
 type activateTask struct {

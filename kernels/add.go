@@ -11,7 +11,7 @@ import "siafu/kernels/internal/avx"
 // Add implements Ops.
 func (t *Team) Add(dst, x Mat) {
 	mustFit(isSameShape(dst, x))
-	do(t, &t.slots.add, addTask{dst.Host(), x.Host(), t.set}, dst.Rows*dst.Cols, chunkElements)
+	do(t, addTask{dst.Host(), x.Host(), t.set}, dst.Rows*dst.Cols, chunkElements)
 }
 
 type addTask struct {
@@ -26,7 +26,7 @@ func (k *addTask) chunk(lo, hi int) {
 // Blend implements Ops.
 func (t *Team) Blend(dst Mat, keep float32, x Mat, share float32) {
 	mustFit(isSameShape(dst, x))
-	do(t, &t.slots.blend, blendTask{dst.Host(), x.Host(), keep, share}, dst.Rows*dst.Cols, chunkElements)
+	do(t, blendTask{dst.Host(), x.Host(), keep, share}, dst.Rows*dst.Cols, chunkElements)
 }
 
 type blendTask struct {
@@ -65,11 +65,16 @@ func addRow(set avx.Set, dst, x []float32) {
 
 // ScaleRow multiplies x by factor.
 func ScaleRow(x []float32, factor float32) {
-	if set := avx.Best(); set != avx.None {
-		set.Scale(x, factor)
+	scale(avx.Best(), x, factor)
+}
+
+// scale multiplies x by s.
+func scale(set avx.Set, x []float32, s float32) {
+	if set != avx.None {
+		set.Scale(x, s)
 		return
 	}
 	for j := range x {
-		x[j] *= factor
+		x[j] *= s
 	}
 }

@@ -109,7 +109,7 @@ func (a Attention) Mask(locals int) Mask {
 func (t *Team) AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
 	rows := e.Rows()
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), way: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
+		Attention: a, Gather: e.gather(), op: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: floatsOf(stats, rows, 2*a.Heads), signed: signedOf(a, signed, rows), merge: merge,
 		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.Near()), first: int(e.First),
 		wanted: e.RowMask,
@@ -135,7 +135,7 @@ func floatsOf(m Mat, rows, cols int) []float32 {
 func (t *Team) AttentionFinish(a Attention, dst, signed, lse, stats Mat) {
 	rows := dst.Rows
 	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads), signedOf(a, signed, rows), t.set}
-	do(t, &t.slots.attentionFinish, args, rows, rowGrain(a.Columns()))
+	do(t, args, rows, rowGrain(a.Columns()))
 }
 
 // attended is an Attended in this process's memory.
@@ -154,24 +154,23 @@ func (b *Attended) host(a Attention, own int) attended {
 
 // PackScores implements Ops.
 func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
-	n, to, from := dst.Rows, floatsOf(dst, dst.Rows, a.Heads), rows.Host()
-	for group := 0; group < a.Heads; group += avx.Heads {
-		pack(t, attentionPackTask{
-			dst: to[n*group:], from: [farParts][]float32{from}, width: a.Emitted(), first: a.Columns() + group,
-			size: min(a.Heads-group, avx.Heads), parts: 1,
-		}, first, len(from)/a.Emitted())
-	}
+	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.Heads), from: [farParts][]float32{rows.Host()}, width: a.Emitted(), first: a.Columns(), parts: 1}
+	packGroups(t, a, k, dst.Rows, first)
 }
 
 // PackGrad implements Ops.
 func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
-	parts := a.parts()
-	n, to, from := dst.Rows, floatsOf(dst, dst.Rows, parts*a.Heads), a.packs(r.Host(), lse.Host(), dots.Host())
+	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.parts()*a.Heads), from: a.packs(r.Host(), lse.Host(), dots.Host()), width: a.Heads, parts: a.parts()}
+	packGroups(t, a, k, dst.Rows, first)
+}
+
+// packGroups packs all heads of the vertices in k.from, group by group. In k.dst, which has the given
+// number of vertices, they are the vertices from first on.
+func packGroups(t *Team, a Attention, k attentionPackTask, rows, first int) {
+	to, columns := k.dst, k.first
 	for group := 0; group < a.Heads; group += avx.Heads {
-		pack(t, attentionPackTask{
-			dst: to[n*parts*group:], from: from, width: a.Heads, first: group,
-			size: min(a.Heads-group, avx.Heads), parts: parts,
-		}, first, len(from[0])/a.Heads)
+		k.dst, k.first, k.size = to[rows*k.parts*group:], columns+group, min(a.Heads-group, avx.Heads)
+		pack(t, k, first, len(k.from[0])/k.width)
 	}
 }
 
@@ -188,7 +187,7 @@ func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), way: backToTargets, dst: floatsOf(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
+		Attention: a, Gather: e.gather(), op: backToTargets, dst: floatsOf(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
 		along: floatsOf(along, e.Rows(), a.Along()),
 		far:   x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
@@ -204,7 +203,7 @@ func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x
 		chosen = nil // leakyGradient sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		Attention: a, Gather: e.gather(), chosen: chosen, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
 		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: floatsOf(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }
@@ -214,7 +213,7 @@ func (t *Team) RowDots(dst, x, y Mat) {
 	mustFit(isSameShape(x, y) && dst.Rows == x.Rows)
 	if dst.Cols > 0 {
 		args := rowDotsTask{dst.Host(), x.Host(), y.Host(), dst.Cols, x.Cols / dst.Cols, t.set}
-		do(t, &t.slots.rowDots, args, dst.Rows, rowGrain(x.Cols))
+		do(t, args, dst.Rows, rowGrain(x.Cols))
 	}
 }
 
@@ -261,16 +260,5 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 			}
 			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
 		}
-	}
-}
-
-// scale multiplies x by s.
-func scale(set avx.Set, x []float32, s float32) {
-	if set != avx.None {
-		set.Scale(x, s)
-		return
-	}
-	for j := range x {
-		x[j] *= s
 	}
 }

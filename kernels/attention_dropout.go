@@ -21,7 +21,7 @@ func (b *edgeBatch) draw(k *attentionTask, s *segment) {
 	}
 	m.idsOf(k.set, b.farIDs[:s.n], b.ids[s.id:][:s.n], k.Base)
 	sources, targets := b.farIDs[:], b.nearIDs[:]
-	if k.way == backToSources {
+	if k.op == backToSources {
 		sources, targets = targets, sources
 	}
 	for i := range (k.size + philoxWords - 1) / philoxWords {

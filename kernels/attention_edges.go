@@ -237,12 +237,12 @@ func foldSum(dst []float32, sum *avx.Near, step int) {
 // signed sums, weights get the signs of scores, and their sums are added to signed.
 func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.keepFactors(k, s), b.scores[s.value:]
-	switch {
-	case k.set != avx.None && k.signed != nil:
-		k.set.SignedWeights(scores, n, keep, &b.top, &b.sum, &b.signed)
-		return
-	case k.set != avx.None:
-		k.set.Weights(scores, n, keep, &b.top, &b.sum)
+	if k.set != avx.None {
+		var signed *avx.Near
+		if k.signed != nil {
+			signed = &b.signed
+		}
+		k.set.Weights(scores, n, keep, &b.top, &b.sum, signed)
 		return
 	}
 	for i, v := range scores[:n] {
@@ -328,24 +328,21 @@ func (b *edgeBatch) weigh(k *attentionTask, dst, signed []float32, s *segment) {
 		return
 	}
 	ids, weights, x := b.ids[s.id:b.known], b.scores[s.value:], k.far[k.group*k.Width:]
-	if k.way == backToSources {
+	if k.op == backToSources {
 		ids = ids[:s.n] // the earlier ones have been read
 	}
 	switch {
 	case k.set == avx.None:
 		weighGo(k, dst, signed, x, ids[:s.n], weights)
-	case k.mixesHeads() && signed != nil:
-		k.set.WeighSigned(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	case k.mixesHeads():
-		k.set.Weigh(dst, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
+		k.set.Weigh(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	default:
 		for h := range k.size {
-			of, row := rowOf(dst, h, k.Width), x[h*k.Width:]
+			var signs []float32
 			if signed != nil {
-				k.set.WeighSigned(of, rowOf(signed, h, k.Width), row, k.farWidth, ids, weights[h:], k.step, s.n, nil)
-			} else {
-				k.set.Weigh(of, row, k.farWidth, ids, weights[h:], k.step, s.n, nil)
+				signs = rowOf(signed, h, k.Width)
 			}
+			k.set.Weigh(rowOf(dst, h, k.Width), signs, x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type attentionTask struct {
 	attended
 	wanted   VertexMask // near vertices whose edges count; nil: all
 	chosen   VertexMask // far vertices whose edges count; nil: all
-	way      edgeOp
+	op       edgeOp
 	merge    bool
 	first    int // local id of row 0
 	dst      []float32
@@ -83,7 +83,7 @@ func runAttention(t *Team, k attentionTask) {
 		}
 		k.prepare()
 		k.pack(t)
-		doWeighted(t, &t.slots.attention, k, k.Begin, k.End[rows-1])
+		doWeighted(t, k, k.Begin, k.End[rows-1])
 	}
 }
 
@@ -113,13 +113,13 @@ func (k *attentionTask) mixesHeads() bool { return k.size > 1 && k.Width < atten
 // and many vertices stay in the caches. Reading them from the rows of far would save that
 // line, but nothing prefetches it there.
 func (k *attentionTask) pack(t *Team) {
-	if k.Dynamic && k.way != backToSources {
+	if k.Dynamic && k.op != backToSources {
 		return
 	}
 	n := len(k.far) / k.farWidth
 	args := attentionPackTask{width: k.farWidth, first: k.Columns() + k.group, size: k.size, parts: 1}
 	args.from[0] = k.far
-	if k.way == backToSources {
+	if k.op == backToSources {
 		args.from = k.packs(k.R, k.LSE, k.Dots)
 		args.width, args.first, args.parts = k.Heads, k.group, k.Attention.parts()
 	}
@@ -137,7 +137,7 @@ func (k *attentionTask) pack(t *Team) {
 func pack(t *Team, k attentionPackTask, first, count int) {
 	stride := k.parts * k.size
 	k.dst = k.dst[first*stride:]
-	do(t, &t.slots.attentionPack, k, count, rowGrain(stride))
+	do(t, k, count, rowGrain(stride))
 }
 
 // farParts are r, lse and dots.
@@ -185,7 +185,7 @@ func (k *attentionTask) nearGradient(r int) []float32 {
 	if k.Dynamic {
 		return k.columns(k.dst, k.dstWidth, r)
 	}
-	if k.way == backToSources {
+	if k.op == backToSources {
 		return k.dst[r*k.dstWidth+k.Columns()+k.group:][:k.size]
 	}
 	return k.dst[r*k.dstWidth+k.group:][:k.size]
@@ -195,12 +195,12 @@ func (k *attentionTask) nearGradient(r int) []float32 {
 func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 	if !k.Dynamic {
 		at := s.row*k.Heads + k.group
-		if k.way == backToSources {
+		if k.op == backToSources {
 			at = s.row*k.dstWidth + k.Columns() + k.group
 		}
 		b.spread(&b.near, k.near[at:], k.step, k.size)
 	}
-	switch k.way {
+	switch k.op {
 	case attend:
 		k.attend(b, s)
 	case backToTargets:
@@ -253,7 +253,7 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 
 // rows processes the rows of a segment's far vertices.
 func (k *attentionTask) rows(b *edgeBatch, s *segment) {
-	switch k.way {
+	switch k.op {
 	case attend:
 		dst := k.columns(k.dst, k.dstWidth, s.row)
 		signed, _ := k.signedRow(s.row)

@@ -21,7 +21,7 @@ import "siafu/kernels/internal/avx"
 func (t *Team) AttentionGradSigned(a Attention, dr, signed, grad, dots Mat) {
 	n := dr.Rows
 	args := attentionSignedTask{a, floatsOf(dr, n, a.Heads), floatsOf(signed, n, a.Emitted()), floatsOf(grad, n, a.Columns()), floatsOf(dots, n, a.Heads), t.set}
-	do(t, &t.slots.attentionSigned, args, n, rowGrain(a.Columns()))
+	do(t, args, n, rowGrain(a.Columns()))
 }
 
 type attentionSignedTask struct {

@@ -49,7 +49,7 @@ func (t *Team) Narrow(dst, x Mat, scale Vector[float32]) {
 // of dst, whose rows are stride elements apart; scale nil is 1.
 func narrowRows(t *Team, dst []BF16, stride int, x Mat, scale []float32) {
 	if x.Cols > 0 {
-		do(t, &t.slots.narrow, narrowTask{bitsOf(dst), x.Host(), scale, stride, x.Cols, t.set}, x.Rows, rowGrain(x.Cols))
+		do(t, narrowTask{bitsOf(dst), x.Host(), scale, stride, x.Cols, t.set}, x.Rows, rowGrain(x.Cols))
 	}
 }
 
@@ -98,11 +98,8 @@ func WidenRow(dst []float32, x []BF16, add bool) {
 
 func widenRow(set avx.Set, dst []float32, x []uint16, add bool) {
 	done := 0
-	switch {
-	case set != avx.None && add:
-		done = set.WidenAdd(dst, x)
-	case set != avx.None:
-		done = set.Widen(dst, x)
+	if set != avx.None {
+		done = set.Widen(dst, x, add)
 	}
 	for j := done; j < len(dst); j++ {
 		v := BF16(x[j]).Float32()

@@ -100,7 +100,7 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	for first := 0; first < k.sources; first += step {
 		k.bound = k.Base + uint32(min(first+step, k.sources))
 		t.hubs.rows = t.hubs.rows[:0]
-		do(t, &t.slots.spmm, k, rows, max(grain, 1))
+		do(t, k, rows, max(grain, 1))
 		t.gatherHubs(k)
 		copy(begin, end)
 		k.add, k.SelfLoops = true, false

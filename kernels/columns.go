@@ -6,7 +6,7 @@ package kernels
 func (t *Team) CopyColumns(dst, x Mat, from int) {
 	mustFit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
 	if dst.Rows > 0 && dst.Cols > 0 {
-		do(t, &t.slots.block, blockTask{dst.Host(), x.Host()[from:], dst.Cols, x.Cols, dst.Cols}, dst.Rows, rowGrain(dst.Cols))
+		do(t, blockTask{dst.Host(), x.Host()[from:], dst.Cols, x.Cols, dst.Cols}, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 
@@ -20,7 +20,7 @@ func (t *Team) PutColumns(dst Mat, from int, x Mat) {
 		return
 	}
 	if x.Rows > 0 && x.Cols > 0 {
-		do(t, &t.slots.block, blockTask{dst.Host()[from:], x.Host(), dst.Cols, x.Cols, x.Cols}, x.Rows, rowGrain(x.Cols))
+		do(t, blockTask{dst.Host()[from:], x.Host(), dst.Cols, x.Cols, x.Cols}, x.Rows, rowGrain(x.Cols))
 	}
 }
 

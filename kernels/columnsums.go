@@ -20,7 +20,7 @@ func (t *Team) ColumnSums(dst, g Mat, add bool) {
 // columnSums implements ColumnSums for at least one column.
 func columnSums(t *Team, dst []float32, g Mat, add bool) {
 	args := newColumnSums(t, g.Rows, g.Cols, g.Host())
-	do(t, &t.slots.columns, args, args.blocks, 1)
+	do(t, args, args.blocks, 1)
 	sumParts(t, dst[:g.Cols], args.blocks, add)
 }
 

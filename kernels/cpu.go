@@ -69,9 +69,9 @@ func (t *Team) Clear(dst Mat) { clear(dst.Host()) }
 // Step implements Ops.
 func (t *Team) Step(o Optimizer, step int, w, grad Mat, state []Mat, decay bool) {
 	mustFit(isSameShape(w, grad))
-	t.slots.state = t.slots.state[:0]
+	t.state = t.state[:0]
 	for _, s := range state {
-		t.slots.state = append(t.slots.state, s.Host())
+		t.state = append(t.state, s.Host())
 	}
-	o.Step(step, w.Host(), grad.Host(), t.slots.state, decay)
+	o.Step(step, w.Host(), grad.Host(), t.state, decay)
 }

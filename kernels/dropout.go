@@ -78,7 +78,10 @@ func (d *Dropout) Mask(rows int) Mask {
 
 // prepare returns the mask for rows rows; d must be active.
 func (d *Dropout) prepare(rows int) mask {
-	c := d.Mask(rows)
+	return newMask(d.Mask(rows))
+}
+
+func newMask(c Mask) mask {
 	m := mask{key: c.Key, epoch: c.Epoch, layer: c.Layer, scale: c.Scale, ids: c.IDs.Host(), set: avx.Best()}
 	m.draw = newDraw(m.key, m.epoch, m.layer)
 	m.draw.Last, m.draw.Scale = c.Last, c.Scale
@@ -156,7 +159,7 @@ func (t *Team) DropoutRows(dst, x Mat, drop *Dropout) {
 	case !drop.active():
 		copy(dst.Host(), x.Host())
 	default:
-		do(t, &t.slots.dropout, dropoutTask{dst.Host(), x.Host(), dst.Cols, drop.prepare(dst.Rows).on(t.set)}, dst.Rows, rowGrain(dst.Cols))
+		do(t, dropoutTask{dst.Host(), x.Host(), dst.Cols, drop.prepare(dst.Rows).on(t.set)}, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 

@@ -45,7 +45,7 @@ func (k *attentionTask) mostDynamic() int {
 
 // addendRows returns the rows that scores add to near vertices' rows.
 func (k *attentionTask) addendRows() []float32 {
-	if k.way == backToSources {
+	if k.op == backToSources {
 		return k.R
 	}
 	return k.far
@@ -147,7 +147,7 @@ func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 
 // ends returns lse and dots of the attending vertex of each edge of a block.
 func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
-	if k.way == backToSources {
+	if k.op == backToSources {
 		return avx.PerEdge{Vals: b.lse[s.value:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[s.value:], Step: avx.Heads}
 	}
 	return avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
@@ -176,7 +176,7 @@ func (b *edgeBatch) leakyGradientVectors(k *attentionTask, dst []float32, s *seg
 		return
 	}
 	var along []float32
-	if k.way == backToTargets {
+	if k.op == backToTargets {
 		along = k.alongRow(0, s.row)
 	}
 	if k.edge != nil {
@@ -207,7 +207,7 @@ func (k *attentionTask) leakyGradientHead(b *edgeBatch, dst []float32, h int, s 
 	of, rows := k.dynamicScore(s.row, h), k.addendRows()
 	var vector []float32
 	dim := 0 // of the features whose weights get gradients
-	if k.way == backToTargets {
+	if k.op == backToTargets {
 		vector, dim = rowOf(k.alongRow(0, s.row), h, k.Width), k.dim
 	}
 	for e, id := range b.ids[s.id:][:s.n] {

@@ -49,10 +49,10 @@ func (b *edgeBatch) gatherEdgeRows(k *attentionTask, s *segment, at int) (few se
 	clear(b.edgeRows[:few.n*width])
 	for e := range few.n {
 		row, f := b.edgeRows[e*width:][:width], k.features(b, few.id+e)
-		k.set.Weigh(row, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
+		k.set.Weigh(row, nil, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
 		for d := 0; d < len(f); d += featuresAtOnce {
 			n := min(featuresAtOnce, len(f)-d)
-			k.set.Weigh(row, k.edge[d*k.Columns()+first:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
+			k.set.Weigh(row, nil, k.edge[d*k.Columns()+first:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
 		}
 	}
 	return few

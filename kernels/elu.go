@@ -11,8 +11,8 @@ import (
 //	forward   h = dropout(elu(z + bias)),  elu(x) = x > 0 ? x : e^x - 1
 //	backward  ∇z = dropout'(∇h) · (elu > 0 ? 1 : elu + 1)
 //
-// Variant: fused, one pass. The gradient reads elu from h, which has it times the dropout
-// scale where it was kept.
+// Variant: fused, one pass. The gradient reads elu from h. A retained element of h is elu times the
+// dropout scale.
 //
 // Design note: an ELU may be 0 without having been dropped, so a zero in h is ambiguous. Zeros
 // of ELU are therefore stored as -0 and dropped elements as +0. Computing the mask a second
@@ -21,26 +21,10 @@ import (
 // BiasELUDropout implements Ops. The relative error of an ELU is 1e-7; its zeros are -0.
 func (t *Team) BiasELUDropout(dst, z, bias Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, z) && bias.Cols >= dst.Cols)
-	args := eluTask{newEpilogue(t, dst, z, bias, false, drop)}
+	args := newEpilogue(t, dst, z, bias, false, drop)
+	args.elu = true
 	if dst.Rows > 0 && dst.Cols > 0 {
-		do(t, &t.slots.elu, args, dst.Rows, rowGrain(dst.Cols))
-	}
-}
-
-type eluTask struct{ epilogueTask }
-
-func (k *eluTask) chunk(lo, hi int) {
-	for r := lo; r < hi; r++ {
-		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
-		if k.set != avx.None {
-			k.set.ELU(dst, z, k.bias)
-			continue
-		}
-		addBias(dst, z, k.bias)
-		elu(dst)
-	}
-	if k.drop {
-		k.mask.applyRows(k.dst, k.dst, k.cols, lo, hi)
+		do(t, args, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 
@@ -56,27 +40,11 @@ func elu(dst []float32) {
 // BiasELUDropoutGrad implements Ops. h and drop must come from the forward pass.
 func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, g) && isSameShape(dst, h) && bias.Cols >= dst.Cols)
-	if dst.Cols == 0 {
-		return
-	}
-	args := eluGradTask{epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1}, 1}
-	if drop.active() {
-		args.scale, args.kept = drop.prepare(dst.Rows).scale, float32(1-drop.P)
-	}
-	do(t, &t.slots.eluGrad, args, args.blocks, 1)
-	sumParts(t, bias.Host()[:dst.Cols], args.blocks, false)
+	activationGrad(t, dst, bias, g, h, drop, true)
 }
 
-type eluGradTask struct {
-	epilogueGradTask
-	kept float32 // inverse of the dropout scale
-}
-
-func (k *eluGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }
-
-// gradient writes the elements [lo, hi).
-func (k *eluGradTask) gradient(lo, hi int) {
-	dst, g, h := k.g[lo:hi], k.input[lo:hi], k.h[lo:hi]
+// eluGradient sets dst to the gradient of the input of an ELU with the result h.
+func (k *epilogueGradTask) eluGradient(dst, g, h []float32) {
 	if k.set != avx.None {
 		k.set.ELUGradient(dst, g, h, k.scale, k.kept)
 		return
@@ -94,26 +62,36 @@ func (k *eluGradTask) gradient(lo, hi int) {
 // MeanHeads implements Ops.
 func (t *Team) MeanHeads(dst Mat, heads int, x, bias Mat) {
 	mustFit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
-	do(t, &t.slots.mean, meanHeadsTask{dst.Host(), x.Host(), bias.Host()[:dst.Cols], heads, dst.Cols, t.set}, dst.Rows, rowGrain(x.Cols))
+	do(t, meanHeadsTask{dst.Host(), x.Host(), bias.Host()[:dst.Cols], heads, dst.Cols, t.set, false}, dst.Rows, rowGrain(x.Cols))
 }
 
+// meanHeadsTask computes the mean of concatenated heads or, with back, their gradient from the
+// mean's gradient.
 type meanHeadsTask struct {
-	dst, x, bias []float32
-	heads, width int
-	set          avx.Set
+	mean, concatenated, bias []float32
+	heads, width             int
+	set                      avx.Set
+	back                     bool
 }
 
 func (k *meanHeadsTask) chunk(lo, hi int) {
 	scale := 1 / float32(k.heads)
 	for r := lo; r < hi; r++ {
-		dst, x := rowOf(k.dst, r, k.width), rowOf(k.x, r, k.heads*k.width)
-		if k.set != avx.None {
-			k.set.MeanOf(dst, x, k.bias, k.heads, scale)
-			continue
-		}
-		copy(dst, k.bias)
-		for h := range k.heads {
-			axpy1(dst, rowOf(x, h, k.width), scale)
+		mean, x := rowOf(k.mean, r, k.width), rowOf(k.concatenated, r, k.heads*k.width)
+		switch {
+		case k.back && k.set != avx.None:
+			k.set.Spread(x, mean, k.heads, scale)
+		case k.back:
+			for j := range x {
+				x[j] = mean[j%k.width] * scale
+			}
+		case k.set != avx.None:
+			k.set.MeanOf(mean, x, k.bias, k.heads, scale)
+		default:
+			copy(mean, k.bias)
+			for h := range k.heads {
+				axpy1(mean, rowOf(x, h, k.width), scale)
+			}
 		}
 	}
 }
@@ -121,25 +99,5 @@ func (k *meanHeadsTask) chunk(lo, hi int) {
 // MeanHeadsGrad implements Ops.
 func (t *Team) MeanHeadsGrad(dst Mat, heads int, g Mat) {
 	mustFit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
-	do(t, &t.slots.meanGrad, meanHeadsGradTask{dst.Host(), g.Host(), heads, g.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
-}
-
-type meanHeadsGradTask struct {
-	dst, g       []float32
-	heads, width int
-	set          avx.Set
-}
-
-func (k *meanHeadsGradTask) chunk(lo, hi int) {
-	scale := 1 / float32(k.heads)
-	for r := lo; r < hi; r++ {
-		dst, g := rowOf(k.dst, r, k.heads*k.width), rowOf(k.g, r, k.width)
-		if k.set != avx.None {
-			k.set.Spread(dst, g, k.heads, scale)
-			continue
-		}
-		for j := range dst {
-			dst[j] = g[j%k.width] * scale
-		}
-	}
+	do(t, meanHeadsTask{g.Host(), dst.Host(), nil, heads, g.Cols, t.set, true}, dst.Rows, rowGrain(dst.Cols))
 }

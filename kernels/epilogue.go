@@ -17,7 +17,7 @@ func (t *Team) BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout) {
 	mustFit(isSameShape(dst, z))
 	args := newEpilogue(t, dst, z, bias, relu, drop)
 	if dst.Rows > 0 && dst.Cols > 0 {
-		do(t, &t.slots.epilogue, args, dst.Rows, rowGrain(dst.Cols))
+		do(t, args, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 
@@ -37,10 +37,10 @@ func runDense(t *Team, args denseTask, rows int) {
 	p.run(t, rows)
 	if p.k == 0 {
 		clear(p.dst[:rows*p.n])
-		do(t, &t.slots.epilogue, args.epilogueTask, rows, rowGrain(p.n))
+		do(t, args.epilogueTask, rows, rowGrain(p.n))
 		return
 	}
-	do(t, &t.slots.dense, args, rows, t.product.rows)
+	do(t, args, rows, t.product.rows)
 }
 
 // denseTask applies the epilogue to a block of a product while the block is in the caches.
@@ -67,6 +67,7 @@ type epilogueTask struct {
 	dst, z, bias []float32
 	cols         int
 	relu, drop   bool
+	elu          bool // instead of relu
 	mask         mask
 	set          avx.Set
 }
@@ -83,12 +84,19 @@ func (k *epilogueTask) chunk(lo, hi int) {
 
 // activate computes one row before dropout. Both branches do the same operations.
 func (k *epilogueTask) activate(dst, z []float32) {
-	if k.set != avx.None && k.bias != nil {
+	switch {
+	case k.elu && k.set != avx.None:
+		k.set.ELU(dst, z, k.bias)
+		return
+	case k.bias != nil && k.set != avx.None:
 		k.set.Activate(dst, z, k.bias, k.relu)
 		return
 	}
 	addBias(dst, z, k.bias)
-	if k.relu {
+	switch {
+	case k.elu:
+		elu(dst)
+	case k.relu:
 		rectify(dst)
 	}
 }
@@ -122,14 +130,19 @@ func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout
 		}
 		return
 	}
+	activationGrad(t, dst, bias, g, h, drop, false)
+}
+
+// activationGrad computes the gradient through dropout and a ReLU or ELU with the result h.
+func activationGrad(t *Team, dst, bias, g, h Mat, drop *Dropout, elu bool) {
 	if dst.Cols == 0 {
 		return
 	}
-	args := epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1}
+	args := epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1, kept: 1, elu: elu}
 	if drop.active() {
-		args.scale = drop.prepare(dst.Rows).scale
+		args.scale, args.kept = drop.prepare(dst.Rows).scale, float32(1-drop.P)
 	}
-	do(t, &t.slots.gradient, args, args.blocks, 1)
+	do(t, args, args.blocks, 1)
 	if !bias.IsNil() {
 		sumParts(t, bias.Host()[:dst.Cols], args.blocks, false)
 	}
@@ -141,22 +154,21 @@ type epilogueGradTask struct {
 	columnSumsTask
 	input, h []float32
 	scale    float32
+	elu      bool
+	kept     float32 // of an ELU: inverse of the dropout scale
 }
 
 // gradientElements is the approximate number of elements written before they are summed.
 const gradientElements = 1 << 11
 
-func (k *epilogueGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }
-
-// sumWritten processes a chunk of a task that writes elements before it sums them.
-func (k *epilogueGradTask) sumWritten(lo, hi int, write func(lo, hi int)) {
+func (k *epilogueGradTask) chunk(lo, hi int) {
 	step := max(gradientElements/k.cols, 1)
 	for b := lo; b < hi; b++ {
 		clear(rowOf(k.parts, b, k.cols))
 		first, last := k.rowsOf(b)
 		for r := first; r < last; r += step {
 			end := min(r+step, last)
-			write(r*k.cols, end*k.cols)
+			k.gradient(r*k.cols, end*k.cols)
 			k.sum(b, r, end)
 		}
 	}
@@ -165,6 +177,10 @@ func (k *epilogueGradTask) sumWritten(lo, hi int, write func(lo, hi int)) {
 // gradient writes the elements [lo, hi).
 func (k *epilogueGradTask) gradient(lo, hi int) {
 	dst, g, h := k.g[lo:hi], k.input[lo:hi], k.h[lo:hi]
+	if k.elu {
+		k.eluGradient(dst, g, h)
+		return
+	}
 	if k.set != avx.None {
 		k.set.Gradient(dst, g, h, k.scale)
 		return

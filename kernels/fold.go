@@ -17,43 +17,35 @@ package kernels
 func (t *Team) FoldScores(wide, narrow, w, source, target Mat) {
 	mustFit(wide.Rows == w.Rows && narrow.Rows == w.Rows && narrow.Cols == source.Rows && wide.Cols == w.Cols+narrow.Cols)
 	mustFit(isSameShape(source, target) && source.Rows*source.Cols == w.Cols)
-	foldScores(wide.Host(), narrow.Host(), w.Rows, source.Rows, source.Cols, w.Host(), source.Host(), target.Host())
+	heads, width, columns := source.Rows, source.Cols, w.Cols
+	for i := range w.Rows {
+		row, to := rowOf(w.Host(), i, columns), rowOf(wide.Host(), i, columns+heads)
+		copy(to, row)
+		for h := range heads {
+			part := rowOf(row, h, width)
+			to[columns+h] = dot(part, rowOf(source.Host(), h, width))
+			narrow.Host()[i*heads+h] = dot(part, rowOf(target.Host(), h, width))
+		}
+	}
 }
 
 // FoldScoresGrad implements Ops.
 func (t *Team) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat) {
 	mustFit(isSameShape(gw, w) && isSameShape(gsource, source) && isSameShape(gtarget, target) && isSameShape(source, target))
 	mustFit(gwide.Rows == w.Rows && gnarrow.Rows == w.Rows && gnarrow.Cols == source.Rows && gwide.Cols == w.Cols+gnarrow.Cols)
-	foldScoresGrad(gw.Host(), gsource.Host(), gtarget.Host(), w.Rows, source.Rows, source.Cols,
-		gwide.Host(), gnarrow.Host(), w.Host(), source.Host(), target.Host())
-}
-
-func foldScores(wide, narrow []float32, in, heads, width int, w, source, target []float32) {
-	columns := heads * width
-	for i := range in {
-		row, to := rowOf(w, i, columns), rowOf(wide, i, columns+heads)
-		copy(to, row)
-		for h := range heads {
-			part := rowOf(row, h, width)
-			to[columns+h] = dot(part, rowOf(source, h, width))
-			narrow[i*heads+h] = dot(part, rowOf(target, h, width))
-		}
-	}
-}
-
-func foldScoresGrad(gw, gsource, gtarget []float32, in, heads, width int, gwide, gnarrow, w, source, target []float32) {
-	columns := heads * width
-	clear(gsource[:columns])
-	clear(gtarget[:columns])
-	for i := range in {
-		row, to, from := rowOf(w, i, columns), rowOf(gw, i, columns), rowOf(gwide, i, columns+heads)
+	heads, width, columns := source.Rows, source.Cols, w.Cols
+	sources, targets, ofSources, ofTargets := source.Host(), target.Host(), gsource.Host(), gtarget.Host()
+	clear(ofSources)
+	clear(ofTargets)
+	for i := range w.Rows {
+		row, to, from := rowOf(w.Host(), i, columns), rowOf(gw.Host(), i, columns), rowOf(gwide.Host(), i, columns+heads)
 		copy(to, from)
 		for h := range heads {
-			gs, gt := from[columns+h], gnarrow[i*heads+h]
+			gs, gt := from[columns+h], gnarrow.Host()[i*heads+h]
 			for j := h * width; j < (h+1)*width; j++ {
-				to[j] += gs*source[j] + gt*target[j]
-				gsource[j] += gs * row[j]
-				gtarget[j] += gt * row[j]
+				to[j] += gs*sources[j] + gt*targets[j]
+				ofSources[j] += gs * row[j]
+				ofTargets[j] += gt * row[j]
 			}
 		}
 	}

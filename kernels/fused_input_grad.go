@@ -28,7 +28,7 @@ func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 		args.products[1] = args.product(t, a2, b2, buffer[h.Cols*a.Cols:])
 		args.products[1].add = true
 	}
-	do(t, &t.slots.through, args, h.Rows, t.product.rows)
+	do(t, args, h.Rows, t.product.rows)
 }
 
 // fusedGradTask is a sum of one or two products, and its epilogue.

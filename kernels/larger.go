@@ -11,13 +11,13 @@ package kernels
 // Larger implements Ops.
 func (t *Team) Larger(dst, x Mat) {
 	mustFit(isSameShape(dst, x))
-	do(t, &t.slots.larger, largerTask{dst: dst.Host(), x: x.Host()}, dst.Rows*dst.Cols, chunkElements)
+	do(t, largerTask{dst: dst.Host(), x: x.Host()}, dst.Rows*dst.Cols, chunkElements)
 }
 
 // LargerGrad implements Ops.
 func (t *Team) LargerGrad(dst, g, x, m Mat, add bool) {
 	mustFit(isSameShape(dst, g) && isSameShape(dst, x) && isSameShape(dst, m))
-	do(t, &t.slots.larger, largerTask{dst.Host(), x.Host(), g.Host(), m.Host(), add, true}, dst.Rows*dst.Cols, chunkElements)
+	do(t, largerTask{dst.Host(), x.Host(), g.Host(), m.Host(), add, true}, dst.Rows*dst.Cols, chunkElements)
 }
 
 type largerTask struct {

@@ -27,7 +27,7 @@ func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split
 	blocks := (rows + lossRows - 1) / lossRows
 	losses, counts := scratch(&t.sums, blocks), scratch(&t.counts, blocks)
 	args := lossTask{grad.Host(), logits.Host(), labels.Host(), split.Host(), losses, counts, logits.Cols, want, scale, t.set}
-	do(t, &t.slots.loss, args, rows, lossRows)
+	do(t, args, rows, lossRows)
 	for b := range blocks {
 		loss += losses[b]
 		count += counts[b]

@@ -76,7 +76,7 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 		g.b = transpose(scratch(&t.floats, g.k*g.n), g.b, g.n, g.k)
 	}
 	g.run(t, m)
-	do(t, &t.slots.gemm, g, m, t.product.rows)
+	do(t, g, m, t.product.rows)
 }
 
 // run selects how t computes the product, of m rows.
@@ -215,7 +215,7 @@ func mulTransposed(t *Team, g transATask, skips bool) {
 	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, skips
 	g.dst = scratch(&t.turned, size)
 	sumBlocks(t, g)
-	do(t, &t.slots.turn, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)
+	do(t, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)
 }
 
 // sumBlocks computes the products of blocks, and sums them.
@@ -226,7 +226,7 @@ func sumBlocks(t *Team, g transATask) {
 	if g.blocks > 1 {
 		g.dst, g.add = scratch(&t.floats, g.blocks*size), false
 	}
-	do(t, &t.slots.transA, g, g.blocks*g.tiles, 1)
+	do(t, g, g.blocks*g.tiles, 1)
 	if g.blocks > 1 {
 		sumParts(t, dst[:size], g.blocks, add)
 	}
@@ -285,7 +285,7 @@ func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
 // sumParts adds the parts in t.floats, each of the size of dst, in order.
 func sumParts(t *Team, dst []float32, parts int, add bool) {
 	args := sumPartsTask{dst, t.floats, parts, add}
-	do(t, &t.slots.sumParts, args, len(dst), max(chunkElements/parts, 16))
+	do(t, args, len(dst), max(chunkElements/parts, 16))
 }
 
 type sumPartsTask struct {

@@ -31,7 +31,7 @@ func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge
 	if !arg.IsNil() {
 		k.arg = asUint32(arg)
 	}
-	doWeighted(t, &t.slots.max, k, k.Begin, k.End[rows-1])
+	doWeighted(t, k, k.Begin, k.End[rows-1])
 }
 
 // MaxGatherGrad implements Ops.
@@ -42,7 +42,7 @@ func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
 		return
 	}
 	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: asUint32(arg), g: g.Host(), width: dst.Cols, first: first, set: t.set}
-	doWeighted(t, &t.slots.maxGrad, k, k.Begin, k.End[rows-1])
+	doWeighted(t, k, k.Begin, k.End[rows-1])
 }
 
 // asUint32 returns the elements of m as uint32.

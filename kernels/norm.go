@@ -17,7 +17,7 @@ func (t *Team) ColumnMoments(dst Vector[float64], x, y Mat) {
 	mustFit(isSameShape(x, y) && dst.Len() == 2*x.Cols)
 	blocks := blocksOf(x.Rows, 4*x.Cols)
 	args := momentsTask{scratch(&t.sums, blocks*2*x.Cols), x.Host(), y.Host(), x.Rows, x.Cols, blocks}
-	do(t, &t.slots.moments, args, blocks, 1)
+	do(t, args, blocks, 1)
 	sums := dst.Host()
 	clear(sums)
 	for b := range blocks {
@@ -51,7 +51,7 @@ func (k *momentsTask) chunk(lo, hi int) {
 // AffineColumns implements Ops.
 func (t *Team) AffineColumns(dst, g, a, z, b, c Mat) {
 	mustFit(isSameShape(dst, g) && a.Cols >= dst.Cols && c.Cols >= dst.Cols && (z.IsNil() || isSameShape(dst, z) && b.Cols >= dst.Cols))
-	do(t, &t.slots.affine, affineTask{dst.Host(), g.Host(), a.Host(), z.Host(), b.Host(), c.Host(), dst.Cols}, dst.Rows, rowGrain(dst.Cols))
+	do(t, affineTask{dst.Host(), g.Host(), a.Host(), z.Host(), b.Host(), c.Host(), dst.Cols}, dst.Rows, rowGrain(dst.Cols))
 }
 
 type affineTask struct {
@@ -78,7 +78,7 @@ func (k *affineTask) chunk(lo, hi int) {
 func (t *Team) LayerNorm(dst, z, gain, bias Mat, eps float32) {
 	mustFit(isSameShape(dst, z) && gain.Cols >= dst.Cols && bias.Cols >= dst.Cols)
 	if dst.Cols > 0 {
-		do(t, &t.slots.layerNorm, layerNormTask{dst.Host(), z.Host(), gain.Host(), bias.Host(), dst.Cols, eps}, dst.Rows, rowGrain(dst.Cols))
+		do(t, layerNormTask{dst.Host(), z.Host(), gain.Host(), bias.Host(), dst.Cols, eps}, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *Team) LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32) {
 	}
 	blocks := blocksOf(dst.Rows, 4*dst.Cols)
 	args := layerNormGradTask{scratch(&t.sums, blocks*2*dst.Cols), dst.Host(), g.Host(), z.Host(), w.Host(), dst.Rows, dst.Cols, blocks, eps}
-	do(t, &t.slots.layerNormGrad, args, blocks, 1)
+	do(t, args, blocks, 1)
 	for j, into := range [][]float32{bias.Host(), gain.Host()} {
 		for c := range into {
 			sum := 0.0

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"math"
 
 	"siafu/internal/fault"
@@ -71,7 +72,7 @@ func (c OptimizerConfig) ForInput() OptimizerConfig {
 // NewOptimizer returns the optimiser that c describes, or a Config fault that names the first
 // invalid value.
 func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
-	c.Beta1, c.Beta2, c.Eps = orDefault(c.Beta1, 0.9), orDefault(c.Beta2, 0.999), orDefault(c.Eps, 1e-8)
+	c.Beta1, c.Beta2, c.Eps = cmp.Or(c.Beta1, 0.9), cmp.Or(c.Beta2, 0.999), cmp.Or(c.Eps, 1e-8)
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -85,13 +86,6 @@ func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
 		return &adam{c: c, decoupled: true, set: avx.Best()}, nil
 	}
 	return nil, fault.New(fault.Config, "optimizer", "", "unknown optimizer %q", c.Name).Then("use sgd, adam or adamw")
-}
-
-func orDefault(v, d float64) float64 {
-	if v == 0 {
-		return d
-	}
-	return v
 }
 
 // validate accepts the ranges that PyTorch accepts. Comparisons are written so that a NaN
@@ -145,20 +139,16 @@ func (o *sgd) StateSlots() int {
 }
 
 func (o *sgd) Constants(_ int, decay bool) StepConstants {
-	return StepConstants{SGD: o.constants(decay)}
-}
-
-func (o *sgd) constants(decay bool) avx.SGD {
 	k := o.SGD
 	if !decay {
 		k.Decay = 0
 	}
-	return k
+	return StepConstants{SGD: k}
 }
 
 func (o *sgd) Step(step int, param, grad []float32, state [][]float32, decay bool) {
 	checkStep(step, param, grad, state, o.StateSlots())
-	k := o.constants(decay)
+	k := o.Constants(step, decay).SGD
 	var buf []float32
 	if k.Momentum != 0 {
 		buf = state[0]

@@ -4,8 +4,8 @@ import "siafu/kernels/internal/avx"
 
 // Rows without their zeros, for gathers bound by memory and caches.
 //
-//	row: the values that are no zeros, from where the row begins; beside all rows, a bit for
-//	each column of a row
+//	row   the non-zero values, from the start of the row on
+//	bits  in separate memory, one for each column of each row
 //
 // Variant: a gather expands each row into the registers of its sum. Zeros are added too. Sums
 // start with +0, which neither +0 nor -0 changes, so that the bits equal those of dense rows.

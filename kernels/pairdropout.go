@@ -45,9 +45,9 @@ func (t *Team) DropPairs(dst Mat, drop PairDropout) {
 		copy(lesser[:], drop.Lesser[lo:lo+n])
 		copy(greater[:], drop.Greater[lo:lo+n])
 		for c := 0; c < dst.Cols; c += philoxWords {
-			draw := mask{key: m.Key, epoch: m.Epoch, layer: m.Layer + uint32(c/philoxWords), scale: m.Scale}
-			draw.draw = newDraw(draw.key, draw.epoch, draw.layer)
-			draw.draw.Last, draw.draw.Scale = m.Last, m.Scale
+			words := m
+			words.Layer += uint32(c / philoxWords)
+			draw := newMask(words)
 			if t.set != avx.None {
 				t.set.EdgeMask(&draw.draw, keep[:], philoxWords, lesser[:], greater[:], n)
 			} else {

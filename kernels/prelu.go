@@ -12,7 +12,7 @@ package kernels
 func (t *Team) PReLU(dst, z, slope Mat) {
 	mustFit(isSameShape(dst, z) && slope.Rows == 1 && slope.Cols == 1)
 	n := dst.Rows * dst.Cols
-	do(t, &t.slots.prelu, preluTask{dst: dst.Host(), z: z.Host(), slope: slope.Host()[0], n: n, blocks: blocksOf(n, 1)}, n, chunkElements)
+	do(t, preluTask{dst: dst.Host(), z: z.Host(), slope: slope.Host()[0], n: n, blocks: blocksOf(n, 1)}, n, chunkElements)
 }
 
 // PReLUGrad implements Ops.
@@ -21,7 +21,7 @@ func (t *Team) PReLUGrad(dst, slope, g, z, w Mat) {
 	n := dst.Rows * dst.Cols
 	blocks := blocksOf(n, 1)
 	args := preluTask{dst.Host(), g.Host(), z.Host(), scratch(&t.sums, blocks), w.Host()[0], n, blocks}
-	do(t, &t.slots.prelu, args, blocks, 1)
+	do(t, args, blocks, 1)
 	sum := 0.0
 	for _, v := range args.parts {
 		sum += v

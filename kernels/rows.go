@@ -16,13 +16,13 @@ const rowsGrain = 256
 // PackRows implements Ops.
 func (t *Team) PackRows(dst Mat, index Vector[uint32], x, more Mat) {
 	mustFit(dst.Rows == index.Len() && dst.Cols == x.Cols)
-	do(t, &t.slots.rows, rowsTask{dst.Host(), index.Host(), x.Host(), more.Host(), dst.Cols, t.set, false}, dst.Rows, rowsGrain)
+	do(t, rowsTask{dst.Host(), index.Host(), x.Host(), more.Host(), dst.Cols, t.set, false}, dst.Rows, rowsGrain)
 }
 
 // AddRows implements Ops.
 func (t *Team) AddRows(dst, more Mat, index Vector[uint32], rows Mat) {
 	mustFit(rows.Rows == index.Len() && rows.Cols == dst.Cols)
-	do(t, &t.slots.rows, rowsTask{rows.Host(), index.Host(), dst.Host(), more.Host(), dst.Cols, t.set, true}, rows.Rows, rowsGrain)
+	do(t, rowsTask{rows.Host(), index.Host(), dst.Host(), more.Host(), dst.Cols, t.set, true}, rows.Rows, rowsGrain)
 }
 
 type rowsTask struct {

@@ -30,7 +30,7 @@ func (t *Team) AddChosen(dst, x []float32, ids []uint32, weights []float32) {
 	switch {
 	case len(dst) == 0:
 	case t.set != avx.None:
-		t.set.Weigh(dst, x, len(dst), ids, weights, 1, len(ids), nil)
+		t.set.Weigh(dst, nil, x, len(dst), ids, weights, 1, len(ids), nil)
 	default:
 		for i, id := range ids {
 			axpy1(dst, rowOf(x, int(id), len(dst)), weights[i])

@@ -16,7 +16,7 @@ import (
 func (t *Team) Softmax(dst, x Mat) {
 	mustFit(isSameShape(dst, x))
 	if dst.Cols > 0 {
-		do(t, &t.slots.softmax, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
+		do(t, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 

@@ -56,7 +56,7 @@ func runSparse(t *Team, args sparseTask, rows, vertices int, drop *Dropout) {
 	}
 	t.hubs.rows = t.hubs.rows[:0]
 	args.set, args.hubs, args.hub = t.set, &t.hubs, -1
-	doWeighted(t, &t.slots.sparse, args, args.offsets[:rows], args.offsets[rows])
+	doWeighted(t, args, args.offsets[:rows], args.offsets[rows])
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
 		sparseHub(t, args, r)
@@ -69,7 +69,7 @@ func sparseHub(t *Team, args sparseTask, r int) {
 	pieces := int((args.offsets[r+1] - args.offsets[r] + pieceEdges - 1) / pieceEdges)
 	dst := rowOf(args.dst, r, args.width)
 	args.dst, args.hub = scratch(&t.floats, pieces*args.width), r
-	do(t, &t.slots.sparse, args, pieces, 1)
+	do(t, args, pieces, 1)
 	sumParts(t, dst, pieces, false)
 }
 

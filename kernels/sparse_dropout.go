@@ -16,22 +16,22 @@ import (
 // draw, but the transposed order would need each non-zero's position in the other order: more
 // memory than the values.
 
-// sieveSize is the number of non-zeros in a block, a multiple of 64.
-const sieveSize = 256
+// filterBlock is the number of non-zeros in a block, a multiple of 64.
+const filterBlock = 256
 
 // keptNonZeros has the non-zeros of [begin, end) of a sparseTask that dropout keeps.
 type keptNonZeros struct {
 	begin, end int64
-	index      [sieveSize]uint32 // of retained non-zeros
-	vals       [sieveSize]float32
-	bits       [sieveSize / 64]uint64 // of all
-	lines, ids [sieveSize]uint32      // counter words
-	list       lister                 // of the current row, if lists are computed
+	index      [filterBlock]uint32 // of retained non-zeros
+	vals       [filterBlock]float32
+	bits       [filterBlock / 64]uint64 // of all
+	lines, ids [filterBlock]uint32      // counter words
+	list       lister                   // of the current row, if lists are computed
 }
 
 // draw filters the non-zeros from e, in row r, up to last or until the block is full.
 func (s *keptNonZeros) draw(k *sparseTask, r int, e, last int64) {
-	s.begin, s.end = e, min(e+sieveSize, last)
+	s.begin, s.end = e, min(e+filterBlock, last)
 	for at := e; at < s.end; r++ {
 		stop := min(k.offsets[r+1], s.end)
 		s.fill(k.line(r), at-e, stop-e)

@@ -80,7 +80,7 @@ func (t *Team) gather(k spmmTask) {
 		return
 	}
 	t.hubs.rows = t.hubs.rows[:0]
-	doWeighted(t, &t.slots.spmm, k, k.Begin, k.End[rows-1])
+	doWeighted(t, k, k.Begin, k.End[rows-1])
 	t.gatherHubs(k)
 }
 
@@ -199,7 +199,7 @@ func gatherHub(t *Team, k spmmTask, r int) {
 	pieces.dst = scratch(&t.floats, len(h.begin)*k.width)
 	pieces.Begin, pieces.End, pieces.RowScale = h.begin, h.end, h.scale
 	pieces.SelfLoops, pieces.add, pieces.last, pieces.chosen = false, false, nil, nil
-	do(t, &t.slots.spmm, pieces, len(h.begin), 1)
+	do(t, pieces, len(h.begin), 1)
 	dst := rowOf(k.dst, r, k.width)
 	sumParts(t, dst, len(h.begin), k.add)
 	if k.SelfLoops {

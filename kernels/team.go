@@ -32,7 +32,8 @@ type Team struct {
 	n, grain int
 	next     atomic.Int64
 
-	slots slots
+	slots []any       // a *T for each type of task that has run
+	state [][]float32 // of a step
 	*memory
 }
 
@@ -51,55 +52,6 @@ type memory struct {
 
 // task is work on the chunk [lo, hi).
 type task interface{ chunk(lo, hi int) }
-
-// slots holds the arguments of each kernel while it runs.
-type slots struct {
-	elu      eluTask
-	eluGrad  eluGradTask
-	mean     meanHeadsTask
-	meanGrad meanHeadsGradTask
-	weighted weightedTask
-	spmm     spmmTask
-	max      maxTask
-	maxGrad  maxGradTask
-	narrow   narrowTask
-	block    blockTask
-	gemm     gemmTask
-	transA   transATask
-	turn     transposeTask
-	sumParts sumPartsTask
-	sparse   sparseTask
-	dropout  dropoutTask
-	epilogue epilogueTask
-	dense    denseTask
-	through  fusedGradTask
-	gradient epilogueGradTask
-	columns  columnSumsTask
-	add      addTask
-	blend    blendTask
-	activate activateTask
-	moments  momentsTask
-	affine   affineTask
-	prelu    preluTask
-	larger   largerTask
-	loss     lossTask
-	accuracy accuracyTask
-	argmax   argmaxTask
-	softmax  softmaxTask
-
-	attention       attentionTask
-	attentionPack   attentionPackTask
-	attentionFinish attentionFinishTask
-	attentionSigned attentionSignedTask
-	rowDots         rowDotsTask
-
-	layerNorm     layerNormTask
-	layerNormGrad layerNormGradTask
-	units         unitsTask
-
-	rows  rowsTask
-	state [][]float32 // of a step
-}
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker too); workers below
 // 1 means 1. Close ends them. The Team uses the best instructions that this machine has.
@@ -198,25 +150,39 @@ func (t *Team) drain() {
 	}
 }
 
-// do runs work with its arguments in the slot and clears the slot afterwards: an argument may
+// slot returns the Team's memory for the arguments of a type of task.
+func slot[T any](t *Team) *T {
+	for _, s := range t.slots {
+		if p, ok := s.(*T); ok {
+			return p
+		}
+	}
+	p := new(T)
+	t.slots = append(t.slots, p)
+	return p
+}
+
+// do runs work with its arguments in their slot and clears the slot afterwards: an argument may
 // be memory outside the heap, and a stale pointer to it would be invalid once it is unmapped.
 func do[T any, P interface {
 	*T
 	task
-}](t *Team, slot P, args T, n, grain int) {
-	*slot = args
-	t.run(n, grain, slot)
-	*slot = *new(T)
+}](t *Team, args T, n, grain int) {
+	work := P(slot[T](t))
+	*work = args
+	t.run(n, grain, work)
+	*work = *new(T)
 }
 
 // doWeighted runs do over rows weighted by edges, as runWeighted.
 func doWeighted[T any, P interface {
 	*T
 	task
-}](t *Team, slot P, args T, begin []int64, last int64) {
-	*slot = args
-	t.runWeighted(begin, last, slot)
-	*slot = *new(T)
+}](t *Team, args T, begin []int64, last int64) {
+	work := P(slot[T](t))
+	*work = args
+	t.runWeighted(begin, last, work)
+	*work = *new(T)
 }
 
 // chunkWeight is the edges plus rows of a chunk: large enough that a worker processes a
@@ -260,7 +226,7 @@ func (t *Team) runWeighted(begin []int64, last int64, work task) {
 	}
 	w := weightedTask{begin, last, work}
 	chunks := int((w.before(len(begin)) + chunkWeight - 1) / chunkWeight)
-	do(t, &t.slots.weighted, w, chunks, 1)
+	do(t, w, chunks, 1)
 }
 
 // chunkElements is the size of a chunk of a kernel that streams over a matrix.

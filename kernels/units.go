@@ -21,13 +21,13 @@ const leastNorm = 1e-12
 // UnitRows implements Ops.
 func (t *Team) UnitRows(dst, z Mat, ball bool) {
 	mustFit(isSameShape(dst, z))
-	do(t, &t.slots.units, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols, ball: ball}, dst.Rows, rowGrain(dst.Cols))
+	do(t, unitsTask{dst: dst.Host(), z: z.Host(), cols: dst.Cols, ball: ball}, dst.Rows, rowGrain(dst.Cols))
 }
 
 // UnitRowsGrad implements Ops.
 func (t *Team) UnitRowsGrad(dst, g, z Mat, ball bool) {
 	mustFit(isSameShape(dst, g) && isSameShape(dst, z))
-	do(t, &t.slots.units, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, ball, true}, dst.Rows, rowGrain(dst.Cols))
+	do(t, unitsTask{dst.Host(), g.Host(), z.Host(), dst.Cols, ball, true}, dst.Rows, rowGrain(dst.Cols))
 }
 
 type unitsTask struct {

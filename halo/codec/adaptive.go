@@ -3,7 +3,6 @@ package codec
 import (
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 
 	"siafu/kernels"
@@ -56,13 +55,7 @@ func newAdaptive(budget int) Codec {
 
 func (a *adaptive) ID() ID         { return ID{Codec: idAdaptive, Param: byte(a.budget)} }
 func (a *adaptive) Lossless() bool { return false }
-
-func (a *adaptive) Name() string {
-	if a.budget == defaultBudget {
-		return "adaptive"
-	}
-	return "adaptive:" + strconv.Itoa(a.budget)
-}
+func (a *adaptive) Name() string   { return withParameter("adaptive", a.budget, defaultBudget) }
 
 func (a *adaptive) Size(rows, cols int) (int, bool) {
 	// Codes are rounded up to bytes in each row.

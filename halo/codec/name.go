@@ -30,6 +30,14 @@ type kind struct {
 // parameter is the number after a codec's name.
 type parameter struct{ def, least, most int }
 
+// withParameter returns the name of a codec with a parameter, which the name omits if it is def.
+func withParameter(name string, value, def int) string {
+	if value == def {
+		return name
+	}
+	return name + ":" + strconv.Itoa(value)
+}
+
 // kinds lists the codecs, the most exact first.
 var kinds = []*kind{
 	&noneKind,

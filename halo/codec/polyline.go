@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 )
 
 const idPolyline = 6 // in block headers
@@ -49,13 +48,7 @@ func newPolyline(decimals int) Codec {
 
 func (p *polyline) ID() ID         { return ID{Codec: idPolyline, Param: byte(p.decimals)} }
 func (p *polyline) Lossless() bool { return false }
-
-func (p *polyline) Name() string {
-	if p.decimals == defaultDecimals {
-		return "polyline"
-	}
-	return "polyline:" + strconv.Itoa(p.decimals)
-}
+func (p *polyline) Name() string   { return withParameter("polyline", p.decimals, defaultDecimals) }
 
 func (p *polyline) Size(rows, cols int) (int, bool) {
 	return (rows+7)/8 + 4*rows*cols + 1, false

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/binary"
+	"slices"
 	"unsafe"
 
 	"siafu/kernels"
@@ -23,12 +24,8 @@ var Formats = [...]string{Float32: "float32", BF16: "bf16", Int8: "int8"}
 
 // FormatOf returns the format with a name.
 func FormatOf(name string) (Format, bool) {
-	for f, n := range Formats {
-		if n == name {
-			return Format(f), true
-		}
-	}
-	return Float32, false
+	i := slices.Index(Formats[:], name)
+	return Format(max(i, 0)), i >= 0
 }
 
 const int8Bits = 8

@@ -23,8 +23,8 @@ import (
 type Bounded struct {
 	o        BoundedOptions
 	sendIDs  []uint32               // dataset ids of the plan's SendRows
-	sendRows kernels.Vector[uint32] // the plan's, in device memory
-	// The dataset ids of SendRows and of ghosts, in device memory.
+	sendRows kernels.Vector[uint32] // the plan's SendRows, in device memory
+	// Dataset ids of SendRows and of ghosts, in device memory.
 	idsThere, ghostIDs kernels.Vector[uint32]
 	layers             [][2]*series // by layer, forward and backward; nil where no rows are sent
 
@@ -121,8 +121,8 @@ func (s *Bounded) maxRows(r *series) int {
 	return halo.RowsIn(s.o.Longest, s.o.Codec, r.width)
 }
 
-// offer has the rows to send; from..to-1 of the plan's list go to the current rank. x is on
-// the host, unless the series has a coder.
+// offer has the rows to send. Rows from..to-1 of the plan's list go to the current rank. x has all
+// rows in host memory, and is nil if the series has a coder.
 type offer struct {
 	slot     halo.Slot
 	series   *series
@@ -131,9 +131,8 @@ type offer struct {
 	from, to int
 }
 
-// boundaryRange returns the range, in SendRows or among ghosts, of the rows that rank q gets
-// of rows lo..hi-1. first is the index of its first row in the list that q and this rank
-// share.
+// boundaryRange returns the rows among lo..hi-1 that rank q receives, as a range of SendRows or of
+// ghosts. first is the index of the first of them in the list that both ranks have.
 func (s *Bounded) boundaryRange(at halo.Slot, q, lo, hi int) (first, from, to int) {
 	p, start := s.o.Plan, 0
 	if !at.Backward {

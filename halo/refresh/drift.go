@@ -2,7 +2,6 @@ package refresh
 
 import (
 	"math"
-	"slices"
 
 	"siafu/halo"
 	"siafu/halo/codec"
@@ -40,47 +39,33 @@ func drifting(p Policy, _ halo.HistoryOptions) timetable {
 // sent has the rows sent last, and their epochs by rank; 0: never.
 type sent struct {
 	rows   []float32
-	epochs []int
-}
-
-func (s *sent) pack(to *halo.StoredRows) {
-	to.Sent = slices.Clone(s.rows)
-	for _, epoch := range s.epochs {
-		to.SentAt = append(to.SentAt, int32(epoch))
-	}
-}
-
-func (s *sent) unpack(from halo.StoredRows) {
-	copy(s.rows, from.Sent)
-	for q := range s.epochs {
-		s.epochs[q] = int(from.SentAt[q])
-	}
+	epochs []int32
 }
 
 // isUnchanged reports whether the rows for rank q, which start at place in the list, have not
 // moved. If they have, it records them as sent.
 func (d *drift) isUnchanged(s *sent, epoch, q, place int, rows codec.Rows) bool {
 	last := s.rows[place*rows.Cols : (place+rows.Len)*rows.Cols]
-	if s.epochs[q] > 0 && epoch-s.epochs[q] < d.most && !d.moved(last, rows) {
+	if s.epochs[q] > 0 && epoch-int(s.epochs[q]) < d.most && !d.moved(last, rows) {
 		return true
 	}
 	for i := range rows.Len {
 		copy(last[i*rows.Cols:(i+1)*rows.Cols], rows.Row(i))
 	}
-	s.epochs[q] = epoch
+	s.epochs[q] = int32(epoch)
 	return false
 }
 
 // moved compares norms in float64, in the order of rows. Rows that are not finite
 // have moved.
 func (d *drift) moved(last []float32, rows codec.Rows) bool {
-	way, norm := 0.0, 0.0
+	difference, norm := 0.0, 0.0
 	for i := range rows.Len {
 		for j, x := range rows.Row(i) {
 			y := float64(last[i*rows.Cols+j])
-			way += (float64(x) - y) * (float64(x) - y)
+			difference += (float64(x) - y) * (float64(x) - y)
 			norm += y * y
 		}
 	}
-	return !(math.Sqrt(way) < d.theta*math.Sqrt(norm))
+	return !(math.Sqrt(difference) < d.theta*math.Sqrt(norm))
 }

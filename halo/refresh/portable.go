@@ -55,7 +55,7 @@ func (s *Timed) Pack() (halo.SourceState, error) {
 	for at, h := range s.histories {
 		if s.outlast(at.backward) {
 			stored := h.CopyRows(at.layer)
-			h.sent.pack(&stored)
+			stored.Sent, stored.SentAt = slices.Clone(h.sent.rows), slices.Clone(h.sent.epochs)
 			l.StoredRows = append(l.StoredRows, stored)
 		}
 		for g, b := range h.Batches {
@@ -94,7 +94,8 @@ func (s *Timed) Unpack(l halo.SourceState) error {
 			return errMismatch(stored.Layer)
 		}
 		h.Restore(stored)
-		h.sent.unpack(stored)
+		copy(h.sent.rows, stored.Sent)
+		copy(h.sent.epochs, stored.SentAt)
 	}
 	for _, pending := range l.Pending {
 		h, ok := s.histories[slotKey{pending.Layer, pending.Backward}]

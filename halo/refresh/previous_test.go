@@ -30,7 +30,7 @@ func goThrough(m *member) error {
 	for epoch := range epochs {
 		if epoch == goesOn { // elsewhere
 			l.begun += slots
-			luggage, err := p.Pack()
+			state, err := p.Pack()
 			if err != nil {
 				return err
 			}
@@ -38,10 +38,10 @@ func goThrough(m *member) error {
 				return err
 			}
 			p = m.previous()
-			if luggage, err = halo.DecodeSourceState(luggage.Encode(nil)); err != nil {
+			if state, err = halo.DecodeSourceState(state.Encode(nil)); err != nil {
 				return err
 			}
-			if err := p.Unpack(luggage); err != nil {
+			if err := p.Unpack(state); err != nil {
 				return err
 			}
 		}

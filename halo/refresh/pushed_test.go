@@ -11,14 +11,14 @@ import (
 
 const tagTaken = 10
 
-// letters is the MessagePump of a Pushed in a test: every rank polls after all have sent.
-type letters struct {
+// testPump is the MessagePump of a Pushed in a test: every rank polls after all have sent.
+type testPump struct {
 	m    *member
 	p    *refresh.Pushed
 	came int // messages with rows
 }
 
-func (l *letters) Poll() error {
+func (l *testPump) Poll() error {
 	for _, tag := range []int{tag, tagTaken} {
 		for {
 			in, ok, err := l.m.TryRecv(world.Any, tag)
@@ -36,7 +36,7 @@ func (l *letters) Poll() error {
 	return nil
 }
 
-func (l *letters) take(in world.Message, t int) error {
+func (l *testPump) take(in world.Message, t int) error {
 	if t == tagTaken {
 		if !l.p.Taken(in.Source, int(in.Data[0])) {
 			return fmt.Errorf("nothing was on its way to rank %d", in.Source)
@@ -48,7 +48,7 @@ func (l *letters) take(in world.Message, t int) error {
 	return err
 }
 
-func (l *letters) Await() error {
+func (l *testPump) Await() error {
 	in, err := l.m.Recv(world.Any, tag)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (l *letters) Await() error {
 	return l.take(in, tag)
 }
 
-func (l *letters) ConfirmStored(from, layer int) error {
+func (l *testPump) ConfirmStored(from, layer int) error {
 	r, err := l.m.Isend([]byte{byte(layer)}, from, tagTaken)
 	if err != nil {
 		return err
@@ -64,17 +64,17 @@ func (l *letters) ConfirmStored(from, layer int) error {
 	return r.Wait()
 }
 
-func (m *member) pushed(every int) (*refresh.Pushed, *letters) {
+func (m *member) pushed(every int) (*refresh.Pushed, *testPump) {
 	p := refresh.NewPushed(refresh.BoundedOptions{
 		Rank: m.Rank(), Shapes: shape(), Plan: halo.NewPlan(m.shard), Codec: m.codec, Outbox: world.NewOutbox(m), Tag: tag,
 	}, every, m.team, m.arena)
-	l := &letters{m: m, p: p}
+	l := &testPump{m: m, p: p}
 	p.Connect(l)
 	return p, l
 }
 
 // push offers an epoch's rows of layer 0, and with takes stores received rows.
-func (l *letters) push(epoch int, takes bool) error {
+func (l *testPump) push(epoch int, takes bool) error {
 	at := halo.Slot{Epoch: epoch}
 	if err := l.p.Offer(at, show(l.m.shard.Own, epoch, 0), 0, l.m.shard.NumOwn()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (l *letters) push(epoch int, takes bool) error {
 	return l.Poll()
 }
 
-func (l *letters) ofEpoch(epoch, want int) error {
+func (l *testPump) ofEpoch(epoch, want int) error {
 	view, err := l.p.View(halo.Slot{Epoch: epoch})
 	if err != nil {
 		return err

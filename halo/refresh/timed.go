@@ -9,12 +9,11 @@ import (
 	"siafu/kernels"
 )
 
-// Timed is a source with stored rows and a timetable: each epoch sends some rows, which are
-// used some epochs later. The policies of this package for synchronous passes are
-// timetables, except Previous.
+// Timed is a source with stored rows and a timetable. Each epoch sends some rows, which are used
+// some epochs later. Except Previous, the policies for synchronous passes are timetables.
 //
-// Rows that are due in an epoch are stored in Offer if the same batch is sent again in that
-// epoch, and otherwise in Take.
+// Offer stores the rows that are due in an epoch if it sends the same batch again. Otherwise Take
+// stores them.
 type Timed struct {
 	timetable
 	store         *halo.Histories
@@ -96,7 +95,7 @@ func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 func (s *Timed) addHistory(at slotKey, l halo.Shape, leaving int, o halo.HistoryOptions) {
 	h := &history{History: s.store.NewHistory(l, at.backward)}
 	if s.drift != nil {
-		h.sent = sent{mapped.Make[float32](o.Arena.For(halo.Buffers), leaving*l.Width), make([]int, o.Plan.Parts)}
+		h.sent = sent{mapped.Make[float32](o.Arena.For(halo.Buffers), leaving*l.Width), make([]int32, o.Plan.Parts)}
 	}
 	s.histories[at] = h
 	s.list = append(s.list, h)

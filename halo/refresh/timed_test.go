@@ -126,9 +126,9 @@ func (m *member) goThroughTimed(t *testing.T, name string, d *definition) error 
 	s := m.timed(t, name, shape())
 	for epoch := 1; epoch <= 9; epoch++ {
 		if epoch == 5 { // elsewhere
-			luggage, err := s.Pack()
+			state, err := s.Pack()
 			if err == nil {
-				luggage, err = halo.DecodeSourceState(luggage.Encode(nil))
+				state, err = halo.DecodeSourceState(state.Encode(nil))
 			}
 			if err != nil {
 				return err
@@ -136,7 +136,7 @@ func (m *member) goThroughTimed(t *testing.T, name string, d *definition) error 
 			if err := s.Settle(); err != nil {
 				return err
 			}
-			if s = m.timed(t, name, shape()); s.Unpack(luggage) != nil {
+			if s = m.timed(t, name, shape()); s.Unpack(state) != nil {
 				return fmt.Errorf("what was packed cannot be unpacked")
 			}
 		}

@@ -2,7 +2,6 @@ package kerneltest
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -12,27 +11,23 @@ import (
 
 // Accuracy tests kernels.Ops.Accuracy.
 func (s Suite) Accuracy(t *testing.T) {
-	for _, rows := range []int{0, 1, size(3000, 600)} {
-		for _, classes := range []int{1, 2, 41} {
-			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
-				c := newClassified(rows, classes)
-				for range 2 {
-					correct, total := c.count()
-					for _, n := range workers {
-						team := kernels.NewTeam(n)
-						l := s.lab(team)
-						gotCorrect, gotTotal := l.Accuracy(l.in(rows, classes, c.logits), place(l, c.labels), place(l, c.split))
-						l.done()
-						team.Close()
-						if gotCorrect != correct || gotTotal != total {
-							t.Fatalf("%v of %v with %d workers, want %v of %v", gotCorrect, gotTotal, n, correct, total)
-						}
-					}
-					spoil(c.logits)
+	sizes{"rows", []int{0, 1, size(3000, 600)}, "classes", []int{1, 2, 41}}.run(t, func(t *testing.T, rows, classes int) {
+		c := newClassified(rows, classes)
+		for range 2 {
+			correct, total := c.count()
+			for _, n := range workers {
+				team := kernels.NewTeam(n)
+				l := s.lab(team)
+				gotCorrect, gotTotal := l.Accuracy(l.in(rows, classes, c.logits), place(l, c.labels), place(l, c.split))
+				l.done()
+				team.Close()
+				if gotCorrect != correct || gotTotal != total {
+					t.Fatalf("%v of %v with %d workers, want %v of %v", gotCorrect, gotTotal, n, correct, total)
 				}
-			})
+			}
+			spoil(c.logits)
 		}
-	}
+	})
 }
 
 // count counts a row as correct if its label is predicted.
@@ -68,34 +63,30 @@ func predicted(z []float32) int32 {
 
 // Argmax tests kernels.Ops.Argmax.
 func (s Suite) Argmax(t *testing.T) {
-	for _, rows := range []int{0, 1, size(3000, 600)} {
-		for _, cols := range []int{1, 2, 41} {
-			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
-				c := newClassified(rows, cols)
-				for i := range c.logits { // ties
-					c.logits[i] = float32(math.Trunc(float64(c.logits[i])))
-				}
-				spoil(c.logits)
-				for _, n := range workers {
-					team := kernels.NewTeam(n)
-					dst := make([]int32, rows+1)
-					dst[rows] = -7
-					l := s.lab(team)
-					to := place(l, dst)
-					l.Argmax(to.Part(0, rows), l.in(rows, cols, c.logits))
-					copy(dst, kernels.FetchVector(l, to))
-					l.done()
-					team.Close()
-					for r := range rows {
-						if want := predicted(c.logits[r*cols : (r+1)*cols]); dst[r] != want {
-							t.Fatalf("row %d: %d, want %d", r, dst[r], want)
-						}
-					}
-					if dst[rows] != -7 {
-						t.Fatal("written behind the end")
-					}
-				}
-			})
+	sizes{"rows", []int{0, 1, size(3000, 600)}, "cols", []int{1, 2, 41}}.run(t, func(t *testing.T, rows, cols int) {
+		c := newClassified(rows, cols)
+		for i := range c.logits { // ties
+			c.logits[i] = float32(math.Trunc(float64(c.logits[i])))
 		}
-	}
+		spoil(c.logits)
+		for _, n := range workers {
+			team := kernels.NewTeam(n)
+			dst := make([]int32, rows+1)
+			dst[rows] = -7
+			l := s.lab(team)
+			to := place(l, dst)
+			l.Argmax(to.Part(0, rows), l.in(rows, cols, c.logits))
+			copy(dst, kernels.FetchVector(l, to))
+			l.done()
+			team.Close()
+			for r := range rows {
+				if want := predicted(c.logits[r*cols : (r+1)*cols]); dst[r] != want {
+					t.Fatalf("row %d: %d, want %d", r, dst[r], want)
+				}
+			}
+			if dst[rows] != -7 {
+				t.Fatal("written behind the end")
+			}
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -25,6 +26,23 @@ func size(n, less int) int {
 		return less
 	}
 	return n
+}
+
+// sizes has the sizes of two dimensions, with their names.
+type sizes struct {
+	first   string
+	firsts  []int
+	second  string
+	seconds []int
+}
+
+// run runs f as a subtest for each pair of sizes.
+func (s sizes) run(t *testing.T, f func(t *testing.T, first, second int)) {
+	for _, a := range s.firsts {
+		for _, b := range s.seconds {
+			t.Run(fmt.Sprintf("%s=%d/%s=%d", s.first, a, s.second, b), func(t *testing.T) { f(t, a, b) })
+		}
+	}
 }
 
 // guardBits is a NaN that arithmetic does not produce.
@@ -73,6 +91,18 @@ func (s Suite) outcome(t *testing.T, start []float32, run func(l *lab, dst []flo
 		defer l.done()
 		run(l, dst)
 	})
+}
+
+// both runs a kernel whose dst [rows x cols] may be its operand x, out of place and in place. It
+// fails unless both results are want; nil stands for the first result, which it returns.
+func (s Suite) both(t *testing.T, rows, cols int, x, want []float32, run func(l *lab, dst, x kernels.Mat)) []float32 {
+	t.Helper()
+	got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, x)) })
+	if want != nil {
+		same(t, got, want)
+	}
+	same(t, s.outcome(t, x, func(l *lab, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, dst)) }), got)
+	return got
 }
 
 // outcome calls Suite.outcome with a run that uses a team.

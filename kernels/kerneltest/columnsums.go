@@ -7,18 +7,14 @@ import (
 
 // ColumnSums tests kernels.Ops.ColumnSums.
 func (s Suite) ColumnSums(t *testing.T) {
-	for _, rows := range []int{0, 1, 9, size(1024, 128), size(5001, 301)} {
-		for _, cols := range []int{0, 1, 5, 33} {
-			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
-				g := Values(rows*cols, 1)
-				for range 2 {
-					s.columnSums(t, rows, cols, g, poison(cols), false)
-					s.columnSums(t, rows, cols, g, Values(cols, 2), true)
-					spoil(g)
-				}
-			})
+	sizes{"rows", []int{0, 1, 9, size(1024, 128), size(5001, 301)}, "cols", []int{0, 1, 5, 33}}.run(t, func(t *testing.T, rows, cols int) {
+		g := Values(rows*cols, 1)
+		for range 2 {
+			s.columnSums(t, rows, cols, g, poison(cols), false)
+			s.columnSums(t, rows, cols, g, Values(cols, 2), true)
+			spoil(g)
 		}
-	}
+	})
 }
 
 func (s Suite) columnSums(t *testing.T, rows, cols int, g, start []float32, add bool) {

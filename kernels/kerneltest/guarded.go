@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"unsafe"
@@ -91,15 +92,7 @@ func (v *vault) remove(r *region) {
 
 // place returns the index of the first region at or after an address.
 func (v *vault) place(at uintptr) int {
-	k, _ := slices.BinarySearchFunc(v.regions, at, func(r *region, at uintptr) int {
-		switch {
-		case r.at < at:
-			return -1
-		case r.at > at:
-			return 1
-		}
-		return 0
-	})
+	k, _ := slices.BinarySearchFunc(v.regions, at, func(r *region, at uintptr) int { return cmp.Compare(r.at, at) })
 	return k
 }
 

@@ -8,6 +8,12 @@ import (
 
 // The methods of kernels.Ops. Each opens its operands for the duration of the team's method.
 
+// during makes a call of the team, and then closes the operands.
+func (d *Guarded) during(call func()) {
+	defer d.shut()
+	call()
+}
+
 func (d *Guarded) Fork() kernels.Ops {
 	return newGuarded(d.team.Fork().(*kernels.Team), d.vault)
 }
@@ -35,233 +41,193 @@ func (d *Guarded) Download(dst []byte, src unsafe.Pointer) {
 }
 
 func (d *Guarded) Copy(dst, src kernels.Mat) {
-	defer d.shut()
-	d.team.Copy(d.mat(dst), d.mat(src))
+	d.during(func() { d.team.Copy(d.mat(dst), d.mat(src)) })
 }
 
-func (d *Guarded) Clear(dst kernels.Mat) {
-	defer d.shut()
-	d.team.Clear(d.mat(dst))
-}
+func (d *Guarded) Clear(dst kernels.Mat) { d.during(func() { d.team.Clear(d.mat(dst)) }) }
 
 func (d *Guarded) MatMul(dst, a, b kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.MatMul(d.mat(dst), d.mat(a), d.mat(b), add)
+	d.during(func() { d.team.MatMul(d.mat(dst), d.mat(a), d.mat(b), add) })
 }
 
 func (d *Guarded) MatMulTransA(dst, a, b kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.MatMulTransA(d.mat(dst), d.mat(a), d.mat(b), add)
+	d.during(func() { d.team.MatMulTransA(d.mat(dst), d.mat(a), d.mat(b), add) })
 }
 
 func (d *Guarded) MatMulTransB(dst, a, b kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.MatMulTransB(d.mat(dst), d.mat(a), d.mat(b), add)
+	d.during(func() { d.team.MatMulTransB(d.mat(dst), d.mat(a), d.mat(b), add) })
 }
 
 func (d *Guarded) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.MatMulBiasReLUDropout(d.mat(dst), d.mat(a), d.mat(b), d.mat(bias), relu, d.dropout(drop))
+	d.during(func() {
+		d.team.MatMulBiasReLUDropout(d.mat(dst), d.mat(a), d.mat(b), d.mat(bias), relu, d.dropout(drop))
+	})
 }
 
 func (d *Guarded) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.BiasReLUDropout(d.mat(dst), d.mat(z), d.mat(bias), relu, d.dropout(drop))
+	d.during(func() { d.team.BiasReLUDropout(d.mat(dst), d.mat(z), d.mat(bias), relu, d.dropout(drop)) })
 }
 
 func (d *Guarded) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.BiasReLUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), relu, d.dropout(drop))
+	d.during(func() { d.team.BiasReLUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), relu, d.dropout(drop)) })
 }
 
 func (d *Guarded) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.BiasELUDropout(d.mat(dst), d.mat(z), d.mat(bias), d.dropout(drop))
+	d.during(func() { d.team.BiasELUDropout(d.mat(dst), d.mat(z), d.mat(bias), d.dropout(drop)) })
 }
 
 func (d *Guarded) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.BiasELUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), d.dropout(drop))
+	d.during(func() { d.team.BiasELUDropoutGrad(d.mat(dst), d.mat(bias), d.mat(g), d.mat(h), d.dropout(drop)) })
 }
 
 func (d *Guarded) ColumnSums(dst, g kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.ColumnSums(d.mat(dst), d.mat(g), add)
+	d.during(func() { d.team.ColumnSums(d.mat(dst), d.mat(g), add) })
 }
 
-func (d *Guarded) Add(dst, x kernels.Mat) {
-	defer d.shut()
-	d.team.Add(d.mat(dst), d.mat(x))
-}
+func (d *Guarded) Add(dst, x kernels.Mat) { d.during(func() { d.team.Add(d.mat(dst), d.mat(x)) }) }
 
 func (d *Guarded) Blend(dst kernels.Mat, keep float32, x kernels.Mat, share float32) {
-	defer d.shut()
-	d.team.Blend(d.mat(dst), keep, d.mat(x), share)
+	d.during(func() { d.team.Blend(d.mat(dst), keep, d.mat(x), share) })
 }
 
 func (d *Guarded) Activate(dst, z kernels.Mat, f kernels.Activation) {
-	defer d.shut()
-	d.team.Activate(d.mat(dst), d.mat(z), f)
+	d.during(func() { d.team.Activate(d.mat(dst), d.mat(z), f) })
 }
 
 func (d *Guarded) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
-	defer d.shut()
-	d.team.ActivateGrad(d.mat(dst), d.mat(g), d.mat(z), f)
+	d.during(func() { d.team.ActivateGrad(d.mat(dst), d.mat(g), d.mat(z), f) })
 }
 
 func (d *Guarded) ColumnMoments(dst kernels.Vector[float64], x, y kernels.Mat) {
-	defer d.shut()
-	d.team.ColumnMoments(vector(d, dst), d.mat(x), d.mat(y))
+	d.during(func() { d.team.ColumnMoments(vector(d, dst), d.mat(x), d.mat(y)) })
 }
 
 func (d *Guarded) AffineColumns(dst, g, a, z, b, c kernels.Mat) {
-	defer d.shut()
-	d.team.AffineColumns(d.mat(dst), d.mat(g), d.mat(a), d.mat(z), d.mat(b), d.mat(c))
+	d.during(func() { d.team.AffineColumns(d.mat(dst), d.mat(g), d.mat(a), d.mat(z), d.mat(b), d.mat(c)) })
 }
 
 func (d *Guarded) LayerNorm(dst, z, gain, bias kernels.Mat, eps float32) {
-	defer d.shut()
-	d.team.LayerNorm(d.mat(dst), d.mat(z), d.mat(gain), d.mat(bias), eps)
+	d.during(func() { d.team.LayerNorm(d.mat(dst), d.mat(z), d.mat(gain), d.mat(bias), eps) })
 }
 
 func (d *Guarded) LayerNormGrad(dst, gain, bias, g, z, w kernels.Mat, eps float32) {
-	defer d.shut()
-	d.team.LayerNormGrad(d.mat(dst), d.mat(gain), d.mat(bias), d.mat(g), d.mat(z), d.mat(w), eps)
+	d.during(func() { d.team.LayerNormGrad(d.mat(dst), d.mat(gain), d.mat(bias), d.mat(g), d.mat(z), d.mat(w), eps) })
 }
 
 func (d *Guarded) UnitRows(dst, z kernels.Mat, ball bool) {
-	defer d.shut()
-	d.team.UnitRows(d.mat(dst), d.mat(z), ball)
+	d.during(func() { d.team.UnitRows(d.mat(dst), d.mat(z), ball) })
 }
 
 func (d *Guarded) UnitRowsGrad(dst, g, z kernels.Mat, ball bool) {
-	defer d.shut()
-	d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball)
+	d.during(func() { d.team.UnitRowsGrad(d.mat(dst), d.mat(g), d.mat(z), ball) })
 }
 
 func (d *Guarded) PReLU(dst, z, slope kernels.Mat) {
-	defer d.shut()
-	d.team.PReLU(d.mat(dst), d.mat(z), d.mat(slope))
+	d.during(func() { d.team.PReLU(d.mat(dst), d.mat(z), d.mat(slope)) })
 }
 
 func (d *Guarded) PReLUGrad(dst, slope, g, z, w kernels.Mat) {
-	defer d.shut()
-	d.team.PReLUGrad(d.mat(dst), d.mat(slope), d.mat(g), d.mat(z), d.mat(w))
+	d.during(func() { d.team.PReLUGrad(d.mat(dst), d.mat(slope), d.mat(g), d.mat(z), d.mat(w)) })
 }
 
 func (d *Guarded) Larger(dst, x kernels.Mat) {
-	defer d.shut()
-	d.team.Larger(d.mat(dst), d.mat(x))
+	d.during(func() { d.team.Larger(d.mat(dst), d.mat(x)) })
 }
 
 func (d *Guarded) LargerGrad(dst, g, x, m kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.LargerGrad(d.mat(dst), d.mat(g), d.mat(x), d.mat(m), add)
+	d.during(func() { d.team.LargerGrad(d.mat(dst), d.mat(g), d.mat(x), d.mat(m), add) })
 }
 
 func (d *Guarded) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
-	defer d.shut()
-	d.team.MeanHeads(d.mat(dst), heads, d.mat(x), d.mat(bias))
+	d.during(func() { d.team.MeanHeads(d.mat(dst), heads, d.mat(x), d.mat(bias)) })
 }
 
 func (d *Guarded) MeanHeadsGrad(dst kernels.Mat, heads int, g kernels.Mat) {
-	defer d.shut()
-	d.team.MeanHeadsGrad(d.mat(dst), heads, d.mat(g))
+	d.during(func() { d.team.MeanHeadsGrad(d.mat(dst), heads, d.mat(g)) })
 }
 
 func (d *Guarded) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.DropoutRows(d.mat(dst), d.mat(x), d.dropout(drop))
+	d.during(func() { d.team.DropoutRows(d.mat(dst), d.mat(x), d.dropout(drop)) })
 }
 
 func (d *Guarded) CopyColumns(dst, x kernels.Mat, from int) {
-	defer d.shut()
-	d.team.CopyColumns(d.mat(dst), d.mat(x), from)
+	d.during(func() { d.team.CopyColumns(d.mat(dst), d.mat(x), from) })
 }
 
 func (d *Guarded) PutColumns(dst kernels.Mat, from int, x kernels.Mat) {
-	defer d.shut()
-	d.team.PutColumns(d.mat(dst), from, d.mat(x))
+	d.during(func() { d.team.PutColumns(d.mat(dst), from, d.mat(x)) })
 }
 
 func (d *Guarded) SpreadColumns(dst kernels.Mat, from int, xs kernels.Sparse) {
-	defer d.shut()
-	d.team.SpreadColumns(d.mat(dst), from, d.sparse(xs))
+	d.during(func() { d.team.SpreadColumns(d.mat(dst), from, d.sparse(xs)) })
 }
 
 func (d *Guarded) SparseToDense(dst kernels.Mat, xs kernels.Sparse, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.SparseToDense(d.mat(dst), d.sparse(xs), d.dropout(drop))
+	d.during(func() { d.team.SparseToDense(d.mat(dst), d.sparse(xs), d.dropout(drop)) })
 }
 
 func (d *Guarded) SparseMatMul(dst kernels.Mat, xs kernels.Sparse, w kernels.Mat, drop *kernels.Dropout) {
-	defer d.shut()
-	d.team.SparseMatMul(d.mat(dst), d.sparse(xs), d.mat(w), d.dropout(drop))
+	d.during(func() { d.team.SparseMatMul(d.mat(dst), d.sparse(xs), d.mat(w), d.dropout(drop)) })
 }
 
 func (d *Guarded) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
-	defer d.shut()
-	d.team.SpMM(d.mat(dst), d.edges(e), d.mat(x), add)
+	d.during(func() { d.team.SpMM(d.mat(dst), d.edges(e), d.mat(x), add) })
 }
 
 func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
-	defer d.shut()
-	d.team.Narrow(d.mat(dst), d.mat(x), vector(d, scale))
+	d.during(func() { d.team.Narrow(d.mat(dst), d.mat(x), vector(d, scale)) })
 }
 
 func (d *Guarded) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
-	defer d.shut()
-	d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
+	d.during(func() {
+		d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
+	})
 }
 
 func (d *Guarded) AttentionFinish(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
-	defer d.shut()
-	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats))
+	d.during(func() { d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats)) })
 }
 
 func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
-	defer d.shut()
-	d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.mat(along), d.edges(e), d.emitted(x), d.attended(back), add)
+	d.during(func() {
+		d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.mat(along), d.edges(e), d.emitted(x), d.attended(back), add)
+	})
 }
 
 func (d *Guarded) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int, x kernels.Mat, back kernels.Attended) {
-	defer d.shut()
-	d.team.AttentionGradSrc(d.attention(a), d.mat(dst), d.edges(e), first, own, d.mat(x), d.attended(back))
+	d.during(func() {
+		d.team.AttentionGradSrc(d.attention(a), d.mat(dst), d.edges(e), first, own, d.mat(x), d.attended(back))
+	})
 }
 
 func (d *Guarded) PackScores(a kernels.Attention, dst kernels.Mat, first int, rows kernels.Mat) {
-	defer d.shut()
-	d.team.PackScores(d.attention(a), d.mat(dst), first, d.mat(rows))
+	d.during(func() { d.team.PackScores(d.attention(a), d.mat(dst), first, d.mat(rows)) })
 }
 
 func (d *Guarded) PackGrad(a kernels.Attention, dst kernels.Mat, first int, r, lse, dots kernels.Mat) {
-	defer d.shut()
-	d.team.PackGrad(d.attention(a), d.mat(dst), first, d.mat(r), d.mat(lse), d.mat(dots))
+	d.during(func() { d.team.PackGrad(d.attention(a), d.mat(dst), first, d.mat(r), d.mat(lse), d.mat(dots)) })
 }
 
 func (d *Guarded) RowDots(dst, x, y kernels.Mat) {
-	defer d.shut()
-	d.team.RowDots(d.mat(dst), d.mat(x), d.mat(y))
+	d.during(func() { d.team.RowDots(d.mat(dst), d.mat(x), d.mat(y)) })
 }
 
 func (d *Guarded) FoldScores(wide, narrow, w, source, target kernels.Mat) {
-	defer d.shut()
-	d.team.FoldScores(d.mat(wide), d.mat(narrow), d.mat(w), d.mat(source), d.mat(target))
+	d.during(func() { d.team.FoldScores(d.mat(wide), d.mat(narrow), d.mat(w), d.mat(source), d.mat(target)) })
 }
 
 func (d *Guarded) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target kernels.Mat) {
-	defer d.shut()
-	d.team.FoldScoresGrad(d.mat(gw), d.mat(gsource), d.mat(gtarget), d.mat(gwide), d.mat(gnarrow), d.mat(w), d.mat(source), d.mat(target))
+	d.during(func() {
+		d.team.FoldScoresGrad(d.mat(gw), d.mat(gsource), d.mat(gtarget), d.mat(gwide), d.mat(gnarrow), d.mat(w), d.mat(source), d.mat(target))
+	})
 }
 
 func (d *Guarded) PackRows(dst kernels.Mat, index kernels.Vector[uint32], x, more kernels.Mat) {
-	defer d.shut()
-	d.team.PackRows(d.mat(dst), vector(d, index), d.mat(x), d.mat(more))
+	d.during(func() { d.team.PackRows(d.mat(dst), vector(d, index), d.mat(x), d.mat(more)) })
 }
 
 func (d *Guarded) AddRows(dst, more kernels.Mat, index kernels.Vector[uint32], rows kernels.Mat) {
-	defer d.shut()
-	d.team.AddRows(d.mat(dst), d.mat(more), vector(d, index), d.mat(rows))
+	d.during(func() { d.team.AddRows(d.mat(dst), d.mat(more), vector(d, index), d.mat(rows)) })
 }
 
 func (d *Guarded) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
@@ -275,13 +241,11 @@ func (d *Guarded) Accuracy(logits kernels.Mat, labels kernels.Vector[int32], spl
 }
 
 func (d *Guarded) Argmax(dst kernels.Vector[int32], x kernels.Mat) {
-	defer d.shut()
-	d.team.Argmax(vector(d, dst), d.mat(x))
+	d.during(func() { d.team.Argmax(vector(d, dst), d.mat(x)) })
 }
 
 func (d *Guarded) Softmax(dst, x kernels.Mat) {
-	defer d.shut()
-	d.team.Softmax(d.mat(dst), d.mat(x))
+	d.during(func() { d.team.Softmax(d.mat(dst), d.mat(x)) })
 }
 
 func (d *Guarded) Step(o kernels.Optimizer, step int, w, grad kernels.Mat, state []kernels.Mat, decay bool) {

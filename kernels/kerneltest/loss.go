@@ -1,42 +1,39 @@
 package kerneltest
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"siafu/kernels"
 )
 
 // SoftmaxCrossEntropy tests kernels.Ops.SoftmaxCrossEntropy.
 func (s Suite) SoftmaxCrossEntropy(t *testing.T) {
-	for _, rows := range []int{0, 1, 256, size(1301, 301)} {
-		for _, classes := range []int{1, 2, 7, 41} {
-			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
-				c := newClassified(rows, classes)
-				loss, count, grad := c.verify(1, 0.25)
-				entropy := func(l *lab, grad, logits []float32) {
-					to := l.out(rows, classes, grad)
-					got, n := l.SoftmaxCrossEntropy(to, l.in(rows, classes, logits), place(l, c.labels), place(l, c.split), 1, 0.25)
-					c.checkLoss(t, got, n, loss, count)
-				}
-				for range 2 {
-					got := s.outcome(t, poison(rows*classes), func(l *lab, dst []float32) { entropy(l, dst, c.logits) })
-					for i := range got {
-						compare(t, i, float64(got[i]), grad[i], unit)
-					}
-					// In place, and without a gradient.
-					same(t, s.outcome(t, c.logits, func(l *lab, dst []float32) {
-						entropy(l, nil, dst)
-						l.flush()
-						entropy(l, dst, dst)
-					}), got)
-					spoil(c.logits)
-					loss, count, grad = c.verify(1, 0.25)
-				}
-			})
+	sizes{"rows", []int{0, 1, 256, size(1301, 301)}, "classes", []int{1, 2, 7, 41}}.run(t, func(t *testing.T, rows, classes int) {
+		c := newClassified(rows, classes)
+		loss, count, grad := c.verify(1, 0.25)
+		entropy := func(l *lab, grad, logits []float32) {
+			to := l.out(rows, classes, grad)
+			got, n := l.SoftmaxCrossEntropy(to, l.in(rows, classes, logits), place(l, c.labels), place(l, c.split), 1, 0.25)
+			c.checkLoss(t, got, n, loss, count)
 		}
-	}
+		for range 2 {
+			got := s.outcome(t, poison(rows*classes), func(l *lab, dst []float32) { entropy(l, dst, c.logits) })
+			for i := range got {
+				compare(t, i, float64(got[i]), grad[i], unit)
+			}
+			// In place, and without a gradient.
+			same(t, s.outcome(t, c.logits, func(l *lab, dst []float32) {
+				entropy(l, nil, dst)
+				l.flush()
+				entropy(l, dst, dst)
+			}), got)
+			spoil(c.logits)
+			loss, count, grad = c.verify(1, 0.25)
+		}
+	})
 }
 
 // classified contains logits with labels, some of them missing, and splits.
@@ -113,22 +110,13 @@ func probability(z []float32, j int) float64 {
 
 // Softmax tests kernels.Ops.Softmax.
 func (s Suite) Softmax(t *testing.T) {
-	for _, rows := range []int{0, 1, size(900, 79)} {
-		for _, cols := range []int{0, 1, 6, 41} {
-			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
-				x := newClassified(rows, max(cols, 1)).logits[:rows*cols]
-				x = guarded(x)
-				got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) {
-					l.Softmax(l.out(rows, cols, dst), l.in(rows, cols, x))
-				})
-				for i := range got {
-					row := x[i/cols*cols:][:cols]
-					compare(t, i, float64(got[i]), probability(row, i%cols), 2*unit)
-				}
-				same(t, s.outcome(t, x, func(l *lab, dst []float32) {
-					l.Softmax(l.out(rows, cols, dst), l.in(rows, cols, dst))
-				}), got)
-			})
+	sizes{"rows", []int{0, 1, size(900, 79)}, "cols", []int{0, 1, 6, 41}}.run(t, func(t *testing.T, rows, cols int) {
+		x := newClassified(rows, max(cols, 1)).logits[:rows*cols]
+		x = guarded(x)
+		got := s.both(t, rows, cols, x, nil, func(l *lab, dst, x kernels.Mat) { l.Softmax(dst, x) })
+		for i := range got {
+			row := x[i/cols*cols:][:cols]
+			compare(t, i, float64(got[i]), probability(row, i%cols), 2*unit)
 		}
-	}
+	})
 }

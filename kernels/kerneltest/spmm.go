@@ -1,7 +1,6 @@
 package kerneltest
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,20 +21,16 @@ func (s Suite) SpMM(t *testing.T, weighted bool) {
 
 // eachSpMM runs all cases; prepare receives the x of each case.
 func (s Suite) eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm spmmFunc) {
-	for _, own := range []int{0, 1, 7, size(300, 40), size(3000, 130)} {
-		for _, width := range []int{0, 1, 3, 16, 37} {
-			t.Run(fmt.Sprintf("own=%d/width=%d", own, width), func(t *testing.T) {
-				c := newSpMMCase(own, width)
-				prepare(c.x)
-				c.weigh(weighted)
-				c.run(t, s, spmm)
-				spoil(c.x)
-				c.loops = true
-				c.run(t, s, spmm)
-				c.unscaled().run(t, s, spmm)
-			})
-		}
-	}
+	sizes{"own", []int{0, 1, 7, size(300, 40), size(3000, 130)}, "width", []int{0, 1, 3, 16, 37}}.run(t, func(t *testing.T, own, width int) {
+		c := newSpMMCase(own, width)
+		prepare(c.x)
+		c.weigh(weighted)
+		c.run(t, s, spmm)
+		spoil(c.x)
+		c.loops = true
+		c.run(t, s, spmm)
+		c.unscaled().run(t, s, spmm)
+	})
 	t.Run("hub", func(t *testing.T) {
 		c := newSpMMCase(40, 21)
 		prepare(c.x)
@@ -68,31 +63,27 @@ func (s Suite) SpMMHalf(t *testing.T, weighted bool) {
 
 // NarrowRows runs an implementation of flat.NarrowRows.
 func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32)) {
-	for _, rows := range []int{0, 1, 5, 701} {
-		for _, cols := range []int{0, 1, 16, 37} {
-			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
-				x := Values(rows*cols, 1)
-				spoil(x)
-				for _, scale := range [][]float32{nil, Values(rows, 2)} {
-					stride := cols
-					if scale == nil {
-						stride += rows % 3
-					}
-					half := slices.Repeat([]kernels.BF16{0x1234}, rows*stride+8)
-					team := kernels.NewTeam(3)
-					narrow(team, half, stride, rows, cols, x, scale)
-					team.Close()
-					for i, h := range half {
-						if r, c := i/max(stride, 1), i%max(stride, 1); r < rows && c < cols {
-							checkNarrow(t, i, h, float32(scaleOf(scale, r))*x[r*cols+c])
-						} else if h != 0x1234 {
-							t.Fatalf("element %d written, which is in no row", i)
-						}
-					}
+	sizes{"rows", []int{0, 1, 5, 701}, "cols", []int{0, 1, 16, 37}}.run(t, func(t *testing.T, rows, cols int) {
+		x := Values(rows*cols, 1)
+		spoil(x)
+		for _, scale := range [][]float32{nil, Values(rows, 2)} {
+			stride := cols
+			if scale == nil {
+				stride += rows % 3
+			}
+			half := slices.Repeat([]kernels.BF16{0x1234}, rows*stride+8)
+			team := kernels.NewTeam(3)
+			narrow(team, half, stride, rows, cols, x, scale)
+			team.Close()
+			for i, h := range half {
+				if r, c := i/max(stride, 1), i%max(stride, 1); r < rows && c < cols {
+					checkNarrow(t, i, h, float32(scaleOf(scale, r))*x[r*cols+c])
+				} else if h != 0x1234 {
+					t.Fatalf("element %d written, which is in no row", i)
 				}
-			})
+			}
 		}
-	}
+	})
 }
 
 // checkNarrow fails if another bfloat16 is nearer to v.

@@ -44,7 +44,10 @@ func (l Level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []flo
 	if m == 0 || n == 0 {
 		return
 	}
-	add := prepare(c, m, n, ldc, beta)
+	add := beta != 0
+	if add && beta != 1 {
+		scale(c, m, n, ldc, beta)
+	}
 	if k == 0 || alpha == 0 {
 		if !add {
 			scale(c, m, n, ldc, 0)
@@ -79,15 +82,6 @@ func check(t blas.Transpose, rows, cols int, x []float32, ld int) {
 	case rows > 0 && len(x) < (rows-1)*ld+cols:
 		panic("level3: short matrix")
 	}
-}
-
-// prepare reports whether the product is added to c, which it scales for a beta
-// that is neither 0 nor 1.
-func prepare(c []float32, m, n, ldc int, beta float32) (add bool) {
-	if beta != 0 && beta != 1 {
-		scale(c, m, n, ldc, beta)
-	}
-	return beta != 0
 }
 
 func scale(c []float32, m, n, ldc int, s float32) {

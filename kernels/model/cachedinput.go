@@ -14,16 +14,22 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 		Weights:      func(Spec, int) []Shape { return nil },
 		Coefficients: s.kind().Coefficients, Maximum: s.kind().Maximum,
 		Layer: func(b *Builder, l int) Layer {
-			c := &inputColumns{width: width, from: from, first: l == 0}
-			if k := l + 1 - max(p.First, 1); k >= 0 {
-				c.dst = dst[k]
-			}
-			if c.first {
+			c := &inputColumns{width: width}
+			b.ShareStorage(Output, Gathered)
+			if l == 0 {
 				b.Alloc(Emitted, width)
+				c.stages[Emit] = stageWork{Flow{Writes: []Value{Emitted}}, func(x *Step) { x.frame.InputColumns(x.At(Emitted), *from, x.Ops) }}
 			} else {
 				b.ShareStorage(Emitted, Input)
+				c.stages[Emit].Flow = Flow{Reads: []Value{Input}}
 			}
-			b.ShareStorage(Output, Gathered)
+			c.stages[Apply].Flow = Flow{Reads: []Value{Gathered}}
+			if k := l + 1 - max(p.First, 1); k >= 0 && !dst[k].IsNil() { // else only higher powers are cached
+				c.stages[Apply].run = func(x *Step) {
+					lo := x.frame.lo
+					x.Ops.PutColumns(dst[k].Part(lo, lo+x.frame.Rows()), *from, x.At(Gathered))
+				}
+			}
 			return c
 		},
 	}
@@ -34,35 +40,10 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 
 // inputColumns is a layer of this network: one power.
 type inputColumns struct {
+	stages
 	width int
-	from  *int
-	dst   kernels.Mat // none if only higher ones are cached
-	first bool
 }
 
 func (c *inputColumns) GatherWidth() int { return c.width }
 
 func (c *inputColumns) GathersBackward() bool { return false }
-
-func (c *inputColumns) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		if c.first {
-			return Flow{Writes: []Value{Emitted}}
-		}
-		return Flow{Reads: []Value{Input}}
-	case Apply:
-		return Flow{Reads: []Value{Gathered}}
-	}
-	return Flow{}
-}
-
-func (c *inputColumns) Run(s Stage, x *Step) {
-	f := x.frame
-	switch {
-	case s == Emit && c.first:
-		f.InputColumns(x.At(Emitted), *c.from, x.Ops)
-	case s == Apply && !c.dst.IsNil():
-		x.Ops.PutColumns(c.dst.Part(f.lo, f.lo+f.Rows()), *c.from, x.At(Gathered))
-	}
-}

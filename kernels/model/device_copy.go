@@ -75,8 +75,8 @@ func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 func (n *Network) fresh(r ref, d Do) bool {
 	at := slices.IndexFunc(n.epoch, func(e event) bool { return e.Do == d })
 	for _, e := range slices.Backward(n.epoch[:at]) {
-		_, told := n.gradReaders(e.Layer)
-		if e.Stage >= Stages && slices.Contains(e.writes, r) || e.Stage == ApplyBackward && slices.Contains(told, r) {
+		_, written := n.gradReaders(e.Layer)
+		if e.Stage >= Stages && slices.Contains(e.writes, r) || e.Stage == ApplyBackward && slices.Contains(written, r) {
 			return true
 		}
 		if e.Stage < Stages && (slices.Contains(e.reads, r) || slices.Contains(e.writes, r)) {
@@ -91,8 +91,8 @@ func (n *Network) gathered(r ref, back bool) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		switch {
 		case e.Stage == ApplyBackward:
-			told, _ := n.gradReaders(e.Layer)
-			return slices.Contains(told, r)
+			read, _ := n.gradReaders(e.Layer)
+			return slices.Contains(read, r)
 		case e.Stage == gatherBackward || e.Stage == gather && !back:
 			return slices.Contains(e.reads, r) || slices.Contains(e.shared, r)
 		}

@@ -63,11 +63,17 @@ func gatLayer(b *Builder, l int) Layer {
 	b.Alloc(Signed, emitted)
 	g.wide, g.narrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
+	g.stages[Emit] = stageWork{Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}, g.emit}
+	g.stages[EmitBackward] = stageWork{
+		Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}, g.emitBackward,
+	}
 	return g
 }
 
-// attentionLayer is the common part of layers with attention: the stages after it.
+// attentionLayer is the common part of layers with attention, with the stages Apply and
+// ApplyBackward.
 type attentionLayer struct {
+	stages
 	heads, width   int
 	last, plain    bool // plain: without activation
 	h              Hidden
@@ -76,8 +82,8 @@ type attentionLayer struct {
 }
 
 // newAttentionLayer allocates the common values of layer l.
-func newAttentionLayer(b *Builder, l int, bias Param) attentionLayer {
-	a := attentionLayer{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
+func newAttentionLayer(b *Builder, l int, bias Param) *attentionLayer {
+	a := &attentionLayer{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
 	a.heads, a.width = b.Spec.attention(l)
 	b.Alloc(Output, bias.Cols)
 	b.ShareStorage(GatheredGrad, OutputGrad)
@@ -85,20 +91,14 @@ func newAttentionLayer(b *Builder, l int, bias Param) attentionLayer {
 		b.Alloc(GatheredGrad, a.heads*a.width)
 	}
 	b.AllocGrad(InputGrad)
+	a.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, a.apply}
+	a.stages[ApplyBackward] = stageWork{Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{bias}}, a.applyBackward}
 	return a
 }
 
 func (a *attentionLayer) GathersBackward() bool { return true }
 
 func (a *attentionLayer) EdgeDropout() *Dropout { return a.edgeDrop }
-
-// flow returns the Flow of the stages after the attention.
-func (a *attentionLayer) flow(s Stage) Flow {
-	if s == Apply {
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	}
-	return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{a.bias}}
-}
 
 func (a *attentionLayer) apply(x *Step) {
 	switch {
@@ -125,7 +125,7 @@ func (a *attentionLayer) applyBackward(x *Step) {
 
 // gat is one layer. It implements Attended.
 type gat struct {
-	attentionLayer
+	*attentionLayer
 	weight, source, target Param
 
 	// Scratch, with gradients: W followed by W a_source [in x heads·(width+1)], and W a_target
@@ -139,29 +139,10 @@ func (g *gat) Attention(kernels.Mat) kernels.Attention {
 	return kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}
 }
 
-func (g *gat) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}
-	case Apply, ApplyBackward:
-		return g.flow(s)
-	}
-	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}
-}
-
-func (g *gat) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		g.fold(x)
-		g.h.Multiply(x, x.At(Emitted), x.Scratch(g.wide))
-		g.h.Multiply(x, x.At(Scores), x.Scratch(g.narrow))
-	case Apply:
-		g.apply(x)
-	case ApplyBackward:
-		g.applyBackward(x)
-	case EmitBackward:
-		g.emitBackward(x)
-	}
+func (g *gat) emit(x *Step) {
+	g.fold(x)
+	g.h.Multiply(x, x.At(Emitted), x.Scratch(g.wide))
+	g.h.Multiply(x, x.At(Scores), x.Scratch(g.narrow))
 }
 
 // fold computes the factors of the rows and of the scores.

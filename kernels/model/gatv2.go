@@ -49,28 +49,29 @@ func gatv2Layer(b *Builder, l int) Layer {
 		targetBias: b.Weight(l, last-1), features: b.Spec.EdgeDim(),
 	}
 	g.along = Param{Layer: l, Rows: 1, Cols: g.heads * g.width, Offset: g.vector.Offset}
-	g.trained = []Param{g.weight, g.target, g.targetBias, g.vector}
+	trained := []Param{g.weight, g.target, g.targetBias, g.vector}
 	if g.features > 0 {
 		g.along.Cols *= 1 + g.features
 		g.edge = b.Weight(l, 3)
-		g.trained = append(g.trained, g.edge)
+		trained = append(trained, g.edge)
 	}
 	columns := g.heads * g.width
 	b.Alloc(Emitted, columns)
 	b.Alloc(Scores, columns)
 	b.Alloc(ScoresGrad, columns)
 	b.Alloc(AlongGrad, g.along.Cols)
+	g.stages[Emit] = stageWork{Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}, g.emit}
+	g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: trained}, g.emitBackward}
 	return g
 }
 
 // gatv2 is one layer. It implements Attended.
 type gatv2 struct {
-	attentionLayer
+	*attentionLayer
 	weight, target, targetBias Param
 	vector, edge               Param
-	features                   int     // of an edge
-	along                      Param   // vector, and edge after it
-	trained                    []Param // all except the bias
+	features                   int   // of an edge
+	along                      Param // vector, and edge after it
 }
 
 func (g *gatv2) GatherWidth() int { return g.heads * g.width }
@@ -87,33 +88,18 @@ func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
 	return a
 }
 
-func (g *gatv2) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}
-	case Apply, ApplyBackward:
-		return g.flow(s)
-	}
-	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: g.trained}
+func (g *gatv2) emit(x *Step) {
+	g.h.Multiply(x, x.At(Emitted), x.W(g.weight))
+	g.h.Multiply(x, x.At(Scores), x.W(g.target))
+	x.Ops.BiasReLUDropout(x.At(Scores), x.At(Scores), x.W(g.targetBias), false, nil)
 }
 
-func (g *gatv2) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		g.h.Multiply(x, x.At(Emitted), x.W(g.weight))
-		g.h.Multiply(x, x.At(Scores), x.W(g.target))
-		x.Ops.BiasReLUDropout(x.At(Scores), x.At(Scores), x.W(g.targetBias), false, nil)
-	case Apply:
-		g.apply(x)
-	case ApplyBackward:
-		g.applyBackward(x)
-	case EmitBackward:
-		grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
-		g.h.MultiplyGrad(x, x.Grad(g.weight), grad)
-		g.h.MultiplyGrad(x, x.Grad(g.target), scores)
-		x.Ops.ColumnSums(x.Grad(g.targetBias), scores, false)
-		x.Ops.ColumnSums(x.Grad(g.along), x.At(AlongGrad), false)
-		g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.weight), false)
-		g.h.InputGrad(x, x.At(InputGrad), scores, x.W(g.target), true)
-	}
+func (g *gatv2) emitBackward(x *Step) {
+	grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
+	g.h.MultiplyGrad(x, x.Grad(g.weight), grad)
+	g.h.MultiplyGrad(x, x.Grad(g.target), scores)
+	x.Ops.ColumnSums(x.Grad(g.targetBias), scores, false)
+	x.Ops.ColumnSums(x.Grad(g.along), x.At(AlongGrad), false)
+	g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.weight), false)
+	g.h.InputGrad(x, x.At(InputGrad), scores, x.W(g.target), true)
 }

@@ -4,17 +4,17 @@ import (
 	"math"
 
 	"siafu/internal/mapped"
+	"siafu/kernels"
 )
 
 // GCN (Kipf & Welling 2017):
 //
 //	H' = dropout(relu(Â H W + b)),  Â = D^-½ (A + I) D^-½
 //
-// without relu and dropout in the last layer. On a directed graph the two degrees of an edge
-// are the in-degree of its destination and the out-degree of its source, both with the self
-// loop counted; where edges have weights, A has those and the degrees are their sums, with a
-// self loop of weight 1. The same layers with Â = I are a multi-layer perceptron, the baseline
-// of graph models.
+// The last layer has no relu and no dropout. On a directed graph the two degrees of an edge are
+// the in-degree of its destination and the out-degree of its source. Both include the self loop.
+// With edge weights, A has the weights and degrees are sums of weights. The self loop has weight
+// 1. The same layers with Â = I are a multi-layer perceptron, the baseline of graph models.
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
@@ -59,23 +59,45 @@ func strength(degrees []uint32, strengths []float32, v int) float64 {
 	return float64(strengths[v])
 }
 
-// gcnLayer selects the variant.
+// gcnLayer selects the variant: gatherFirst gathers the input's rows and then multiplies,
+// applyFirst multiplies first and gathers the product's rows.
 func gcnLayer(b *Builder, l int) Layer {
-	d := newDense(b, l, b.Gathers())
-	if d.first == ApplyFirst {
+	g := newDense(b, l, b.Gathers())
+	if g.first == ApplyFirst {
 		b.ShareStorage(Output, Gathered)
 		b.ShareStorage(GatheredGrad, OutputGrad)
 		b.AllocInputGrad()
-		return &applyFirst{d}
+		g.stages = stages{
+			Emit: {g.emits(), g.emit},
+			Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+				x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.b), !g.last, x.Mask(g.drop))
+			}},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: []Param{g.b}}, func(x *Step) {
+				g.activateGrad(x, g.b)
+			}},
+			EmitBackward: {Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward},
+		}
+		return g
 	}
-	b.Alloc(Output, d.out)
+	b.Alloc(Output, g.out)
 	b.AllocGrad(GatheredGrad)
 	b.ShareStorage(InputGrad, EmittedGrad)
-	return &gatherFirst{d}
+	g.stages = stages{
+		Emit: {g.emits(), nil},
+		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
+		}},
+		ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.w, g.b}}, func(x *Step) {
+			g.activateGrad(x, g.b)
+			g.gatheredGrad(x, x.At(OutputGrad))
+		}},
+	}
+	return g
 }
 
 // dense is the common part of layers with a product, a bias and an activation.
 type dense struct {
+	stages
 	in, out int
 	h       Hidden
 	w, b    Param    // [in x out], [1 x out]
@@ -88,8 +110,8 @@ type dense struct {
 
 // newDense takes the layer's first matrix and its first bias, and sets the storage of the
 // emitted rows: HW, or H itself.
-func newDense(b *Builder, l int, gathers bool) dense {
-	d := dense{
+func newDense(b *Builder, l int, gathers bool) *dense {
+	d := &dense{
 		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
 		gathers: gathers, gone: b.gone, first: b.Spec.Orders[l],
 	}
@@ -151,59 +173,15 @@ func (d *dense) activateGrad(x *Step, b Param) {
 	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(b), grad, x.At(Output), !d.last, x.Mask(d.drop))
 }
 
-// gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
-type gatherFirst struct{ dense }
-
-func (g *gatherFirst) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return g.emits()
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.w, g.b}}
-	}
-	return Flow{}
+// gatheredGrad writes, of the product of gathered rows and W, the gradients of W and of the rows.
+func (d *dense) gatheredGrad(x *Step, grad kernels.Mat) {
+	x.Ops.MatMulTransA(x.Grad(d.w), x.At(Gathered), grad, false)
+	d.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(d.w), false)
 }
 
-func (g *gatherFirst) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
-	case ApplyBackward:
-		g.activateGrad(x, g.b)
-		grad := x.At(OutputGrad)
-		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), grad, false)
-		g.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(g.w), false)
-	}
-}
-
-// applyFirst is Â(HW): the product comes first, its rows are gathered.
-type applyFirst struct{ dense }
-
-func (a *applyFirst) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return a.emits()
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: []Param{a.b}}
-	}
-	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{a.w}}
-}
-
-func (a *applyFirst) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		a.emit(x)
-	case Apply:
-		x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(a.b), !a.last, x.Mask(a.drop))
-	case ApplyBackward:
-		a.activateGrad(x, a.b)
-	case EmitBackward:
-		grad := x.At(EmittedGrad)
-		a.h.MultiplyGrad(x, x.Grad(a.w), grad)
-		a.h.InputGrad(x, x.At(InputGrad), grad, x.W(a.w), false)
-	}
+// emitBackward writes the gradients of W and of the input, of a product that precedes the gather.
+func (d *dense) emitBackward(x *Step) {
+	grad := x.At(EmittedGrad)
+	d.h.MultiplyGrad(x, x.Grad(d.w), grad)
+	d.h.InputGrad(x, x.At(InputGrad), grad, x.W(d.w), false)
 }

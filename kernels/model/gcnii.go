@@ -52,14 +52,23 @@ func initialLayer(b *Builder, l int) Layer {
 	b.Alloc(Output, b.Spec.Dims[l+1])
 	b.AllocGrad(GatheredGrad)
 	b.ShareStorage(InputGrad, EmittedGrad)
-	return &initial{
+	g := &initial{
 		alpha: float32(b.Spec.Design.Alpha), beta: float32(math.Log(b.Spec.Design.Theta/float64(b.Depth()) + 1)),
 		width: b.Spec.Dims[l], w: b.Weight(l, 0), first: b.Skips()[0], drop: b.Dropout(l),
 	}
+	g.stages = stages{
+		Emit:  {Flow{Reads: []Value{Input}}, nil},
+		Apply: {Flow{Reads: []Value{Gathered, g.first.Rows()}, Writes: []Value{Gathered, Output}}, g.apply},
+		ApplyBackward: {Flow{
+			Reads: append(g.first.GradValues(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w},
+		}, g.applyBackward},
+	}
+	return g
 }
 
 // initial is one layer; P replaces what was gathered.
 type initial struct {
+	stages
 	alpha, beta float32
 	width       int
 	w           Param
@@ -70,27 +79,6 @@ type initial struct {
 func (g *initial) GatherWidth() int { return g.width }
 
 func (g *initial) GathersBackward() bool { return true }
-
-func (g *initial) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}}
-	case Apply:
-		return Flow{Reads: []Value{Gathered, g.first.Rows()}, Writes: []Value{Gathered, Output}}
-	case ApplyBackward:
-		return Flow{Reads: append(g.first.GradValues(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w}}
-	}
-	return Flow{}
-}
-
-func (g *initial) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		g.apply(x)
-	case ApplyBackward:
-		g.applyBackward(x)
-	}
-}
 
 func (g *initial) apply(x *Step) {
 	p, h := x.At(Gathered), x.At(Output)

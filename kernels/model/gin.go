@@ -45,15 +45,24 @@ func ginLayer(b *Builder, l int) Layer {
 	} else {
 		b.Alloc(innerGrad, g.out)
 	}
+	perceptron := []Param{g.b, g.second, g.bias}
 	if g.first == ApplyFirst {
 		b.ShareStorage(inner, Gathered)
 		b.ShareStorage(GatheredGrad, innerGrad)
 		b.AllocInputGrad()
+		g.stages[ApplyBackward].Flow = Flow{Reads: []Value{OutputGrad, Output, inner}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: perceptron}
+		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward}
 	} else {
 		b.Alloc(inner, g.out)
 		b.AllocGrad(GatheredGrad)
 		b.ShareStorage(InputGrad, EmittedGrad)
+		g.stages[ApplyBackward].Flow = Flow{
+			Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w),
+		}
 	}
+	g.stages[Emit] = stageWork{g.emits(), g.emit}
+	g.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered}, Writes: []Value{inner, Output}}, g.apply}
+	g.stages[ApplyBackward].run = g.applyBackward
 	return g
 }
 
@@ -65,44 +74,10 @@ const (
 
 // gin is one layer.
 type gin struct {
-	dense         // W1 and b1
+	*dense        // W1 and b1
 	second  Param // W2
 	bias    Param // b2
 	inPlace bool  // the gradient of the hidden layer replaces it
-}
-
-func (g *gin) Flow(s Stage) Flow {
-	perceptron := []Param{g.b, g.second, g.bias}
-	switch {
-	case s == Emit:
-		return g.emits()
-	case s == Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{inner, Output}}
-	case s == ApplyBackward && g.first == ApplyFirst:
-		return Flow{Reads: []Value{OutputGrad, Output, inner}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: perceptron}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w)}
-	case g.first == ApplyFirst:
-		return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}
-	}
-	return Flow{}
-}
-
-func (g *gin) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		g.emit(x)
-	case Apply:
-		g.apply(x)
-	case ApplyBackward:
-		g.applyBackward(x)
-	case EmitBackward:
-		if g.first == ApplyFirst {
-			grad := x.At(EmittedGrad)
-			g.h.MultiplyGrad(x, x.Grad(g.w), grad)
-			g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.w), false)
-		}
-	}
 }
 
 func (g *gin) apply(x *Step) {
@@ -126,7 +101,6 @@ func (g *gin) applyBackward(x *Step) {
 		x.Ops.BiasReLUDropoutGrad(within, x.Grad(g.b), within, x.At(inner), true, nil)
 	}
 	if g.first == GatherFirst {
-		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), within, false)
-		g.h.InputGrad(x, x.At(GatheredGrad), within, x.W(g.w), false)
+		g.gatheredGrad(x, within)
 	}
 }

@@ -148,12 +148,8 @@ func (h *Head) mat(of [][]float32, l int) kernels.Mat {
 	return kernels.HostMat(h.n, cols, of[l])
 }
 
-func (h *Head) weight(l int, flat []float32) kernels.Mat {
-	p := h.params[2*l]
-	return kernels.HostMat(p.Rows, p.Cols, p.Of(flat))
-}
+// weight and bias return the weights of layer l, or their gradients, in a flat vector.
+func (h *Head) weight(l int, flat []float32) kernels.Mat { return h.params[2*l].host(flat) }
+func (h *Head) bias(l int, flat []float32) kernels.Mat   { return h.params[2*l+1].host(flat) }
 
-func (h *Head) bias(l int, flat []float32) kernels.Mat {
-	p := h.params[2*l+1]
-	return kernels.HostMat(p.Rows, p.Cols, p.Of(flat))
-}
+func (p Param) host(flat []float32) kernels.Mat { return kernels.HostMat(p.Rows, p.Cols, p.Of(flat)) }

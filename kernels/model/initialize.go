@@ -111,11 +111,11 @@ func (w initialWeight) draw(dst []float32, initializer string, seed uint64) {
 		for i := range dst {
 			dst[i] = w.value
 		}
-	case initializer == "torch", initializer == "small-logits" && !w.logits:
+	case initializer == "torch", initializer == "small-logits":
 		kernels.Torch(dst, w.Rows, w.Cols, w.inputs, seed, w.stream)
-	case initializer == "small-logits":
-		kernels.Torch(dst, w.Rows, w.Cols, w.inputs, seed, w.stream)
-		kernels.ScaleRow(dst, smallLogits)
+		if w.logits && initializer == "small-logits" {
+			kernels.ScaleRow(dst, smallLogits)
+		}
 	case w.Bias:
 		clear(dst)
 	case initializer == "he":

@@ -1,7 +1,7 @@
 package model
 
-// Jumping knowledge (Xu et al. 2018, §4): the logits are computed from the outputs of all
-// hidden layers,
+// Jumping knowledge (Xu et al. 2018, §4) computes the logits from the outputs of all hidden
+// layers:
 //
 //	cat  H¹ W¹ + … + Hᴸ Wᴸ + b, a product with the rows side by side
 //	max  max(H¹, …, Hᴸ) W + b, the maximum of each element
@@ -47,7 +47,15 @@ func catLayer(b *Builder, l int) Layer {
 	b.Alloc(Output, b.Spec.Dims[l+1])
 	b.AllocGrad(GatheredGrad)
 	b.ShareStorage(InputGrad, EmittedGrad)
-	return &concatLayer{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
+	c := &concatLayer{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
+	reads, writes := gradsOf(c.skips)
+	c.stages = stages{
+		Apply: {Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}, c.apply},
+		ApplyBackward: {Flow{
+			Reads: append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered), Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias},
+		}, c.applyBackward},
+	}
+	return c
 }
 
 // concatLayer is the layer of cat; its rows stay in the storage of their layers.
@@ -56,17 +64,6 @@ type concatLayer struct {
 	width   int
 	w, bias Param
 	skips   []Skip // of all hidden layers but the last
-}
-
-func (c *concatLayer) Flow(s Stage) Flow {
-	switch s {
-	case Apply:
-		return Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}
-	case ApplyBackward:
-		reads, writes := gradsOf(c.skips)
-		return Flow{Reads: append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered), Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias}}
-	}
-	return Flow{}
 }
 
 // rowsOf returns the rows that skips read.
@@ -85,67 +82,51 @@ func gradsOf(skips []Skip) (reads, writes []Value) {
 	return reads, writes
 }
 
-func (c *concatLayer) Run(s Stage, x *Step) {
-	last := len(c.skips)
-	part := func(k int) Param {
-		p := c.w
-		p.Rows, p.Offset = c.width, p.Offset+k*c.width*p.Cols
-		return p
-	}
-	switch s {
-	case Apply:
-		out := x.At(Output)
-		x.Ops.MatMul(out, x.At(Gathered), x.W(part(last)), false)
-		for k, skip := range c.skips {
-			x.Ops.MatMul(out, x.At(skip.Rows()), x.W(part(k)), true)
-		}
-		x.Ops.BiasReLUDropout(out, out, x.W(c.bias), false, nil)
-	case ApplyBackward:
-		grad := x.At(OutputGrad)
-		x.Ops.ColumnSums(x.Grad(c.bias), grad, false)
-		for k, skip := range c.skips {
-			x.Ops.MatMulTransA(x.Grad(part(k)), x.At(skip.Rows()), grad, false)
-			x.Ops.MatMulTransB(x.At(skip.Grad()), grad, x.W(part(k)), !skip.first)
-		}
-		x.Ops.MatMulTransA(x.Grad(part(last)), x.At(Gathered), grad, false)
-		x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(part(last)), false)
-	}
+// part returns the weights of hidden layer k.
+func (c *concatLayer) part(k int) Param {
+	p := c.w
+	p.Rows, p.Offset = c.width, p.Offset+k*c.width*p.Cols
+	return p
 }
 
+func (c *concatLayer) apply(x *Step) {
+	out := x.At(Output)
+	x.Ops.MatMul(out, x.At(Gathered), x.W(c.part(len(c.skips))), false)
+	for k, skip := range c.skips {
+		x.Ops.MatMul(out, x.At(skip.Rows()), x.W(c.part(k)), true)
+	}
+	x.Ops.BiasReLUDropout(out, out, x.W(c.bias), false, nil)
+}
+
+func (c *concatLayer) applyBackward(x *Step) {
+	grad, last := x.At(OutputGrad), c.part(len(c.skips))
+	x.Ops.ColumnSums(x.Grad(c.bias), grad, false)
+	for k, skip := range c.skips {
+		x.Ops.MatMulTransA(x.Grad(c.part(k)), x.At(skip.Rows()), grad, false)
+		x.Ops.MatMulTransB(x.At(skip.Grad()), grad, x.W(c.part(k)), !skip.first)
+	}
+	x.Ops.MatMulTransA(x.Grad(last), x.At(Gathered), grad, false)
+	x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(last), false)
+}
+
+// largestLayer makes the layer of max, without the product. The first layer that has the largest
+// element gets its gradient; the last layer gets the rest.
 func largestLayer(b *Builder, l int) Layer {
 	b.shareEnds()
 	b.Alloc(Output, b.Spec.Dims[l+1])
-	return &largest{skips: b.Skips()}
-}
-
-// largest is the layer of max, without the product. The first layer that has the largest element
-// gets its gradient; the last layer gets the rest.
-type largest struct {
-	pointwise
-	skips []Skip
-}
-
-func (m *largest) Flow(s Stage) Flow {
-	switch s {
-	case Apply:
-		return Flow{Reads: append(rowsOf(m.skips), Gathered), Writes: []Value{Output}}
-	case ApplyBackward:
-		reads, writes := gradsOf(m.skips)
-		return Flow{Reads: append(append(reads, rowsOf(m.skips)...), OutputGrad, Output), Writes: append(writes, GatheredGrad)}
-	}
-	return Flow{}
-}
-
-func (m *largest) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		x.Ops.Copy(x.At(Output), x.At(Gathered))
-		for _, k := range m.skips {
-			x.Ops.Larger(x.At(Output), x.At(k.Rows()))
-		}
-	case ApplyBackward:
-		for _, k := range m.skips {
-			x.Ops.LargerGrad(x.At(k.Grad()), x.At(OutputGrad), x.At(k.Rows()), x.At(Output), !k.first)
-		}
-	}
+	skips := b.Skips()
+	reads, writes := gradsOf(skips)
+	return &pointwise{stages{
+		Apply: {Flow{Reads: append(rowsOf(skips), Gathered), Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.Copy(x.At(Output), x.At(Gathered))
+			for _, k := range skips {
+				x.Ops.Larger(x.At(Output), x.At(k.Rows()))
+			}
+		}},
+		ApplyBackward: {Flow{Reads: append(append(reads, rowsOf(skips)...), OutputGrad, Output), Writes: append(writes, GatheredGrad)}, func(x *Step) {
+			for _, k := range skips {
+				x.Ops.LargerGrad(x.At(k.Grad()), x.At(OutputGrad), x.At(k.Rows()), x.At(Output), !k.first)
+			}
+		}},
+	}}
 }

@@ -54,8 +54,8 @@ const (
 	Own                       // the first of a layer's additional values
 )
 
-// Further values: the gradient of a layer's output summed over Skips, and the values that a
-// layer's own Skips read and write, or the cached powers of a first layer.
+// Further values are the gradient of a layer's output, summed over Skips, and the values that a
+// layer's own Skips read and write. In a first layer the latter are the cached powers.
 const (
 	skipGrad = Own + 4 + iota
 	values
@@ -71,10 +71,10 @@ type Flow struct {
 	Grads         []Param
 }
 
-// Layer is one layer of a network. It has only shapes and settings. The result of a stage is a
-// function of the values that its Flow reads, of the weights, and of the features and dropout
-// counters, which are constant. Any number of Steps may run one layer at once, in this or
-// another process, and any stage can be repeated.
+// Layer is one layer of a network. It has only shapes and settings. The result of a stage depends
+// on the values that its Flow reads, on the weights, and on constants: the features and the
+// dropout counters. Therefore several Steps may run one layer at once, also in other processes,
+// and every stage can be repeated.
 //
 // A stage writes all rows of the values in its Flow, and the gradients of the weights in it.
 // After EmitBackward the gradients of all the layer's weights are set.
@@ -82,8 +82,8 @@ type Layer interface {
 	// GatherWidth is the width of the rows that neighbours gather, 0 for a layer
 	// without the graph.
 	GatherWidth() int
-	// GathersBackward reports whether the gradient of gathered rows is needed. It is not in a
-	// first layer that gathers its constant input.
+	// GathersBackward reports whether the gradient of gathered rows is needed. A first layer that
+	// gathers its constant input does not need it.
 	GathersBackward() bool
 	// Flow returns the flow of one of the four stages; the loss has none.
 	Flow(s Stage) Flow
@@ -91,8 +91,27 @@ type Layer interface {
 	Run(s Stage, x *Step)
 }
 
-// pointwise is the common part of layers without the graph.
-type pointwise struct{}
+// stages has the flow and the work of each stage of a layer. A stage without an entry does
+// nothing.
+type stages [Stages]stageWork
+
+type stageWork struct {
+	Flow
+	run func(x *Step)
+}
+
+// Flow implements Layer.
+func (t *stages) Flow(s Stage) Flow { return t[s].Flow }
+
+// Run implements Layer.
+func (t *stages) Run(s Stage, x *Step) {
+	if run := t[s].run; run != nil {
+		run(x)
+	}
+}
+
+// pointwise is a layer without the graph.
+type pointwise struct{ stages }
 
 func (pointwise) GatherWidth() int { return 0 }
 
@@ -156,11 +175,7 @@ func (x *Step) Settled() kernels.Mat          { return x.frame.Settled(x.layer) 
 // Mask returns d for the pass, valid until the next call: nil if d is nil or nothing is
 // dropped.
 func (x *Step) Mask(d *Dropout) *kernels.Dropout {
-	if d == nil || !x.Pass.Train {
-		return nil
-	}
-	x.mask = d.of(x.Pass, x.frame.input.IDs)
-	return &x.mask
+	return d.Mask(x.Pass, x.frame.input.IDs, &x.mask)
 }
 
 // Dropout has the probability with which elements of a value are dropped, and the stream of
@@ -171,17 +186,12 @@ type Dropout struct {
 	p      float64
 }
 
-// of returns the mask of a pass, with these ids as counters.
-func (d *Dropout) of(p Pass, ids kernels.Vector[uint32]) kernels.Dropout {
-	return kernels.Dropout{Seed: d.seed, Epoch: p.Epoch, Layer: d.stream, P: d.p, IDs: ids}
-}
-
 // Mask returns the mask of a pass for rows with these dataset ids, stored in mask: nil if d is
 // nil or nothing is dropped.
 func (d *Dropout) Mask(p Pass, ids kernels.Vector[uint32], mask *kernels.Dropout) *kernels.Dropout {
 	if d == nil || !p.Train {
 		return nil
 	}
-	*mask = d.of(p, ids)
+	*mask = kernels.Dropout{Seed: d.seed, Epoch: p.Epoch, Layer: d.stream, P: d.p, IDs: ids}
 	return mask
 }

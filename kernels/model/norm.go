@@ -20,11 +20,11 @@ import (
 // Means and variances of columns are exact, over all vertices of all ranks, except in
 // evaluations and predictions of batch, which use running ones.
 //
-// Sums over vertices are those of Z and Z² in the forward pass, and of G and G Z in the
-// backward pass, where G is the gradient of H. Let a = γ/√(σ² + ε), m the mean of G, and k the
+// The forward pass sums Z and Z² over vertices. The backward pass sums G and G Z, where G is the
+// gradient of H. Let a = γ/√(σ² + ε), m the mean of G, and k the
 // mean of G (Z - μ) divided by σ² + ε. Then the gradient of Z is a (G - m - (Z - μ) k). For
-// pair γ is 1, and the variances and the means of G (Z - μ) are summed over columns. In both
-// directions columns are scaled by factors from Settle (kernels.Ops.AffineColumns).
+// pair γ is 1, and the variances and the means of G (Z - μ) are summed over columns. Both passes
+// scale columns by factors from Settle (kernels.Ops.AffineColumns).
 //
 // Design note: variances are differences of two sums in float64. Computing them from Z - μ
 // would need a second pass over the vertices and a second sum over ranks.
@@ -64,64 +64,49 @@ func normLayer(b *Builder, l int) Layer {
 	b.Alloc(Output, b.Spec.Dims[l+1])
 	switch b.Spec.Design.Norm {
 	case l2, ball:
-		return unitRows{ball: b.Spec.Design.Norm == ball}
+		ball := b.Spec.Design.Norm == ball
+		return &pointwise{stages{
+			Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+				x.Ops.UnitRows(x.At(Output), x.At(Gathered), ball)
+			}},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}}, func(x *Step) {
+				x.Ops.UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered), ball)
+			}},
+		}}
 	case "layer":
-		return &rowNorm{gain: b.Weight(l, 0), bias: b.Weight(l, 1)}
+		gain, bias := b.Weight(l, 0), b.Weight(l, 1)
+		return &pointwise{stages{
+			Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+				x.Ops.LayerNorm(x.At(Output), x.At(Gathered), x.W(gain), x.W(bias), normEps)
+			}},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: []Param{gain, bias}}, func(x *Step) {
+				grad := x.At(OutputGrad)
+				x.Ops.LayerNormGrad(grad, x.Grad(gain), x.Grad(bias), grad, x.At(Gathered), x.W(gain), normEps)
+			}},
+		}}
 	}
 	n := &columnNorm{width: b.Spec.Dims[l+1], w: b.params[l]}
 	b.Sums(2*n.width, readRows*n.width, settledRows*n.width)
+	row := func(x *Step, k int) kernels.Mat {
+		return x.Settled().Part(k*n.width, (k+1)*n.width).Reshape(1, n.width)
+	}
+	n.stages = stages{
+		Emit: {Flow{Reads: []Value{Input}}, func(x *Step) {
+			if n.Summed(x.Pass) {
+				x.Ops.ColumnMoments(x.Sums(), x.At(Input), x.At(Input))
+			}
+		}},
+		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.AffineColumns(x.At(Output), x.At(Gathered), row(x, scale), kernels.Mat{}, kernels.Mat{}, row(x, shift))
+		}},
+		ApplyBackward: {Flow{Reads: []Value{OutputGrad, Gathered}}, func(x *Step) {
+			x.Ops.ColumnMoments(x.Sums(), x.At(OutputGrad), x.At(Gathered))
+		}},
+		EmitBackward: {Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: n.w}, func(x *Step) {
+			x.Ops.AffineColumns(x.At(InputGrad), x.At(EmittedGrad), row(x, scale), x.At(Input), row(x, pull), row(x, offset))
+		}},
+	}
 	return n
-}
-
-// rowNorm is the Layer of the norm called layer.
-type rowNorm struct {
-	pointwise
-	gain, bias Param
-}
-
-func (n *rowNorm) Flow(s Stage) Flow {
-	switch s {
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: []Param{n.gain, n.bias}}
-	}
-	return Flow{}
-}
-
-func (n *rowNorm) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		x.Ops.LayerNorm(x.At(Output), x.At(Gathered), x.W(n.gain), x.W(n.bias), normEps)
-	case ApplyBackward:
-		grad := x.At(OutputGrad)
-		x.Ops.LayerNormGrad(grad, x.Grad(n.gain), x.Grad(n.bias), grad, x.At(Gathered), x.W(n.gain), normEps)
-	}
-}
-
-// unitRows is the Layer of the norms l2 and ball.
-type unitRows struct {
-	pointwise
-	ball bool
-}
-
-func (unitRows) Flow(s Stage) Flow {
-	switch s {
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}}
-	}
-	return Flow{}
-}
-
-func (u unitRows) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		x.Ops.UnitRows(x.At(Output), x.At(Gathered), u.ball)
-	case ApplyBackward:
-		x.Ops.UnitRowsGrad(x.At(OutputGrad), x.At(OutputGrad), x.At(Gathered), u.ball)
-	}
 }
 
 // columnNorm is the Layer of the norms batch, which has weights, and pair. It implements Summing.
@@ -131,9 +116,8 @@ type columnNorm struct {
 	w     []Param // γ, β, running mean and variance; none for pair
 }
 
-// The settled values, each [width]: H = Z scale + shift, and the gradient of Z is G scale + Z
-// pull + offset. Stages read these. The following values are input of the backward pass's
-// Settle.
+// The settled values, each [width]. Stages compute H = Z scale + shift, and the gradient of Z is
+// G scale + Z pull + offset. The values from mean on are input of Settle in the backward pass.
 const (
 	scale = iota
 	shift
@@ -146,35 +130,6 @@ const (
 	settledRows
 	readRows = mean
 )
-
-func (n *columnNorm) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}}
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Gathered}}
-	}
-	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: n.w}
-}
-
-func (n *columnNorm) Run(s Stage, x *Step) {
-	row := func(k int) kernels.Mat { return x.Settled().Part(k*n.width, (k+1)*n.width).Reshape(1, n.width) }
-	switch s {
-	case Emit:
-		if n.Summed(x.Pass) {
-			x.Ops.ColumnMoments(x.Sums(), x.At(Input), x.At(Input))
-		}
-	case Apply:
-		x.Ops.AffineColumns(x.At(Output), x.At(Gathered), row(scale), kernels.Mat{}, kernels.Mat{}, row(shift))
-	case ApplyBackward:
-		x.Ops.ColumnMoments(x.Sums(), x.At(OutputGrad), x.At(Gathered))
-	case EmitBackward:
-		grad := x.At(EmittedGrad)
-		x.Ops.AffineColumns(x.At(InputGrad), grad, row(scale), x.At(Input), row(pull), row(offset))
-	}
-}
 
 // Summed implements Summing: an evaluation of batch takes running means.
 func (n *columnNorm) Summed(p Pass) bool { return p.Train || len(n.w) == 0 }

@@ -37,12 +37,23 @@ func poolLayer(b *Builder, l int) Layer {
 	b.Alloc(Output, g.out)
 	b.Alloc(GatheredGrad, g.width)
 	b.AllocInputGrad()
+	// P is stored until the backward pass: gradients are 0 where P is 0.
+	g.stages = stages{
+		Emit:  {Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}, g.emit},
+		Apply: {Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}, g.apply},
+		ApplyBackward: {Flow{
+			Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.weight, g.bias},
+		}, g.applyBackward},
+		EmitBackward: {Flow{
+			Reads: []Value{EmittedGrad, OutputGrad, Input, Emitted}, Writes: []Value{EmittedGrad, InputGrad}, Grads: []Param{g.w, g.b},
+		}, g.emitBackward},
+	}
 	return g
 }
 
 // pool is one layer.
 type pool struct {
-	dense              // W_pool and b_pool
+	*dense             // W_pool and b_pool
 	width        int   // of P
 	self, weight Param // W_self and W
 	bias         Param // b
@@ -50,39 +61,29 @@ type pool struct {
 
 func (g *pool) GatherWidth() int { return g.width }
 
-// Flow implements Layer. P is stored until the backward pass: gradients are 0 where P is 0.
-func (g *pool) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
-	case Apply:
-		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.weight, g.bias}}
-	}
-	return Flow{Reads: []Value{EmittedGrad, OutputGrad, Input, Emitted}, Writes: []Value{EmittedGrad, InputGrad}, Grads: []Param{g.w, g.b}}
+func (g *pool) emit(x *Step) {
+	g.dense.emit(x)
+	x.Ops.BiasReLUDropout(x.At(Emitted), x.At(Emitted), x.W(g.b), true, nil)
 }
 
-func (g *pool) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		g.emit(x)
-		x.Ops.BiasReLUDropout(x.At(Emitted), x.At(Emitted), x.W(g.b), true, nil)
-	case Apply:
-		output := x.At(Output)
-		g.h.Multiply(x, output, x.W(g.self))
-		x.Ops.MatMul(output, x.At(Gathered), x.W(g.weight), true)
-		x.Ops.BiasReLUDropout(output, output, x.W(g.bias), !g.last, x.Mask(g.drop))
-	case ApplyBackward:
-		g.activateGrad(x, g.bias)
-		grad := x.At(OutputGrad)
-		g.h.MultiplyGrad(x, x.Grad(g.self), grad)
-		x.Ops.MatMulTransA(x.Grad(g.weight), x.At(Gathered), grad, false)
-		x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(g.weight), false)
-	case EmitBackward:
-		grad := x.At(EmittedGrad)
-		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.b), grad, x.At(Emitted), true, nil)
-		g.h.MultiplyGrad(x, x.Grad(g.w), grad)
-		g.h.InputGrads(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), grad, x.W(g.w))
-	}
+func (g *pool) apply(x *Step) {
+	output := x.At(Output)
+	g.h.Multiply(x, output, x.W(g.self))
+	x.Ops.MatMul(output, x.At(Gathered), x.W(g.weight), true)
+	x.Ops.BiasReLUDropout(output, output, x.W(g.bias), !g.last, x.Mask(g.drop))
+}
+
+func (g *pool) applyBackward(x *Step) {
+	g.activateGrad(x, g.bias)
+	grad := x.At(OutputGrad)
+	g.h.MultiplyGrad(x, x.Grad(g.self), grad)
+	x.Ops.MatMulTransA(x.Grad(g.weight), x.At(Gathered), grad, false)
+	x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(g.weight), false)
+}
+
+func (g *pool) emitBackward(x *Step) {
+	grad := x.At(EmittedGrad)
+	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.b), grad, x.At(Emitted), true, nil)
+	g.h.MultiplyGrad(x, x.Grad(g.w), grad)
+	g.h.InputGrads(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), grad, x.W(g.w))
 }

@@ -90,6 +90,18 @@ func poweredLayer(b *Builder, l int) Layer {
 		b.Alloc(innerGrad, f.width)
 		f.block = b.Scratch(f.w.Rows, f.width)
 	}
+	reads := f.kept
+	if f.features {
+		reads = append([]Value{Input}, reads...)
+	}
+	f.stages = stages{
+		Apply:         {Flow{Reads: reads, Writes: []Value{Output}}, f.applyOne},
+		ApplyBackward: {Flow{Reads: append([]Value{OutputGrad}, reads...), Grads: []Param{f.w}}, f.applyOneBackward},
+	}
+	if f.width > 0 {
+		f.stages[Apply] = stageWork{Flow{Reads: reads, Writes: []Value{Output, inner}}, f.apply}
+		f.stages[ApplyBackward].Writes, f.stages[ApplyBackward].run = []Value{innerGrad}, f.applyBackward
+	}
 	return f
 }
 
@@ -104,35 +116,13 @@ type powered struct {
 	block    int // scratch for a block of w, or of its gradient
 }
 
-func (p *powered) Flow(s Stage) Flow {
-	reads := p.kept
-	if p.features {
-		reads = append([]Value{Input}, reads...)
-	}
-	switch {
-	case s == Apply && p.width == 0:
-		return Flow{Reads: reads, Writes: []Value{Output}}
-	case s == Apply:
-		return Flow{Reads: reads, Writes: []Value{Output, inner}}
-	case s == ApplyBackward && p.width == 0:
-		return Flow{Reads: append([]Value{OutputGrad}, reads...), Grads: []Param{p.w}}
-	case s == ApplyBackward:
-		return Flow{Reads: append([]Value{OutputGrad}, reads...), Writes: []Value{innerGrad}, Grads: []Param{p.w}}
-	}
-	return Flow{}
+// applyOne computes the output of a single block.
+func (p *powered) applyOne(x *Step) {
+	x.Ops.MatMul(x.At(Output), x.At(p.kept[0]), x.W(p.w), false)
 }
 
-func (p *powered) Run(s Stage, x *Step) {
-	switch {
-	case s == Apply && p.width == 0:
-		x.Ops.MatMul(x.At(Output), x.At(p.kept[0]), x.W(p.w), false)
-	case s == Apply:
-		p.apply(x)
-	case s == ApplyBackward && p.width == 0:
-		x.Ops.MatMulTransA(x.Grad(p.w), x.At(p.kept[0]), x.At(OutputGrad), false)
-	case s == ApplyBackward:
-		p.applyBackward(x)
-	}
+func (p *powered) applyOneBackward(x *Step) {
+	x.Ops.MatMulTransA(x.Grad(p.w), x.At(p.kept[0]), x.At(OutputGrad), false)
 }
 
 // apply computes the blocks of the output.
@@ -174,40 +164,26 @@ func (p *powered) power(column int) (Value, bool) {
 	return p.kept[k], true
 }
 
+// powerStepLayer makes the layer that replaces a propagation step of the cached powers. The last
+// one applies the bias and activation; others do nothing.
 func powerStepLayer(b *Builder, l int) Layer {
 	b.shareEnds()
 	b.ShareStorage(Output, Gathered)
-	return &powerStep{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
-}
-
-// powerStep replaces a propagation step that cached powers include. The last one applies the
-// bias and activation; others do nothing.
-type powerStep struct {
-	pointwise
-	bias []Param // at most one
-	drop *Dropout
-	relu bool
-}
-
-func (g *powerStep) Flow(s Stage) Flow {
-	switch {
-	case len(g.bias) == 0:
-	case s == Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case s == ApplyBackward && !g.relu:
-		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}, Grads: g.bias}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: g.bias}
+	if len(b.params[l]) == 0 {
+		return &pointwise{}
 	}
-	return Flow{}
-}
-
-func (g *powerStep) Run(s Stage, x *Step) {
-	switch h, grad := x.At(Output), x.At(OutputGrad); {
-	case len(g.bias) == 0:
-	case s == Apply:
-		x.Ops.BiasReLUDropout(h, h, x.W(g.bias[0]), g.relu, x.Mask(g.drop))
-	case s == ApplyBackward:
-		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.bias[0]), grad, h, g.relu, x.Mask(g.drop))
+	bias, drop, relu := b.Weight(l, 0), b.Dropout(l), !b.Plain()
+	back := Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: []Param{bias}}
+	if !relu {
+		back.Reads = back.Reads[:1]
 	}
+	return &pointwise{stages{
+		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.BiasReLUDropout(x.At(Output), x.At(Output), x.W(bias), relu, x.Mask(drop))
+		}},
+		ApplyBackward: {back, func(x *Step) {
+			grad := x.At(OutputGrad)
+			x.Ops.BiasReLUDropoutGrad(grad, x.Grad(bias), grad, x.At(Output), relu, x.Mask(drop))
+		}},
+	}}
 }

@@ -75,6 +75,7 @@ func linearWeights(s Spec, l int) []Shape {
 	return []Shape{{"weight", s.Dims[l], s.Dims[l+1], false}}
 }
 
+// linearLayer makes the layer H W.
 func linearLayer(b *Builder, l int) Layer {
 	if b.Spec.powered() {
 		return poweredLayer(b, l)
@@ -83,34 +84,16 @@ func linearLayer(b *Builder, l int) Layer {
 	b.ShareStorage(Output, Gathered)
 	b.ShareStorage(GatheredGrad, OutputGrad)
 	b.AllocGrad(InputGrad)
-	return &linear{h: b.Hidden(), w: b.Weight(l, 0)}
-}
-
-// linear is the layer H W.
-type linear struct {
-	pointwise
-	h Hidden
-	w Param
-}
-
-func (p *linear) Flow(s Stage) Flow {
-	switch s {
-	case Emit:
-		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
-	case EmitBackward:
-		return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{p.w}}
-	}
-	return Flow{}
-}
-
-func (p *linear) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		p.h.Multiply(x, x.At(Emitted), x.W(p.w))
-	case EmitBackward:
-		p.h.MultiplyGrad(x, x.Grad(p.w), x.At(EmittedGrad))
-		p.h.InputGrad(x, x.At(InputGrad), x.At(EmittedGrad), x.W(p.w), false)
-	}
+	h, w := b.Hidden(), b.Weight(l, 0)
+	return &pointwise{stages{
+		Emit: {Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}, func(x *Step) {
+			h.Multiply(x, x.At(Emitted), x.W(w))
+		}},
+		EmitBackward: {Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{w}}, func(x *Step) {
+			h.MultiplyGrad(x, x.Grad(w), x.At(EmittedGrad))
+			h.InputGrad(x, x.At(InputGrad), x.At(EmittedGrad), x.W(w), false)
+		}},
+	}}
 }
 
 func propagateLayer(b *Builder, l int) Layer {
@@ -119,53 +102,36 @@ func propagateLayer(b *Builder, l int) Layer {
 	}
 	b.shareEnds()
 	b.ShareStorage(Output, Gathered)
-	p := &propagate{width: b.Spec.Dims[l], constant: b.constant, bias: b.params[l]}
+	p := &propagate{width: b.Spec.Dims[l], constant: b.constant}
+	p.stages[Emit].Flow = Flow{Reads: []Value{Input}}
+	p.stages[ApplyBackward].Flow = Flow{Reads: []Value{OutputGrad}, Grads: b.params[l]}
 	if len(b.Skips()) > 0 {
-		p.first, p.alpha = &b.Skips()[0], float32(b.Spec.Design.Alpha)
+		h, alpha := b.Skips()[0], float32(b.Spec.Design.Alpha)
+		p.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered, h.Rows()}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.Blend(x.At(Gathered), 1-alpha, x.At(h.Rows()), alpha)
+		}}
+		p.stages[ApplyBackward] = stageWork{Flow{Reads: append(h.GradValues(), OutputGrad), Writes: []Value{GatheredGrad, h.Grad()}}, func(x *Step) {
+			grad := x.At(GatheredGrad)
+			h.AddGrad(x, grad, alpha)
+			x.Ops.Blend(grad, 0, grad, 1-alpha)
+		}}
+	} else if len(b.params[l]) > 0 {
+		bias := b.Weight(l, 0)
+		p.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.BiasReLUDropout(x.At(Gathered), x.At(Gathered), x.W(bias), false, nil)
+		}}
+		p.stages[ApplyBackward].run = func(x *Step) { x.Ops.ColumnSums(x.Grad(bias), x.At(GatheredGrad), false) }
 	}
 	return p
 }
 
 // propagate is one propagation step, in place.
 type propagate struct {
+	stages
 	width    int
 	constant bool
-	first    *Skip // H, nil without
-	alpha    float32
-	bias     []Param // at most one
 }
 
 func (p *propagate) GatherWidth() int { return p.width }
 
 func (p *propagate) GathersBackward() bool { return !p.constant }
-
-func (p *propagate) Flow(s Stage) Flow {
-	switch {
-	case s == Emit:
-		return Flow{Reads: []Value{Input}}
-	case s == Apply && p.first != nil:
-		return Flow{Reads: []Value{Gathered, p.first.Rows()}, Writes: []Value{Output}}
-	case s == Apply && len(p.bias) > 0:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case s == ApplyBackward && p.first != nil:
-		return Flow{Reads: append(p.first.GradValues(), OutputGrad), Writes: []Value{GatheredGrad, p.first.Grad()}}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad}, Grads: p.bias}
-	}
-	return Flow{}
-}
-
-func (p *propagate) Run(s Stage, x *Step) {
-	rows, grad := x.At(Gathered), x.At(GatheredGrad)
-	switch {
-	case s == Apply && p.first != nil:
-		x.Ops.Blend(rows, 1-p.alpha, x.At(p.first.Rows()), p.alpha)
-	case s == Apply && len(p.bias) > 0:
-		x.Ops.BiasReLUDropout(rows, rows, x.W(p.bias[0]), false, nil)
-	case s == ApplyBackward && p.first != nil:
-		p.first.AddGrad(x, grad, p.alpha)
-		x.Ops.Blend(grad, 0, grad, 1-p.alpha)
-	case s == ApplyBackward && len(p.bias) > 0:
-		x.Ops.ColumnSums(x.Grad(p.bias[0]), grad, false)
-	}
-}

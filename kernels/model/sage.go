@@ -2,14 +2,15 @@ package model
 
 import "siafu/internal/mapped"
 
-// GraphSAGE with the mean of neighbours (Hamilton et al. 2017, algorithm 1 and
-// §3.3), on the whole graph instead of samples of it:
+// GraphSAGE with the mean of neighbours (Hamilton et al. 2017, algorithm 1 and §3.3), on the
+// whole graph instead of samples:
 //
 //	H' = dropout(relu(Ā H W + H W_self + b)),  Ā = D^-1 A
 //
-// without relu and dropout in the last layer. Ā has no self loops; the mean of
-// a vertex without in-edges is zero. Where edges have weights it is the weighted mean. As in GCN, (ĀH)W or Ā(HW).
-
+// The last layer has no relu and no dropout. Ā has no self loops. The mean of a vertex without
+// in-edges is zero. With edge weights the mean is weighted. As in GCN, a layer computes (ĀH)W or
+// Ā(HW).
+//
 // With the maximum of neighbours (§3.3 without the layer before it, as PyTorch Geometric's
 // aggr="max"), M(H)[v][j] = max over in-neighbours u of H[u][j], 0 without any:
 //
@@ -63,46 +64,27 @@ func sageLayer(b *Builder, l int) Layer {
 	if g.first == ApplyFirst {
 		b.ShareStorage(GatheredGrad, OutputGrad)
 		b.AllocInputGrad()
+		g.stages = stages{
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Input}, Writes: []Value{GatheredGrad}, Grads: []Param{g.self, g.b}}, g.applyBackward},
+			EmitBackward:  {Flow{Reads: []Value{EmittedGrad, OutputGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward},
+		}
 	} else {
 		b.AllocGrad(GatheredGrad)
 		b.ShareStorage(InputGrad, EmittedGrad)
+		g.stages = stages{
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}, g.applyBackward},
+			EmitBackward:  {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, g.emitBackward},
+		}
 	}
+	g.stages[Emit] = stageWork{g.emits(), g.emit}
+	g.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}, g.apply}
 	return g
 }
 
 // sage is one layer.
 type sage struct {
-	dense       // W and b
-	self  Param // W_self
-}
-
-func (g *sage) Flow(s Stage) Flow {
-	switch {
-	case s == Emit:
-		return g.emits()
-	case s == Apply:
-		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
-	case s == ApplyBackward && g.first == ApplyFirst:
-		return Flow{Reads: []Value{OutputGrad, Output, Input}, Writes: []Value{GatheredGrad}, Grads: []Param{g.self, g.b}}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}
-	case g.first == ApplyFirst:
-		return Flow{Reads: []Value{EmittedGrad, OutputGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}
-	}
-	return Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}
-}
-
-func (g *sage) Run(s Stage, x *Step) {
-	switch s {
-	case Emit:
-		g.emit(x)
-	case Apply:
-		g.apply(x)
-	case ApplyBackward:
-		g.applyBackward(x)
-	case EmitBackward:
-		g.emitBackward(x)
-	}
+	*dense       // W and b
+	self   Param // W_self
 }
 
 func (g *sage) apply(x *Step) {
@@ -121,8 +103,7 @@ func (g *sage) applyBackward(x *Step) {
 	grad := x.At(OutputGrad)
 	g.h.MultiplyGrad(x, x.Grad(g.self), grad)
 	if g.first == GatherFirst {
-		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), grad, false)
-		g.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(g.w), false)
+		g.gatheredGrad(x, grad)
 	}
 }
 

@@ -47,60 +47,51 @@ func powerLayer(b *Builder, l int) Layer {
 		return powerStepLayer(b, l)
 	}
 	k := b.Depth()
-	p := &power{bias: b.params[l], drop: b.Dropout(l), from: b.Spec.Dims[l] / (1 + b.Spec.Design.Hops) * k}
+	p := &power{from: b.Spec.Dims[l] / (1 + b.Spec.Design.Hops) * k}
 	p.width = b.Spec.Dims[l] - p.from
 	b.Alloc(Emitted, p.width)
 	b.Alloc(Output, b.Spec.Dims[l+1])
 	b.Alloc(GatheredGrad, p.width)
 	b.ShareStorage(InputGrad, OutputGrad)
+	put := func(x *Step) {
+		x.Ops.Copy(x.At(Output), x.At(Input))
+		x.Ops.PutColumns(x.At(Output), p.from, x.At(Gathered))
+	}
+	copyGrad := func(x *Step) { x.Ops.CopyColumns(x.At(GatheredGrad), x.At(OutputGrad), p.from) }
+	p.stages = stages{
+		Emit: {Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}, func(x *Step) {
+			x.Ops.CopyColumns(x.At(Emitted), x.At(Input), p.from)
+		}},
+		Apply:         {Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}, put},
+		ApplyBackward: {Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}, copyGrad},
+		EmitBackward: {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, func(x *Step) {
+			x.Ops.PutColumns(x.At(OutputGrad), p.from, x.At(EmittedGrad))
+		}},
+	}
+	if len(b.params[l]) == 0 {
+		return p
+	}
+	bias, drop := b.Weight(l, 0), b.Dropout(l)
+	p.stages[Apply].run = func(x *Step) {
+		put(x)
+		x.Ops.BiasReLUDropout(x.At(Output), x.At(Output), x.W(bias), true, x.Mask(drop))
+	}
+	back := Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{bias}}
+	p.stages[ApplyBackward] = stageWork{back, func(x *Step) {
+		grad := x.At(OutputGrad)
+		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(bias), grad, x.At(Output), true, x.Mask(drop))
+		copyGrad(x)
+	}}
 	return p
 }
 
 // power gathers width columns from `from` on once; the others stay. The last one applies the
 // activation to all.
 type power struct {
+	stages
 	from, width int
-	bias        []Param // only in the last one
-	drop        *Dropout
 }
 
 func (p *power) GatherWidth() int { return p.width }
 
 func (p *power) GathersBackward() bool { return true }
-
-func (p *power) Flow(s Stage) Flow {
-	switch {
-	case s == Emit:
-		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
-	case s == Apply:
-		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
-	case s == ApplyBackward && len(p.bias) > 0:
-		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: p.bias}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}
-	case s == EmitBackward:
-		return Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}
-	}
-	return Flow{}
-}
-
-func (p *power) Run(s Stage, x *Step) {
-	h, grad := x.At(Output), x.At(OutputGrad)
-	switch s {
-	case Emit:
-		x.Ops.CopyColumns(x.At(Emitted), x.At(Input), p.from)
-	case Apply:
-		x.Ops.Copy(h, x.At(Input))
-		x.Ops.PutColumns(h, p.from, x.At(Gathered))
-		if len(p.bias) > 0 {
-			x.Ops.BiasReLUDropout(h, h, x.W(p.bias[0]), true, x.Mask(p.drop))
-		}
-	case ApplyBackward:
-		if len(p.bias) > 0 {
-			x.Ops.BiasReLUDropoutGrad(grad, x.Grad(p.bias[0]), grad, h, true, x.Mask(p.drop))
-		}
-		x.Ops.CopyColumns(x.At(GatheredGrad), grad, p.from)
-	case EmitBackward:
-		x.Ops.PutColumns(grad, p.from, x.At(EmittedGrad))
-	}
-}

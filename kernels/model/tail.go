@@ -49,6 +49,15 @@ func tailLayer(b *Builder, l int) Layer {
 			t.alpha = float32(b.Spec.Design.Alpha)
 		}
 	}
+	apply, back := Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
+	if t.skip != nil {
+		apply.Reads = append(apply.Reads, t.skip.Rows())
+		back.Reads, back.Writes = append(back.Reads, t.skip.GradValues()...), append(back.Writes, t.skip.Grad())
+	}
+	if t.alpha > 0 {
+		apply.Writes = append(apply.Writes, Gathered)
+	}
+	t.stages = stages{Apply: {apply, t.apply}, ApplyBackward: {back, t.applyBackward}}
 	return t
 }
 
@@ -61,35 +70,6 @@ type tail struct {
 	slope []Param // at most one, of a prelu as f
 	skip  *Skip   // nil: none
 	alpha float32 // 0: H is added
-}
-
-func (t *tail) Flow(s Stage) Flow {
-	var f Flow
-	switch s {
-	case Apply:
-		f = Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-		if t.skip != nil {
-			f.Reads = append(f.Reads, t.skip.Rows())
-		}
-		if t.alpha > 0 {
-			f.Writes = append(f.Writes, Gathered)
-		}
-	case ApplyBackward:
-		f = Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
-		if t.skip != nil {
-			f.Reads, f.Writes = append(f.Reads, t.skip.GradValues()...), append(f.Writes, t.skip.Grad())
-		}
-	}
-	return f
-}
-
-func (t *tail) Run(s Stage, x *Step) {
-	switch s {
-	case Apply:
-		t.apply(x)
-	case ApplyBackward:
-		t.applyBackward(x)
-	}
 }
 
 func (t *tail) apply(x *Step) {
@@ -129,39 +109,21 @@ func (t *tail) applyBackward(x *Step) {
 	}
 }
 
+// dropLayer makes a layer that applies only dropout, to rows that other layers read without it.
 func dropLayer(b *Builder, l int) Layer {
-	d := &drop{of: b.Dropout(l)}
+	of := b.Dropout(l)
 	b.shareEnds()
-	b.ShareStorage(Output, Gathered)
-	if d.of != nil {
-		b.Alloc(Output, b.Spec.Dims[l+1])
+	if of == nil {
+		b.ShareStorage(Output, Gathered)
+		return &pointwise{}
 	}
-	return d
-}
-
-// drop applies only dropout, to rows that other layers read without it.
-type drop struct {
-	pointwise
-	of *Dropout
-}
-
-func (d *drop) Flow(s Stage) Flow {
-	switch {
-	case d.of == nil:
-	case s == Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case s == ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}
-	}
-	return Flow{}
-}
-
-func (d *drop) Run(s Stage, x *Step) {
-	switch {
-	case d.of == nil:
-	case s == Apply:
-		x.Ops.DropoutRows(x.At(Output), x.At(Gathered), x.Mask(d.of))
-	case s == ApplyBackward:
-		x.Ops.DropoutRows(x.At(GatheredGrad), x.At(OutputGrad), x.Mask(d.of))
-	}
+	b.Alloc(Output, b.Spec.Dims[l+1])
+	return &pointwise{stages{
+		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
+			x.Ops.DropoutRows(x.At(Output), x.At(Gathered), x.Mask(of))
+		}},
+		ApplyBackward: {Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}, func(x *Step) {
+			x.Ops.DropoutRows(x.At(GatheredGrad), x.At(OutputGrad), x.Mask(of))
+		}},
+	}}
 }

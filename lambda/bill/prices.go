@@ -71,27 +71,25 @@ func (t *table) row(cells []string) error {
 	if !ok || usd.Sign() <= 0 {
 		return fmt.Errorf("%q is not an amount in dollars", cells[2])
 	}
-	p := Price{usd, cells[4], cells[5]}
+	p, f := Price{usd, cells[4], cells[5]}, t.tariffs[name]
+	var err error
 	switch per, step, _ := strings.Cut(unit, "/"); {
 	case service == "ec2" && unit == "hour" && t.instances[name].Name == "":
 		t.instances[name] = Instance{name, p}
 		return nil
-	case service == "lambda" && unit == "request" && t.tariffs[name].Request.USD == nil:
-		f := t.tariffs[name]
-		f.Name, f.Request = name, p
-		t.tariffs[name] = f
-		return nil
-	case service == "lambda" && per == "GB-second" && t.tariffs[name].GBSecond.USD == nil:
-		f := t.tariffs[name]
-		f.Name, f.GBSecond = name, p
-		var err error
+	case service == "lambda" && unit == "request" && f.Request.USD == nil:
+		f.Request = p
+	case service == "lambda" && per == "GB-second" && f.GBSecond.USD == nil:
+		f.GBSecond = p
 		if f.Step, err = time.ParseDuration(step); err == nil && f.Step <= 0 {
 			err = fmt.Errorf("a step of %v", f.Step)
 		}
-		t.tariffs[name] = f
-		return err
+	default:
+		return fmt.Errorf("no such service and unit, or a second price")
 	}
-	return fmt.Errorf("no such service and unit, or a second price")
+	f.Name = name
+	t.tariffs[name] = f
+	return err
 }
 
 // published returns the prices in the program.

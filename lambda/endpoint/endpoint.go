@@ -144,13 +144,6 @@ func (e *Endpoint) Stats() Stats {
 	return s
 }
 
-// refused counts a refusal.
-func (e *Endpoint) refused(why Refusal) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.stats.Refused[why]++
-}
-
 // Close ends the endpoint with all tickets, connections, waits and goroutines. It waits for running
 // calls of ticket.take.
 func (e *Endpoint) Close() error {

@@ -41,7 +41,9 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 
 // refuse responds with the reason, and closes the connection, so that the body is not read.
 func (e *Endpoint) refuse(w http.ResponseWriter, why Refusal) {
-	e.refused(why)
+	e.mu.Lock()
+	e.stats.Refused[why]++
+	e.mu.Unlock()
 	e.setDeadlines(w, 0)
 	w.Header().Set("Connection", "close")
 	http.Error(w, hints[why].text, hints[why].status)

@@ -101,7 +101,7 @@ func (t *Transport) InvokeAhead(name task.Name) error {
 	if t.o.Endpoint == nil {
 		return nil
 	}
-	pull, err := t.o.Endpoint.Expect(name, 0, func(result []byte) { t.tell(task.Answer{Result: result}) })
+	pull, err := t.o.Endpoint.Expect(name, 0, func(result []byte) { t.report(task.Answer{Result: result}) })
 	if err != nil {
 		return err
 	}
@@ -144,13 +144,13 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 	if err != nil && !arrived {
 		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
 	}
-	t.tell(a)
+	t.report(a)
 }
 
 var errNoResult = errors.New("the invocation ended, but its function sent no result")
 
-// tell reports an answer that is not empty.
-func (t *Transport) tell(a task.Answer) {
+// report sends an answer to Answers, unless it is empty.
+func (t *Transport) report(a task.Answer) {
 	if a.Result == nil && a.Failed == nil && a.Spent == nil {
 		return
 	}

@@ -41,10 +41,6 @@ const (
 	initErrPath = "POST /{token}/2018-06-01/runtime/init/error"
 )
 
-func (s *Service) runtimeAddress(b *sandbox) string {
-	return strings.TrimPrefix(s.url, "http://") + "/" + b.token
-}
-
 func (s *Service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(invokePath, s.invoke)

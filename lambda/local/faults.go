@@ -18,8 +18,6 @@ type faults struct {
 	n  uint64 // invocations so far
 }
 
-func newFaults(f Faults) *faults { return &faults{Faults: f} }
-
 // next samples the fault of the next invocation. It also returns the generator of the invocation's
 // further random numbers.
 func (f *faults) next() (lambda.Fault, *rand.Rand) {

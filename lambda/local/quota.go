@@ -87,11 +87,6 @@ func peakMemory(pid int) int64 {
 	return kib << 10
 }
 
-// limited reports whether sandboxes must be polled.
-func (s *Service) limited() bool {
-	return s.o.Limits.Memory || s.o.Limits.Processor || s.o.Faults.Straggle > 0
-}
-
 // enforce enforces the limits of a sandbox while it has invocations, until it ends.
 func (s *Service) enforce(b *sandbox) {
 	var q quota
@@ -106,7 +101,10 @@ func (s *Service) enforce(b *sandbox) {
 // await waits until a sandbox has an invocation, or is stopped. It reports false once the sandbox
 // has ended.
 func (s *Service) await(b *sandbox) bool {
-	if s.idle(b) {
+	s.mu.Lock()
+	idle := !b.stopped && b.taken() == nil // no limit to enforce
+	s.mu.Unlock()
+	if idle {
 		select {
 		case <-b.took:
 		case <-b.ended:
@@ -118,13 +116,6 @@ func (s *Service) await(b *sandbox) bool {
 	default:
 		return true
 	}
-}
-
-// idle reports whether a sandbox has no limit to enforce.
-func (s *Service) idle(b *sandbox) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !b.stopped && b.taken() == nil
 }
 
 // tooMuch measures the peak memory of a sandbox, and ends the sandbox if the peak exceeds the

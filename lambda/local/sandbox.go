@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -68,22 +69,24 @@ func (s *Service) start() (*sandbox, error) {
 		b.in, b.out = s.newBucket(b), s.newBucket(b)
 	}
 	cmd := s.command(b)
-	if err := s.startOnThread(cmd); err != nil {
+	s.commands <- cmd
+	if err := <-s.begun; err != nil {
 		b.closeRelay()
 		return nil, err
 	}
 	b.process = cmd.Process
 	s.sandboxes[b.token] = b
 	s.stats.Started++
-	if s.limited() {
+	if s.o.Limits.Memory || s.o.Limits.Processor || s.o.Faults.Straggle > 0 {
 		s.processes.Go(func() { s.enforce(b) })
 	}
 	s.processes.Go(func() {
 		err := cmd.Wait()
 		close(b.ended)
 		b.closeRelay()
+		// No process should end by itself: exit status 0 is an error too.
 		//lint:ignore ST1005 these are the service's words
-		s.remove(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
+		s.remove(b, fmt.Errorf("Runtime exited with error: %w", cmp.Or(err, errors.New("exit status 0"))))
 	})
 	return b, nil
 }
@@ -93,7 +96,7 @@ func (s *Service) command(b *sandbox) *exec.Cmd {
 	cmd := exec.Command(s.o.Function)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.output, b.output
 	cmd.Env = []string{ // none of this process's variables
-		"AWS_LAMBDA_RUNTIME_API=" + s.runtimeAddress(b), "AWS_LAMBDA_FUNCTION_NAME=" + s.o.Name,
+		"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(s.url, "http://") + "/" + b.token, "AWS_LAMBDA_FUNCTION_NAME=" + s.o.Name,
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_REGION=" + Region, "_HANDLER=bootstrap", "TMPDIR=" + os.TempDir(),
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(s.o.Memory),
 	}
@@ -107,12 +110,6 @@ func (s *Service) command(b *sandbox) *exec.Cmd {
 	return cmd
 }
 
-// startOnThread starts a sandbox on the thread of startSandboxes.
-func (s *Service) startOnThread(cmd *exec.Cmd) error {
-	s.commands <- cmd
-	return <-s.begun
-}
-
 // startSandboxes starts all sandboxes on one thread. If this program is killed, the kernel kills
 // all processes that the thread has started, also stopped ones.
 func (s *Service) startSandboxes() {
@@ -121,15 +118,6 @@ func (s *Service) startSandboxes() {
 	for cmd := range s.commands {
 		s.begun <- cmd.Start()
 	}
-}
-
-// orNone returns the error of an ended process, or one for exit status 0: no process should end by
-// itself.
-func orNone(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 func (b *sandbox) kill() { _ = b.process.Kill() } // it may have ended
@@ -164,9 +152,6 @@ func (b *sandbox) taken() *invocation {
 
 // outOfMemory is the error type of an invocation whose sandbox exceeded its memory.
 const outOfMemory = "Runtime.OutOfMemory"
-
-// verdict returns the error type of an invocation whose sandbox has ended.
-func (b *sandbox) verdict() string { return cmp.Or(b.why, "Runtime.ExitError") }
 
 // log stores the end of a process's output.
 type log struct {

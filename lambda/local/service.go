@@ -84,7 +84,7 @@ func Start(o Options) (*Service, error) {
 		return nil, fault.System("lambda", o.Address, err)
 	}
 	s := &Service{
-		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: newFaults(o.Faults), burst: o.Limits.newBurst(),
+		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: &faults{Faults: o.Faults}, burst: o.Limits.newBurst(),
 		ended: make(chan struct{}), commands: make(chan *exec.Cmd), begun: make(chan error), sandboxes: map[string]*sandbox{},
 	}
 	s.o.Concurrency = max(o.Concurrency, 1)
@@ -256,7 +256,7 @@ func (s *Service) remove(b *sandbox, why error) {
 	if b.why == outOfMemory {
 		why = fmt.Errorf("%w: it used %d MB of memory, and the limit is %d MB", why, megabytes(b.peak), s.o.Memory)
 	}
-	a := failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.output.tail()))
+	a := failure(cmp.Or(b.why, "Runtime.ExitError"), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.output.tail()))
 	a.usage = b.usage(inv)
 	inv.done <- a
 }

@@ -64,21 +64,18 @@ func (s Set) Lookup(dst, ids, table []uint32) {
 
 // Weights replaces the n scores by keep·e^(score-top), and adds the exponentials to sum. The
 // relative error of an exponential is at most 2e-7; below e^-86 it is 0.
-func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
+//
+// With signed, it sets the sign bit of each weight unless its score was positive, and also adds the
+// exponentials with these signs to signed.
+func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum, signed *Near) {
 	if n == 0 {
 		return
 	}
 	full, lanes := AVX2.split(n)
-	weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
-}
-
-// SignedWeights replaces scores like Weights, but sets the sign bit of each weight unless its score
-// was positive, and also adds the exponentials with these signs to signed.
-func (s Set) SignedWeights(scores []float32, n int, keep PerEdge, top, sum, signed *Near) {
-	if n == 0 {
+	if signed == nil {
+		weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
 		return
 	}
-	full, lanes := AVX2.split(n)
 	signedWeights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], &signed[0], full, lanes)
 }
 
@@ -116,16 +113,22 @@ func (s Set) EdgeMask(d *Draw, dst []float32, step int, sources, targets []uint3
 	edgeMask256(&d.Keys[0][0], &dst[0], 4*step, &sources[0], sourceStep, &targets[0], targetStep, turns)
 }
 
+// columnsOfHead returns the columns of a head, the full groups of 16 before the last one, and the
+// columns of the last one.
+func columnsOfHead(row []float32, heads int) (width, full, last int) {
+	width = len(row) / heads
+	full = (width - 1) / 16
+	return width, full, width - 16*full
+}
+
 // Dots sets the scores of the first n edges to the dot products of row and the edge's row of x, for
 // each of heads heads. Rows of x are stride floats apart. Further ids are read for prefetching.
 func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, ids []uint32, n int) {
 	if n == 0 || len(row) == 0 {
 		return
 	}
+	width, full, last := columnsOfHead(row, heads)
 	prefetching := min(n, max(len(ids)-ahead, 0))
-	width := len(row) / heads
-	full := (width - 1) / 16
-	last := width - 16*full
 	switch {
 	case s == AVX512 && heads == 8 && width == 8:
 		dotsOfEight512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, prefetching)
@@ -140,55 +143,41 @@ func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, 
 // Weigh adds to dst the rows of x of the first n edges, times the first weight of the edge. With
 // heads, column j is multiplied by weight heads[j]. The width is that of dst. Further ids are read
 // for prefetching.
-func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
+//
+// With signed, which is as long as dst, it adds the rows times the weights to signed, and times the
+// absolute weights to dst.
+func (s Set) Weigh(dst, signed, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
 	if n == 0 {
 		return
 	}
 	prefetching := min(n, max(len(ids)-ahead, 0))
+	rest := n - prefetching
 	tile := 8 * s.lanes()
-	if heads != nil && s == AVX2 {
-		tile = 4 * s.lanes()
-	}
-	for j := 0; j < len(dst); j += tile {
-		full, lanes := s.split(min(tile, len(dst)-j))
-		switch {
-		case heads == nil && s == AVX512:
-			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes)
-		case heads == nil:
-			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes)
-		case s == AVX512:
-			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j])
-		default:
-			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j])
-		}
-	}
-}
-
-// WeighSigned adds rows to dst like Weigh, but with the absolute weights. It adds the same rows
-// times the weights with their signs to signed, which is as long as dst.
-func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
-	if n == 0 {
-		return
-	}
-	prefetching := min(n, max(len(ids)-ahead, 0))
-	tile := 8 * s.lanes()
-	if s == AVX2 {
+	if s == AVX2 && heads != nil {
 		tile /= 2
-		if heads != nil {
-			tile /= 2
-		}
+	}
+	if s == AVX2 && signed != nil {
+		tile /= 2
 	}
 	for j := 0; j < len(dst); j += tile {
 		full, lanes := s.split(min(tile, len(dst)-j))
 		switch {
+		case heads == nil && signed == nil && s == AVX512:
+			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes)
+		case heads == nil && signed == nil:
+			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes)
 		case heads == nil && s == AVX512:
-			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &signed[j])
+			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &signed[j])
 		case heads == nil:
-			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &signed[j])
+			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &signed[j])
+		case signed == nil && s == AVX512:
+			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j])
+		case signed == nil:
+			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j])
 		case s == AVX512:
-			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j], &signed[j])
 		default:
-			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, n-prefetching, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j], &signed[j])
 		}
 	}
 }
@@ -218,10 +207,8 @@ func (s Set) LeakyDots(dst []float32, step, heads int, row, vector, x []float32,
 	if n == 0 || len(row) == 0 {
 		return
 	}
+	width, full, last := columnsOfHead(row, heads)
 	prefetching := min(n, max(len(ids)-ahead, 0))
-	width := len(row) / heads
-	full := (width - 1) / 16
-	last := width - 16*full
 	switch {
 	case s == AVX512 && heads == 8 && width == 8:
 		bentDotsOfEight512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, slope)

@@ -107,16 +107,19 @@ func (s Set) Narrow(dst []uint16, x []float32, scale float32) int {
 	return vectors * s.lanes()
 }
 
-// Widen sets dst to x, which is bfloat16. It writes whole vectors and returns the number of written
-// elements.
-func (s Set) Widen(dst []float32, x []uint16) int {
+// Widen sets dst to x, which is bfloat16, or, with add, adds x to dst. It processes whole vectors and
+// returns the number of their elements.
+func (s Set) Widen(dst []float32, x []uint16, add bool) int {
 	vectors := len(x) / s.lanes()
-	if vectors == 0 {
-		return 0
-	}
-	if s == AVX512 {
+	switch {
+	case vectors == 0:
+	case add && s == AVX512:
+		widenAdd512(&dst[0], &x[0], vectors)
+	case add:
+		widenAdd256(&dst[0], &x[0], vectors)
+	case s == AVX512:
 		widen512(&dst[0], &x[0], vectors)
-	} else {
+	default:
 		widen256(&dst[0], &x[0], vectors)
 	}
 	return vectors * s.lanes()

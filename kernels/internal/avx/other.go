@@ -20,7 +20,7 @@ func (Set) MostPacked() int { return 0 }
 
 func (Set) Pack([]float32, []uint64, []float32, int) int                          { panic(none) }
 func (Set) GatherPacked([]float32, *Rows[float32], []uint64, int, int, int, bool) { panic(none) }
-func (Set) Widen([]float32, []uint16) int                                         { panic(none) }
+func (Set) Widen([]float32, []uint16, bool) int                                   { panic(none) }
 func (Set) Narrow([]uint16, []float32, float32) int                               { panic(none) }
 
 // PackSize is 0: there is no assembly that needs scratch memory.
@@ -42,7 +42,7 @@ func (Set) Adam(_ *Adam, _, _, _, _ []float32)                   { panic(none) }
 func (Set) Scores(_ []float32, _, _ int, _ *Near, _ []float32, _ int, _ []uint32, _ float32, _ *Near) {
 	panic(none)
 }
-func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _ *Near) { panic(none) }
+func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _, _ *Near) { panic(none) }
 func (Set) Ends(_, _, _ []float32, _, _ int, _ *Near, _ []float32, _ []uint32, _ float32) {
 	panic(none)
 }
@@ -56,24 +56,21 @@ func (Set) LeakyDots(_ []float32, _, _ int, _, _, _ []float32, _ int, _ []uint32
 func (Set) LeakyGradient(_, _, _, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ float32, _ []uint32) {
 	panic(none)
 }
-func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int)                 { panic(none) }
-func (Set) Dots(_ []float32, _, _ int, _, _ []float32, _ int, _ []uint32, _ int)       { panic(none) }
-func (Set) Weigh(_, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) { panic(none) }
-func (Set) Scale(_ []float32, _ float32)                                               { panic(none) }
-func (Set) Rebase(_, _ []uint32, _ uint32)                                             { panic(none) }
-func (Set) ELU(_, _, _ []float32)                                                      { panic(none) }
-func (Set) ELUGradient(_, _, _ []float32, _, _ float32)                                { panic(none) }
-func (Set) MeanOf(_, _, _ []float32, _ int, _ float32)                                 { panic(none) }
-func (Set) Spread(_, _ []float32, _ int, _ float32)                                    { panic(none) }
-func (Set) Extent([]float32) (lo, hi float32, finite bool)                             { panic(none) }
-func (Set) Codes(_ *Draw, _ []byte, _ []float32, _, _ float32, _ int, _ uint32)        { panic(none) }
-func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool)                  { panic(none) }
-func (Set) WidenAdd([]float32, []uint16) int                                           { panic(none) }
-func (Set) Cost(_, _ int) int                                                          { panic(none) }
-func (Set) MultiplySparse(Product, *Scratch)                                           { panic(none) }
-func (Set) Choose(_, _, _ []uint32) int                                                { panic(none) }
-func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int                               { panic(none) }
-func (Set) SignedWeights(_ []float32, _ int, _ PerEdge, _, _, _ *Near)                 { panic(none) }
-func (Set) WeighSigned(_, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) {
+func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int)           { panic(none) }
+func (Set) Dots(_ []float32, _, _ int, _, _ []float32, _ int, _ []uint32, _ int) { panic(none) }
+func (Set) Weigh(_, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) {
 	panic(none)
 }
+func (Set) Scale(_ []float32, _ float32)                                        { panic(none) }
+func (Set) Rebase(_, _ []uint32, _ uint32)                                      { panic(none) }
+func (Set) ELU(_, _, _ []float32)                                               { panic(none) }
+func (Set) ELUGradient(_, _, _ []float32, _, _ float32)                         { panic(none) }
+func (Set) MeanOf(_, _, _ []float32, _ int, _ float32)                          { panic(none) }
+func (Set) Spread(_, _ []float32, _ int, _ float32)                             { panic(none) }
+func (Set) Extent([]float32) (lo, hi float32, finite bool)                      { panic(none) }
+func (Set) Codes(_ *Draw, _ []byte, _ []float32, _, _ float32, _ int, _ uint32) { panic(none) }
+func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool)           { panic(none) }
+func (Set) Cost(_, _ int) int                                                   { panic(none) }
+func (Set) MultiplySparse(Product, *Scratch)                                    { panic(none) }
+func (Set) Choose(_, _, _ []uint32) int                                         { panic(none) }
+func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int                        { panic(none) }

@@ -55,18 +55,3 @@ func (s Set) Values(dst []float32, codes []byte, offset, step float32, bits int,
 	}
 	values[s][bits/4][which](&dst[0], &codes[0], offset, step, full, lanes)
 }
-
-// WidenAdd adds x, which is bfloat16, to dst. It adds whole vectors and returns the number of added
-// elements.
-func (s Set) WidenAdd(dst []float32, x []uint16) int {
-	vectors := len(x) / s.lanes()
-	if vectors == 0 {
-		return 0
-	}
-	if s == AVX512 {
-		widenAdd512(&dst[0], &x[0], vectors)
-	} else {
-		widenAdd256(&dst[0], &x[0], vectors)
-	}
-	return vectors * s.lanes()
-}

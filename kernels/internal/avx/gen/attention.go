@@ -105,8 +105,7 @@ func less(s isa) {
 	base := s.vec()
 	broadcastWord(Load(Param("base"), GP32()), base)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v := s.vec()
-		s.load(at(cols), mask, v)
+		v := s.loaded(at(cols), mask)
 		later := at(cols)
 		later.Disp = 1024
 		PREFETCHT0(later)
@@ -126,22 +125,14 @@ func scores(s isa) {
 		"Sets eight lanes of dst for each of n edges, step bytes apart, to the leaky near + far[id]. It raises top to them.")
 	dst, step, far, stride := arg("dst"), arg("step"), arg("far"), arg("stride")
 	ids, n, topAt := arg("ids"), arg("n"), arg("top")
-	near, top, slope := s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("near")}, near)
-	VMOVUPS(Mem{Base: topAt}, top)
-	VBROADCASTSS(place(Param("slope")), slope)
+	near, top, slope := s.loaded(Mem{Base: arg("near")}, nil), s.loaded(Mem{Base: topAt}, nil), s.parameter("slope")
 	mask := s.mask("heads")
 	Label("next")
-	p, q, v, leaky := GP64(), GP64(), s.vec(), s.vec()
-	MOVL(Mem{Base: ids}, p.As32())
-	MOVL(Mem{Base: ids, Disp: 4 * scoresAhead}, q.As32())
-	IMULQ(stride, p)
-	IMULQ(stride, q)
+	p, q := rowPair(Mem{Base: ids}, Mem{Base: ids, Disp: 4 * scoresAhead}, stride)
+	v, leaky := s.vec(), s.vec()
 	PREFETCHT0(Mem{Base: far, Index: q, Scale: 1})
 	s.load(Mem{Base: far, Index: p, Scale: 1}, mask, v)
-	VADDPS(near, v, v)
-	VMULPS(slope, v, leaky)
-	VMAXPS(leaky, v, v)
+	bending(near, slope, v, leaky)
 	VMAXPS(top, v, top)
 	VMOVUPS(v, Mem{Base: dst})
 	ADDQ(step, dst)
@@ -157,26 +148,17 @@ func scoresOfOne(s isa) {
 	routine("scoresOfOne"+s.name, "func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)",
 		"Sets dst to the leaky near + far[id·stride]. It raises all lanes of top to the largest.")
 	dst, far, ids, topAt := arg("dst"), arg("far"), arg("ids"), arg("top")
-	near, top, slope, stride, least := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("near")}, near)
-	VMOVUPS(Mem{Base: topAt}, top)
-	VBROADCASTSS(place(Param("slope")), slope)
+	near, top, slope, stride := s.loaded(Mem{Base: arg("near")}, nil), s.loaded(Mem{Base: topAt}, nil), s.parameter("slope"), s.vec()
 	broadcastWord(Load(Param("stride"), GP32()), stride)
-	VMOVUPS(single("never32", math.Inf(-1)), least)
+	least := s.loaded(single("never32", math.Inf(-1)), nil)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		id, v, leaky, some := s.vec(), s.vec(), s.vec(), s.vec()
 		VMOVDQU(place(ids), id)
 		VPMULLD(stride, id, id)
-		if mask == nil {
-			VPCMPEQD(some, some, some)
-		} else {
-			VMOVAPS(mask, some)
-		}
+		lanesOf(mask, some)
 		VMOVAPS(least, v)
 		VGATHERDPS(some, Mem{Base: far, Index: id, Scale: 4}, v)
-		VADDPS(near, v, v)
-		VMULPS(slope, v, leaky)
-		VMAXPS(leaky, v, v)
+		bending(near, slope, v, leaky)
 		VMAXPS(top, v, top)
 		VMOVUPS(v, place(dst))
 		if mask == nil {
@@ -192,15 +174,32 @@ func scoresOfOne(s isa) {
 	})
 }
 
+// lanesOf sets some to the mask, or all bits of some without a mask.
+func lanesOf(mask Register, some VecVirtual) {
+	if mask == nil {
+		VPCMPEQD(some, some, some)
+	} else {
+		VMOVAPS(mask, some)
+	}
+}
+
+// rowPair reads the offsets of the rows of two ids.
+func rowPair(id, later Mem, stride Op) (p, q GPVirtual) {
+	p, q = GP64(), GP64()
+	MOVL(id, p.As32())
+	MOVL(later, q.As32())
+	IMULQ(stride, p)
+	IMULQ(stride, q)
+	return p, q
+}
+
 // scaleRow generates x *= factor.
 func scaleRow(s isa) {
 	routine("scaleRow"+s.name, "func(x *float32, factor float32, full, lanes int)",
 		"Multiplies x by factor.")
-	x, factor := arg("x"), s.vec()
-	VBROADCASTSS(place(Param("factor")), factor)
+	x, factor := arg("x"), s.parameter("factor")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v := s.vec()
-		s.load(at(x), mask, v)
+		v := s.loaded(at(x), mask)
 		VMULPS(factor, v, v)
 		s.store(v, mask, at(x))
 	})
@@ -212,12 +211,9 @@ func weights(s isa, e *exponential32) {
 	routine("weights"+s.name, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)",
 		"Replaces scores by keep·e^(score-top), and adds the exponentials to sum.")
 	at, keep, step, sumAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum")
-	top, sum := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("top")}, top)
-	VMOVUPS(Mem{Base: sumAt}, sum)
+	top, sum := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: sumAt}, nil)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		v := s.vec()
-		VMOVUPS(place(at), v)
+		v := s.loaded(place(at), nil)
 		VSUBPS(top, v, v)
 		e.of(v)
 		if mask != nil {
@@ -239,15 +235,12 @@ func signedWeights(s isa, e *exponential32) {
 	routine("signedWeights"+s.name, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)",
 		"Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, and with these signs to signed.")
 	at, keep, step, sumAt, signedAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum"), arg("signed")
-	top, sum, signed, zero, sign := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("top")}, top)
-	VMOVUPS(Mem{Base: sumAt}, sum)
-	VMOVUPS(Mem{Base: signedAt}, signed)
+	top, sum, signed := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: sumAt}, nil), s.loaded(Mem{Base: signedAt}, nil)
+	zero, sign := s.vec(), s.vec()
 	s.zero(zero)
 	VBROADCASTSS(single("negative32", math.Copysign(0, -1)), sign)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		v, negative := s.vec(), s.vec()
-		VMOVUPS(place(at), v)
+		v, negative := s.loaded(place(at), nil), s.vec()
 		VCMPPS(U8(greater), zero, v, negative)
 		VANDNPS(sign, negative, negative)
 		VSUBPS(top, v, v)
@@ -279,18 +272,14 @@ func slopes(s isa, e *exponential32, each bool) {
 		doc)
 	at, dq, keep, keepStep := arg("scores"), arg("dq"), arg("keep"), arg("keepStep")
 	lse, dots, farStep, sumAt := arg("lse"), arg("dots"), arg("farStep"), arg("sum")
-	one := e.one
-	slope, sum, zero := s.vec(), s.vec(), s.vec()
-	VBROADCASTSS(place(Param("slope")), slope)
-	VMOVUPS(Mem{Base: sumAt}, sum)
+	slope, sum, zero := s.parameter("slope"), s.loaded(Mem{Base: sumAt}, nil), s.vec()
 	s.zero(zero)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		score, p, d, factor := s.vec(), s.vec(), s.vec(), s.vec()
-		VMOVUPS(place(at), score)
+		score, p, d, factor := s.loaded(place(at), nil), s.vec(), s.vec(), s.vec()
 		VSUBPS(Mem{Base: lse}, score, p)
 		e.of(p)
 		VCMPPS(U8(greater), zero, score, factor)
-		VBLENDVPS(factor, one, slope, factor)
+		VBLENDVPS(factor, e.one, slope, factor)
 		VMOVUPS(Mem{Base: keep}, score)
 		VMULPS(place(dq), score, d)
 		VSUBPS(Mem{Base: dots}, d, d)

@@ -34,15 +34,9 @@ type bag struct {
 func (b *bag) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
-	acc := make([]VecVirtual, vectors)
-	for i := range acc {
-		acc[i] = b.s.vec()
-		b.s.load(Mem{Base: b.dst, Disp: b.s.bytes * i}, onlyLast(b.mask, i, vectors), acc[i])
-	}
+	acc := b.s.loadTile(b.dst, b.mask, vectors)
 	aheadAndRest(name, b.n, b.rest, func(prefetch bool) { b.nonZero(acc, prefetch) })
-	for i := range acc {
-		b.s.store(acc[i], onlyLast(b.mask, i, vectors), Mem{Base: b.dst, Disp: b.s.bytes * i})
-	}
+	b.s.storeTile(acc, b.mask, b.dst)
 	leave()
 }
 

@@ -117,11 +117,9 @@ func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Regi
 		if !last {
 			mask = nil
 		}
-		row := d.vec()
-		d.load(Mem{Base: d.row, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, row)
+		row := d.loaded(Mem{Base: d.row, Index: offset, Scale: 1, Disp: d.bytes * h}, mask)
 		if d.vector != nil {
-			vector := d.vec()
-			d.load(Mem{Base: d.vector, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, vector)
+			vector := d.loaded(Mem{Base: d.vector, Index: offset, Scale: 1, Disp: d.bytes * h}, mask)
 			for e, p := range from {
 				d.bent(row, vector, Mem{Base: p, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, acc[h][e])
 			}
@@ -231,41 +229,20 @@ type weighing struct {
 func (w *weighing) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
-	acc := w.sums(w.dst, vectors)
+	acc := w.loadTile(w.dst, w.mask, vectors)
 	var signed, head []VecVirtual
 	if w.size != nil {
-		signed = w.sums(arg("signed"), vectors)
+		signed = w.loadTile(arg("signed"), w.mask, vectors)
 	}
 	if w.heads {
-		heads := arg("heads")
-		for i := range vectors {
-			h := w.vec()
-			VMOVUPS(Mem{Base: heads, Disp: w.bytes * i}, h)
-			head = append(head, h)
-		}
+		head = w.loadTile(arg("heads"), nil, vectors)
 	}
 	aheadAndRest(name, w.ahead, w.rest, func(prefetch bool) { w.edge(acc, signed, head, prefetch) })
-	w.put(acc, w.dst)
+	w.storeTile(acc, w.mask, w.dst)
 	if signed != nil {
-		w.put(signed, arg("signed"))
+		w.storeTile(signed, w.mask, arg("signed"))
 	}
 	leave()
-}
-
-// sums returns the vectors of a tile at an address; put writes them back.
-func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
-	for i := range vectors {
-		v := w.vec()
-		w.load(Mem{Base: at, Disp: w.bytes * i}, onlyLast(w.mask, i, vectors), v)
-		acc = append(acc, v)
-	}
-	return acc
-}
-
-func (w *weighing) put(acc []VecVirtual, at Register) {
-	for i := range acc {
-		w.store(acc[i], onlyLast(w.mask, i, len(acc)), Mem{Base: at, Disp: w.bytes * i})
-	}
 }
 
 // edge adds one edge.
@@ -315,9 +292,9 @@ func (s isa) magnitude(v VecVirtual) {
 func (w *weighing) sized(weight, size VecVirtual) {
 	if w.wide {
 		VPANDD(w.size, weight, size)
-		return
+	} else {
+		VANDPS(w.size, weight, size)
 	}
-	VANDPS(w.size, weight, size)
 }
 
 // row returns the address of x's row for a later edge.

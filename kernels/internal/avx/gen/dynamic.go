@@ -30,8 +30,7 @@ func bentDots(s isa) {
 	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)",
 		"Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.")
 	d := newDotting(s)
-	d.vector, d.slope = arg("vector"), s.vec()
-	VBROADCASTSS(place(Param("slope")), d.slope)
+	d.vector, d.slope = arg("vector"), s.parameter("slope")
 	d.blocks("two", 2)
 }
 
@@ -56,8 +55,7 @@ func bend(s isa, along bool) {
 	}
 	routine(name+s.name, "func(dst, "+params+"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
 		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, if there is one, the same without vector times t.")
-	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.vec(), zero: s.vec()}
-	VBROADCASTSS(place(Param("slope")), b.slope)
+	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.parameter("slope"), zero: s.vec()}
 	s.zero(b.zero)
 	b.x, b.stride, b.ids, b.ds, b.step = arg("x"), arg("stride"), arg("ids"), arg("ds"), arg("step")
 	b.n = arg("n")
@@ -90,8 +88,7 @@ func (b *bender) tile(vectors int) {
 	Label(name + "_edge")
 	p := rowAddress(Mem{Base: b.ids}, b.stride, b.x)
 	for i := range vectors {
-		t, d := b.vec(), b.vec()
-		b.load(Mem{Base: p, Disp: b.bytes * i}, mask(i), t)
+		t, d := b.loaded(Mem{Base: p, Disp: b.bytes * i}, mask(i)), b.vec()
 		VADDPS(near[i], t, t)
 		VPERMPS(Mem{Base: b.ds}, head[i], d)
 		b.leaky(t, d)
@@ -106,17 +103,15 @@ func (b *bender) tile(vectors int) {
 	JNZ(LabelRef(name + "_edge"))
 	dst, vector := arg("dst"), arg("vector")
 	for i := range vectors {
-		v, a := b.vec(), b.vec()
-		b.load(Mem{Base: dst, Disp: b.bytes * i}, mask(i), v)
-		b.load(Mem{Base: vector, Disp: b.bytes * i}, mask(i), a)
+		at := Mem{Base: dst, Disp: b.bytes * i}
+		v, a := b.loaded(at, mask(i)), b.loaded(Mem{Base: vector, Disp: b.bytes * i}, mask(i))
 		VFMADD231PS(a, acc[i], v)
-		b.store(v, mask(i), Mem{Base: dst, Disp: b.bytes * i})
+		b.store(v, mask(i), at)
 	}
 	if b.along {
 		along := arg("along")
 		for i := range vectors {
-			v := b.vec()
-			b.load(Mem{Base: along, Disp: b.bytes * i}, mask(i), v)
+			v := b.loaded(Mem{Base: along, Disp: b.bytes * i}, mask(i))
 			VADDPS(bent[i], v, v)
 			b.store(v, mask(i), Mem{Base: along, Disp: b.bytes * i})
 		}
@@ -145,11 +140,9 @@ func tops(s isa) {
 	routine("tops"+s.name, "func(scores, top *float32, full, lanes int)",
 		"Raises the eight lanes of top to the scores, eight at a time.")
 	at, topAt := arg("scores"), arg("top")
-	top := s.vec()
-	VMOVUPS(Mem{Base: topAt}, top)
+	top := s.loaded(Mem{Base: topAt}, nil)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		v := s.vec()
-		VMOVUPS(place(at), v)
+		v := s.loaded(place(at), nil)
 		if mask != nil {
 			VBLENDVPS(mask, v, top, v)
 		}

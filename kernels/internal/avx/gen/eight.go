@@ -21,21 +21,12 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	d := dotting{isa: s}
 	dst, step, ids, x, stride := arg("dst"), arg("step"), arg("ids"), arg("x"), arg("stride")
 	n, seen, at := arg("n"), arg("seen"), arg("row")
-	var row []VecVirtual
-	for i := range 4 {
-		v := s.vec()
-		VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
-		row = append(row, v)
-	}
+	row := s.loadTile(at, nil, 4)
 	var vector []VecVirtual
 	slope := s.vec()
 	if bent {
 		MOVQ(place(Param("vector")), at)
-		for i := range 4 {
-			v := s.vec()
-			VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
-			vector = append(vector, v)
-		}
+		vector = s.loadTile(at, nil, 4)
 		VBROADCASTSS(place(Param("slope")), slope)
 	}
 	order, zero := s.vec(), s.vec()
@@ -47,11 +38,7 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 	MOVQ(U32(4*ahead), look)
 	TESTQ(seen, seen)
 	CMOVQLE(none, look)
-	p, q := GP64(), GP64()
-	MOVL(Mem{Base: ids}, p.As32())
-	MOVL(Mem{Base: ids, Index: look, Scale: 1}, q.As32())
-	IMULQ(stride, p)
-	IMULQ(stride, q)
+	p, q := rowPair(Mem{Base: ids}, Mem{Base: ids, Index: look, Scale: 1}, stride)
 	for i := range 5 { // rows are not whole lines
 		PREFETCHT0(Mem{Base: x, Index: q, Scale: 1, Disp: min(64*i, 255)})
 	}

@@ -80,9 +80,7 @@ func eluForward(s isa) {
 	least, negative, zero := s.single32("least", -30), s.single32("negative", math.Copysign(0, -1)), s.vec()
 	s.zero(zero)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		x, v := s.vec(), s.vec()
-		s.load(at(z), mask, x)
-		s.load(at(bias), mask, v)
+		x, v := s.loaded(at(z), mask), s.loaded(at(bias), mask)
 		VADDPS(v, x, x)
 		// The minimum and maximum of a NaN and a number are the first operand here.
 		VMINPS(x, zero, v)
@@ -106,9 +104,7 @@ func eluGradient(s isa) {
 	VBROADCASTSS(place(Param("kept")), kept)
 	s.zero(zero)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, x, slope := s.vec(), s.vec(), s.vec()
-		s.load(at(g), mask, v)
-		s.load(at(h), mask, x)
+		v, x, slope := s.loaded(at(g), mask), s.loaded(at(h), mask), s.vec()
 		VMULPS(scale, v, v)
 		VMINPS(x, zero, slope)
 		VMULPS(kept, slope, slope)
@@ -142,11 +138,9 @@ func meanOf(s isa) {
 	routine("meanOf"+s.name, "func(dst, x, bias *float32, step, heads int, scale float32, full, lanes int)",
 		"Sets dst to bias plus scale times the sum of the heads of x.")
 	dst, x, bias := arg("dst"), arg("x"), arg("bias")
-	step, scale := arg("step"), s.vec()
-	VBROADCASTSS(place(Param("scale")), scale)
+	step, scale := arg("step"), s.parameter("scale")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, from := s.vec(), GP64()
-		s.load(at(bias), mask, v)
+		v, from := s.loaded(at(bias), mask), GP64()
 		LEAQ(at(x), from)
 		eachHead(step, from, headLabel(mask), func(head Mem) { s.fmaFrom(head, scale, mask, v) })
 		s.store(v, mask, at(dst))
@@ -158,11 +152,9 @@ func spread(s isa) {
 	routine("spread"+s.name, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)",
 		"Sets each head of dst to scale times grad.")
 	dst, g := arg("dst"), arg("grad")
-	step, scale := arg("step"), s.vec()
-	VBROADCASTSS(place(Param("scale")), scale)
+	step, scale := arg("step"), s.parameter("scale")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, to := s.vec(), GP64()
-		s.load(at(g), mask, v)
+		v, to := s.loaded(at(g), mask), GP64()
 		VMULPS(scale, v, v)
 		LEAQ(at(dst), to)
 		eachHead(step, to, headLabel(mask), func(head Mem) { s.store(v, mask, head) })

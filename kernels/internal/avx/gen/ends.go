@@ -17,31 +17,23 @@ func ends(s isa) {
 		"Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots to the next heads of far. stride is the distance of two ids, in bytes.")
 	scores, lse, dots, far, stride := arg("scores"), arg("lse"), arg("dots"), arg("far"), arg("stride")
 	ids, n, at := arg("ids"), arg("n"), GP64()
-	near, slope := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("near")}, near)
-	VBROADCASTSS(place(Param("slope")), slope)
+	near, slope := s.loaded(Mem{Base: arg("near")}, nil), s.parameter("slope")
 	part := arg("heads")
 	SHLQ(U8(2), part)
 	mask := s.mask("heads")
 	XORQ(at, at)
 	Label("next")
-	p, q, v, leaky := GP64(), GP64(), s.vec(), s.vec()
-	MOVL(Mem{Base: ids}, p.As32())
-	MOVL(Mem{Base: ids, Disp: 4 * scoresAhead}, q.As32())
-	IMULQ(stride, p)
-	IMULQ(stride, q)
+	p, q := rowPair(Mem{Base: ids}, Mem{Base: ids, Disp: 4 * scoresAhead}, stride)
+	v, leaky := s.vec(), s.vec()
 	ADDQ(far, p)
 	ADDQ(far, q)
 	PREFETCHT0(Mem{Base: q})
 	PREFETCHT0(Mem{Base: q, Index: stride, Scale: 1, Disp: -1})
 	s.load(Mem{Base: p}, mask, v)
-	VADDPS(near, v, v)
-	VMULPS(slope, v, leaky)
-	VMAXPS(leaky, v, v)
+	bending(near, slope, v, leaky)
 	VMOVUPS(v, Mem{Base: scores, Index: at, Scale: 1})
 	for i, to := range []Register{lse, dots} {
-		v := s.vec()
-		s.load(Mem{Base: p, Index: part, Scale: uint8(i + 1)}, mask, v)
+		v := s.loaded(Mem{Base: p, Index: part, Scale: uint8(i + 1)}, mask)
 		VMOVUPS(v, Mem{Base: to, Index: at, Scale: 1})
 	}
 	ADDQ(place(Param("step")), at)
@@ -56,9 +48,7 @@ func endsOfOne(s isa) {
 	routine("endsOfOne"+s.name, "func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)",
 		"Sets scores to the leaky near + far[3·id], and lse and dots to the next two elements.")
 	far, ids := arg("far"), arg("ids")
-	near, slope := s.vec(), s.vec()
-	VMOVUPS(Mem{Base: arg("near")}, near)
-	VBROADCASTSS(place(Param("slope")), slope)
+	near, slope := s.loaded(Mem{Base: arg("near")}, nil), s.parameter("slope")
 	to := []Register{arg("scores"), arg("lse"), arg("dots")}
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		id, leaky := s.vec(), s.vec()
@@ -67,17 +57,11 @@ func endsOfOne(s isa) {
 		VPADDD(leaky, id, id)
 		for part := range attended {
 			v, some := s.vec(), s.vec()
-			if mask == nil {
-				VPCMPEQD(some, some, some)
-			} else {
-				VMOVAPS(mask, some)
-			}
+			lanesOf(mask, some)
 			s.zero(v)
 			VGATHERDPS(some, Mem{Base: far, Index: id, Scale: 4, Disp: 4 * part}, v)
 			if part == 0 {
-				VADDPS(near, v, v)
-				VMULPS(slope, v, leaky)
-				VMAXPS(leaky, v, v)
+				bending(near, slope, v, leaky)
 			}
 			VMOVUPS(v, place(to[part]))
 		}

@@ -122,8 +122,7 @@ func (l *lists) finish(s isa, mask Register) {
 	to, full, scale, flag := arg("dst"), arg("full"), s.vec(), Load(Param("add"), GP8())
 	VBROADCASTSS(place(Param("scale")), scale)
 	vector := func(mask Register, name string) {
-		v := s.vec()
-		s.load(Mem{Base: l.acc}, mask, v)
+		v := s.loaded(Mem{Base: l.acc}, mask)
 		VMULPS(v, scale, v)
 		TESTB(flag, flag)
 		JZ(LabelRef(name))

@@ -78,6 +78,28 @@ func (s isa) load(m Mem, mask Register, dst VecVirtual) {
 	}
 }
 
+// loaded loads a vector into a new register.
+func (s isa) loaded(m Mem, mask Register) VecVirtual {
+	v := s.vec()
+	s.load(m, mask, v)
+	return v
+}
+
+// loadTile loads n adjacent vectors, the last one with the mask.
+func (s isa) loadTile(at, last Register, n int) (tile []VecVirtual) {
+	for i := range n {
+		tile = append(tile, s.loaded(Mem{Base: at, Disp: s.bytes * i}, onlyLast(last, i, n)))
+	}
+	return tile
+}
+
+// storeTile stores adjacent vectors, the last one with the mask.
+func (s isa) storeTile(tile []VecVirtual, last, at Register) {
+	for i, v := range tile {
+		s.store(v, onlyLast(last, i, len(tile)), Mem{Base: at, Disp: s.bytes * i})
+	}
+}
+
 func (s isa) store(src VecVirtual, mask Register, m Mem) {
 	switch {
 	case mask == nil:
@@ -97,9 +119,7 @@ func (s isa) addFrom(m Mem, mask Register, acc VecVirtual) {
 	case s.wide:
 		VADDPS(m, acc, mask, acc)
 	default:
-		t := YMM()
-		VMASKMOVPS(m, mask, t)
-		VADDPS(t, acc, acc)
+		VADDPS(s.loaded(m, mask), acc, acc)
 	}
 }
 
@@ -111,9 +131,7 @@ func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	case s.wide:
 		VFMADD231PS(m, scale, mask, acc)
 	default:
-		t := YMM()
-		VMASKMOVPS(m, mask, t)
-		VFMADD231PS(t, scale, acc)
+		VFMADD231PS(s.loaded(m, mask), scale, acc)
 	}
 }
 

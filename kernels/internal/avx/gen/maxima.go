@@ -64,8 +64,7 @@ func maxima(s isa, args bool, vectors int) {
 		VPSLLD(U8(31), sign, sign)
 	}
 	for v := range vectors {
-		best[v], from[v], id[v] = s.vec(), s.vec(), s.vec()
-		s.load(row(dst, v), mask(v), best[v])
+		best[v], from[v], id[v] = s.loaded(row(dst, v), mask(v)), s.vec(), s.vec()
 		if args {
 			s.load(row(arg, v), mask(v), from[v])
 			s.idsOf(ids, best[v], from[v], id[v], sign)
@@ -82,8 +81,7 @@ func maxima(s isa, args bool, vectors int) {
 		}
 		IMULQ(stride, source)
 		for v := range vectors {
-			t := s.vec()
-			s.load(Mem{Base: x, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), t)
+			t := s.loaded(Mem{Base: x, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v))
 			if args {
 				s.take(t, col, its, best[v], from[v], id[v])
 			} else {
@@ -152,18 +150,13 @@ func maximaGrad(s isa, vectors int) {
 	sources, own := arg("arg"), s.vec()
 	broadcastWord(Load(Param("source"), GP32()), own)
 	last := s.mask("lanes")
-	sums := make([]VecVirtual, vectors)
 	mask := func(v int) Register { return onlyLast(last, v, vectors) }
-	for v := range sums {
-		sums[v] = s.vec()
-		s.load(Mem{Base: dst, Disp: v * s.bytes}, mask(v), sums[v])
-	}
+	sums := s.loadTile(dst, last, vectors)
 	edgeLoop(stride, []Register{sources, g}, vectors*s.bytes, func(_, source GPVirtual) {
 		IMULQ(stride, source)
 		for v := range sums {
-			from, t := s.vec(), s.vec()
-			s.load(Mem{Base: sources, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), from)
-			s.load(Mem{Base: g, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), t)
+			from := s.loaded(Mem{Base: sources, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v))
+			t := s.loaded(Mem{Base: g, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v))
 			if s.wide {
 				same := K()
 				VPCMPEQD(own, from, same)
@@ -175,8 +168,6 @@ func maximaGrad(s isa, vectors int) {
 			VADDPS(t, sums[v], sums[v])
 		}
 	})
-	for v := range sums {
-		s.store(sums[v], mask(v), Mem{Base: dst, Disp: v * s.bytes})
-	}
+	s.storeTile(sums, last, dst)
 	leave()
 }

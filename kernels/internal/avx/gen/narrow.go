@@ -12,8 +12,7 @@ func narrow(s isa) {
 	routine("narrow"+s.name, "func(dst *uint16, x *float32, scale float32, vectors int)",
 		"Sets dst to scale times x in bfloat16, whole vectors.")
 	dst, x, n := arg("dst"), arg("x"), arg("vectors")
-	scale, one, bias, nan := s.vec(), s.vec(), s.vec(), s.vec()
-	VBROADCASTSS(place(Param("scale")), scale)
+	scale, one, bias, nan := s.parameter("scale"), s.vec(), s.vec(), s.vec()
 	broadcastBits(1, one)
 	broadcastBits(0x7fff, bias)
 	broadcastBits(0x7fc00000, nan)

@@ -210,16 +210,11 @@ func dropout(s isa) {
 		"Applies dropout to two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
 	p := newPhilox(s)
 	oddPairs, oddWords := s.odd(0xcc), s.odd(0xaa)
-	id := s.vec()
-	VBROADCASTSS(place(Param("idA")), id)
+	id := s.parameter("idA")
 	oddPairs.broadcast("idB", id)
 	p.row(id)
 	block, start := s.lanes64("block", func(lane int) int { return lane / 2 }), s.vec()
-	if s.wide {
-		VPXORD(start, start, start)
-	} else {
-		VPXOR(start, start, start)
-	}
+	p.xor(start, start)
 	oddPairs.broadcast("blockB", start)
 	VPADDD(start, block, block)
 	step := s.lanes64("step", func(int) int { return s.bytes / 16 })
@@ -235,15 +230,11 @@ func dropout(s isa) {
 		p.apply(a, Mem{Base: from, Index: offset, Scale: 1}, Mem{Base: to, Index: offset, Scale: 1}, maskOf("lanesA"))
 		p.apply(b, Mem{Base: fromB, Index: offset, Scale: 1}, Mem{Base: toB, Index: offset, Scale: 1}, maskOf("lanesB"))
 	}
-	Label("next")
-	TESTQ(full, full)
-	JZ(LabelRef("last"))
-	both(func(string) Register { return nil })
-	VPADDD(step, block, block)
-	ADDQ(U8(s.bytes), offset)
-	DECQ(full)
-	JMP(LabelRef("next"))
-	Label("last")
+	countdown("next", "last", full, func() {
+		both(func(string) Register { return nil })
+		VPADDD(step, block, block)
+		ADDQ(U8(s.bytes), offset)
+	})
 	both(s.mask)
 	leave()
 }
@@ -285,8 +276,7 @@ func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
 	if s.wide {
 		VMULPS_Z(x, v, keep, v)
 	} else {
-		e := s.vec()
-		s.load(x, mask, e)
+		e := s.loaded(x, mask)
 		VMULPS(e, v, v)
 		VANDPS(keep, v, v)
 	}

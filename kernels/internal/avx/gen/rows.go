@@ -32,12 +32,9 @@ func activate(s isa) {
 	routine("activate"+s.name, "func(dst, z, bias *float32, floor float32, full, lanes int)",
 		"Sets dst to max(z + bias, floor).")
 	dst, z, bias := arg("dst"), arg("z"), arg("bias")
-	floor := s.vec()
-	VBROADCASTSS(place(Param("floor")), floor)
+	floor := s.parameter("floor")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, b := s.vec(), s.vec()
-		s.load(at(z), mask, v)
-		s.load(at(bias), mask, b)
+		v, b := s.loaded(at(z), mask), s.loaded(at(bias), mask)
 		VADDPS(b, v, v)
 		VMAXPS(v, floor, v)
 		s.store(v, mask, at(dst))
@@ -49,13 +46,10 @@ func gradient(s isa) {
 	routine("gradient"+s.name, "func(dst, grad, h *float32, scale float32, full, lanes int)",
 		"Sets dst to scale times grad where h is positive, else to 0.")
 	dst, g, h := arg("dst"), arg("grad"), arg("h")
-	scale, zero := s.vec(), s.vec()
-	VBROADCASTSS(place(Param("scale")), scale)
+	scale, zero := s.parameter("scale"), s.vec()
 	s.zero(zero)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, x := s.vec(), s.vec()
-		s.load(at(g), mask, v)
-		s.load(at(h), mask, x)
+		v, x := s.loaded(at(g), mask), s.loaded(at(h), mask)
 		VMULPS(scale, v, v)
 		if s.wide {
 			positive := K()
@@ -75,9 +69,7 @@ func addRow(s isa) {
 		"Adds x to dst.")
 	dst, x := arg("dst"), arg("x")
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		v, d := s.vec(), s.vec()
-		s.load(at(x), mask, v)
-		s.load(at(dst), mask, d)
+		v, d := s.loaded(at(x), mask), s.loaded(at(dst), mask)
 		VADDPS(v, d, d)
 		s.store(d, mask, at(dst))
 	})

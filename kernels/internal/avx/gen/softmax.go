@@ -75,39 +75,22 @@ func softmax() {
 	routine("softmaxRow", "func(dst, z *float32, scale float64, full, lanes int) (top float32, sum float64)",
 		"Sets dst, unless it is nil, to scale times the softmax of z. It returns the largest element and the sum of e^(z-top).")
 	dst, z, lanes := arg("dst"), arg("z"), arg("lanes")
-	window, mask := GP64(), XMM()
+	s, window, lastMask := isa{}, GP64(), XMM()
 	LEAQ(NewDataAddr(Symbol{Name: "ones", Static: true}, 32), window)
 	SHLQ(U8(2), lanes)
 	SUBQ(lanes, window)
-	VMOVUPS(Mem{Base: window}, mask)
+	VMOVUPS(Mem{Base: window}, lastMask)
 
 	// pass runs body over the vectors of a row, the last one masked.
-	pass := func(name string, body func(offset Register, masked bool)) {
+	pass := func(name string, body func(offset, mask Register)) {
 		full, offset := arg("full"), GP64()
 		XORQ(offset, offset)
 		countdown(name, name+"_last", full, func() {
-			body(offset, false)
+			body(offset, nil)
 			ADDQ(U8(16), offset)
 		})
-		body(offset, true)
+		body(offset, lastMask)
 	}
-	load := func(base, offset Register, masked bool, to VecVirtual) {
-		m := Mem{Base: base, Index: offset, Scale: 1}
-		if masked {
-			VMASKMOVPS(m, mask, to)
-		} else {
-			VMOVUPS(m, to)
-		}
-	}
-	store := func(v VecVirtual, offset Register, masked bool) {
-		m := Mem{Base: dst, Index: offset, Scale: 1}
-		if masked {
-			VMASKMOVPS(v, mask, m)
-		} else {
-			VMOVUPS(v, m)
-		}
-	}
-
 	// The maximum of the previous maximum and a NaN is the previous maximum.
 	top, least := XMM(), XMM()
 	bits := GP32()
@@ -115,10 +98,10 @@ func softmax() {
 	VMOVD(bits, least)
 	VPBROADCASTD(least, least)
 	VMOVUPS(least, top)
-	pass("largest", func(offset Register, masked bool) {
+	pass("largest", func(offset, mask Register) {
 		x := XMM()
-		load(z, offset, masked, x)
-		if masked {
+		s.load(Mem{Base: z, Index: offset, Scale: 1}, mask, x)
+		if mask != nil {
 			VBLENDVPS(mask, x, least, x)
 		}
 		VMAXPS(top, x, top)
@@ -135,25 +118,25 @@ func softmax() {
 	e := newExponential()
 	sum, wideMask := YMM(), YMM()
 	VXORPD(sum, sum, sum)
-	VPMOVSXDQ(mask, wideMask)
-	pass("exponentials", func(offset Register, masked bool) {
+	VPMOVSXDQ(lastMask, wideMask)
+	pass("exponentials", func(offset, mask Register) {
 		x, narrow := YMM(), XMM()
-		load(z, offset, masked, narrow)
+		s.load(Mem{Base: z, Index: offset, Scale: 1}, mask, narrow)
 		VCVTPS2PD(narrow, x)
 		VSUBPD(wideTop, x, x)
 		e.of(x)
-		if masked {
+		if mask != nil {
 			VANDPD(wideMask, x, x)
 		}
 		VADDPD(x, sum, sum)
 		label := "skip"
-		if masked {
+		if mask != nil {
 			label = "skip_last"
 		}
 		TESTQ(dst, dst)
 		JZ(LabelRef(label))
 		VCVTPD2PSY(x, narrow)
-		store(narrow, offset, masked)
+		s.store(narrow, mask, Mem{Base: dst, Index: offset, Scale: 1})
 		Label(label)
 	})
 	half := XMM()
@@ -171,13 +154,13 @@ func softmax() {
 	VMOVSD(place(Param("scale")), narrowFactor)
 	VDIVSD(half, narrowFactor, narrowFactor)
 	VBROADCASTSD(narrowFactor, factor)
-	pass("division", func(offset Register, masked bool) {
+	pass("division", func(offset, mask Register) {
 		x, narrow := YMM(), XMM()
-		load(dst, offset, masked, narrow)
+		s.load(Mem{Base: dst, Index: offset, Scale: 1}, mask, narrow)
 		VCVTPS2PD(narrow, x)
 		VMULPD(factor, x, x)
 		VCVTPD2PSY(x, narrow)
-		store(narrow, offset, masked)
+		s.store(narrow, mask, Mem{Base: dst, Index: offset, Scale: 1})
 	})
 	Label("done")
 	leave()

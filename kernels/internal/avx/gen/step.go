@@ -28,9 +28,7 @@ func sgd(s isa) {
 	k := constants(s, 3)
 	lr, decay := k[0], k[2]
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		w, g := s.vec(), s.vec()
-		s.load(at(param), mask, w)
-		s.load(at(grad), mask, g)
+		w, g := s.loaded(at(param), mask), s.loaded(at(grad), mask)
 		decayed(s, g, decay, w)
 		VMULPS(lr, g, g)
 		VSUBPS(g, w, w)
@@ -53,10 +51,7 @@ func momentum(s isa) {
 	k := constants(s, 3)
 	lr, mu, decay := k[0], k[1], k[2]
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		w, g, b := s.vec(), s.vec(), s.vec()
-		s.load(at(param), mask, w)
-		s.load(at(grad), mask, g)
-		s.load(at(buf), mask, b)
+		w, g, b := s.loaded(at(param), mask), s.loaded(at(grad), mask), s.loaded(at(buf), mask)
 		decayed(s, g, decay, w)
 		VMULPS(mu, b, b)
 		VADDPS(g, b, b)
@@ -75,14 +70,11 @@ func adam(s isa) {
 	k := constants(s, 9)
 	shrink, l2, b1, c1, b2, c2, size, root, eps := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8]
 	eachVector(s, func(at func(Register) Mem, mask Register) {
-		w, g := s.vec(), s.vec()
-		s.load(at(param), mask, w)
-		s.load(at(grad), mask, g)
+		w, g := s.loaded(at(param), mask), s.loaded(at(grad), mask)
 		VMULPS(shrink, w, w)
 		decayed(s, g, l2, w)
 
-		m, v, t := s.vec(), s.vec(), s.vec()
-		s.load(at(first), mask, m)
+		m, v, t := s.loaded(at(first), mask), s.vec(), s.vec()
 		VMULPS(b1, m, m)
 		VMULPS(c1, g, t)
 		VADDPS(t, m, m)

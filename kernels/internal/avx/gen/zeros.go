@@ -27,8 +27,7 @@ func nonzeros(s isa) {
 	MOVQ(x, from)
 	full := arg("full")
 	vector := func(mask Register) {
-		v := s.vec()
-		s.load(Mem{Base: from}, mask, v)
+		v := s.loaded(Mem{Base: from}, mask)
 		s.storeNonzeros(v, zero, Mem{Base: to})
 	}
 	countdown("vector", "last", full, func() {
@@ -162,9 +161,7 @@ func sparseColumns(s isa, vectors int) {
 		IMULQ(lda, m)
 		return Mem{Base: a, Index: m, Scale: 1}
 	}, b, ldb)
-	for i, acc := range g.acc {
-		s.store(acc, g.mask(i), Mem{Base: c, Disp: s.bytes * i})
-	}
+	s.storeTile(g.acc, g.last, c)
 	ADDQ(place(Param("ldc")), c)
 	ADDQ(U8(8), bits)
 	ADDQ(U8(4), a)
