@@ -37,7 +37,7 @@ func (r *joined) chooseGhosts(fits bool) error {
 	if net.LocalLayers > 0 || r.gpu != nil || oneHost(r.world.Hosts()[:r.Graph]) {
 		return nil
 	}
-	c.RecomputeGhosts = "all"
+	c.RecomputeGhosts = "layers:1"
 	if c.Orders(&net, r.meta, fits); net.LocalLayers == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (r *joined) chooseGhosts(fits bool) error {
 	}
 	r.cfg.RecomputeGhosts = "none"
 	if g.fit && g.compute < g.receive {
-		r.cfg.RecomputeGhosts = "all"
+		r.cfg.RecomputeGhosts = "layers:1"
 	}
 	if r.reporter != nil {
 		why := ""

@@ -283,7 +283,7 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 		return r, string(log)
 	}
 	far, log := run(1e6, func(*Config) {})
-	if far.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=all") {
+	if far.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=layers:1") {
 		t.Errorf("over a slow link %d bytes are sent: %s", far.Epochs[0].GhostBytesRaw, log)
 	}
 	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
