@@ -21,14 +21,14 @@ func Names() string {
 
 // Choices describes the values of --codec.
 func Choices() []catalog.Entry {
-	help := "the fastest codec by measurement, with at most the error of CLASS"
+	help := "the fastest codec by measurement, among those of CLASS and of the classes before it"
 	before := 0
 	for _, class := range codec.Classes() {
 		names := codec.Automatic(class)
-		help += fmt.Sprintf("; CLASS %s adds `%s`", class, strings.Join(names[before:], "`, `"))
+		help += fmt.Sprintf("; %s: `%s`", class, strings.Join(names[before:], "`, `"))
 		before = len(names)
 	}
-	return append(codec.Choices(), catalog.Entry{Name: "auto", Form: "auto[:CLASS]", Help: help + " and is the default"})
+	return append(codec.Choices(), catalog.Entry{Name: "auto", Form: "auto[:CLASS]", Help: help + " (default)"})
 }
 
 // Candidates returns the codecs of an automatic choice, the most exact first. name is auto
