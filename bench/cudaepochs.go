@@ -27,11 +27,11 @@ func gpuModels(epochs int) []config.Config {
 // dropout, so that losses must agree: a different loss is a fault. Only one side at a time is
 // loaded. A variant that cannot train is a line with the reason.
 func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset, w io.Writer) error {
-	lab, err := yardstick.NewLab()
+	runner, err := yardstick.NewRunner()
 	if err != nil {
 		return err
 	}
-	defer lab.Close()
+	defer runner.Close()
 	for _, c := range gpuModels(o.Epochs) {
 		run, err := e.train(ctx, o.Data, c)
 		if err != nil {
@@ -51,7 +51,7 @@ func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset
 			run.Epochs[len(run.Epochs)-1].Loss, len(run.Epochs))
 		t.Device = e.torch
 		for _, v := range append(t.Variants(d), t.Libraries(d)...) {
-			r, losses, err := lab.Train(ctx, d, t, v, e.turn)
+			r, losses, err := runner.Train(ctx, d, t, v, e.turn)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -115,21 +115,21 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 	if err != nil {
 		return err
 	}
-	lab, err := yardstick.NewLab()
+	runner, err := yardstick.NewRunner()
 	if err != nil {
 		return err
 	}
-	defer lab.Close()
+	defer runner.Close()
 	ctx, stop := trials.UntilInterrupted(ctx)
 	defer stop()
-	rivals, reason, err := epochRivals(ctx, lab, d, twin)
-	defer yardstick.CloseAll(rivals)
+	references, reason, err := epochReferences(ctx, runner, d, twin)
+	defer yardstick.CloseAll(references)
 	if err != nil {
 		return err
 	}
 	var best *runfolder.Run
 	for range p.rounds {
-		for _, r := range rivals {
+		for _, r := range references {
 			if err := r.Run(p.rivalTime); err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 		}
 	}
 	table := []string{"\tmin s\tours/theirs\tloss\tours\tin epoch"}
-	for _, r := range rivals {
+	for _, r := range references {
 		losses, err := r.Result()
 		if err != nil {
 			return err
@@ -181,19 +181,19 @@ func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error
 	return yardstick.TrainingOf(c, d)
 }
 
-// epochRivals starts a PyTorch for each variant, or returns the reason why it cannot.
-func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.Training) (rivals []*yardstick.Rival, reason string, err error) {
+// epochReferences starts a PyTorch for each variant, or returns the reason why it cannot.
+func epochReferences(ctx context.Context, runner *yardstick.Runner, d *graph.Dataset, g yardstick.Training) (references []*yardstick.Reference, reason string, err error) {
 	for _, v := range g.Variants(d) {
-		r, err := lab.Epoch(ctx, d, g, v)
+		r, err := runner.StartPyTorch(ctx, d, g, v)
 		if fault.KindOf(err) == fault.Missing {
-			return rivals, err.Error(), nil
+			return references, err.Error(), nil
 		}
 		if err != nil {
-			return rivals, "", err
+			return references, "", err
 		}
-		rivals = append(rivals, r)
+		references = append(references, r)
 	}
-	return rivals, "", nil
+	return references, "", nil
 }
 
 func fastest(epochs []runfolder.Epoch) float64 {
@@ -202,7 +202,7 @@ func fastest(epochs []runfolder.Epoch) float64 {
 	}).Seconds
 }
 
-// lastLosses returns a rival's and siafu's losses in the last common epoch.
+// lastLosses returns a reference's and siafu's losses in the last common epoch.
 func lastLosses(losses []float32, run *runfolder.Run) (epoch int, theirs, ours float64) {
 	epoch = min(len(losses), len(run.Epochs))
 	return epoch, float64(losses[epoch-1]), run.Epochs[epoch-1].Loss

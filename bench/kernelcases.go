@@ -30,13 +30,13 @@ type product struct {
 type prepared struct {
 	call   func()
 	result []float32
-	// restore permutes the result to the rivals' order of vertices; nil if equal.
+	// restore permutes the result to the references' order of vertices; nil if equal.
 	restore func()
 	// gather and x are the operands of a gather.
 	gather kernels.Gather
 	x      []float32
-	// rivals starts the rivals; nil without a yardstick.
-	rivals func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error)
+	// references starts the references; nil without a yardstick.
+	references func(ctx context.Context, runner *yardstick.Runner) ([]*yardstick.Reference, error)
 	// terms is the number of products in an element of the result, for the tolerance of a
 	// comparison.
 	terms int
@@ -89,8 +89,8 @@ func gatherCase(name string, vertices, edges, width int, build func(b *fixture) 
 			return prepared{
 				call:   func() { b.team.SpMM(dst, g.Edges(), rows, false) },
 				result: dst.Host(), terms: maxDegree(g), gather: g, x: x,
-				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
-					return lab.SpMM(ctx, g, x, width, b.team.Workers())
+				references: func(ctx context.Context, runner *yardstick.Runner) ([]*yardstick.Reference, error) {
+					return runner.SpMM(ctx, g, x, width, b.team.Workers())
 				},
 			}, nil
 		},
@@ -162,8 +162,8 @@ func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 					yardstick.TransA: func() { b.team.MatMulTransA(dst, mat(k, m, x), mat(k, n, y), false) },
 				}[form],
 				result: dst.Host(), terms: k,
-				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
-					return lab.SGEMM(ctx, form, m, n, k, x, y, b.team.Workers())
+				references: func(ctx context.Context, runner *yardstick.Runner) ([]*yardstick.Reference, error) {
+					return runner.SGEMM(ctx, form, m, n, k, x, y, b.team.Workers())
 				},
 			}, nil
 		},

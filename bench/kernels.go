@@ -116,10 +116,10 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	defer team.Close()
 	m := &meter{effort: e, team: team, w: w, levels: o.Caches}
 	if o.Yardstick {
-		if m.lab, err = yardstick.NewLab(); err != nil {
+		if m.runner, err = yardstick.NewRunner(); err != nil {
 			return err
 		}
-		defer m.lab.Close()
+		defer m.runner.Close()
 		var stop context.CancelFunc
 		ctx, stop = trials.UntilInterrupted(ctx)
 		defer stop()
@@ -131,7 +131,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 type meter struct {
 	effort
 	team    *kernels.Team
-	lab     *yardstick.Lab // nil without yardsticks
+	runner  *yardstick.Runner // nil without yardsticks
 	w       io.Writer
 	levels  cacheLevels // of caches for the analysis of gathers
 	skipped omissions   // of yardsticks
@@ -140,10 +140,10 @@ type meter struct {
 // kernelResult is a measured line.
 type kernelResult struct {
 	kernelCase
-	seconds float64
-	theirs  float64 // seconds of the best rival, 0 without one
-	rival   string
-	from    []float64 // bytes of gathered rows by cache level; nil without gather
+	seconds   float64
+	theirs    float64 // seconds of the best reference, 0 without one
+	reference string
+	from      []float64 // bytes of gathered rows by cache level; nil without gather
 }
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
@@ -170,7 +170,7 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 	return m.print(results, top)
 }
 
-// measure measures one line, interleaved with its rivals, if any.
+// measure measures one line, interleaved with its references, if any.
 func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
 	b := &fixture{m.team, mapped.NewArena()}
 	defer b.arena.Free()
@@ -182,8 +182,8 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 	if len(m.levels) > 0 && c.row > 0 {
 		r.from = m.levels.bytesFrom(p.gather, c.row)
 	}
-	rivals, err := m.rivals(ctx, p)
-	defer yardstick.CloseAll(rivals)
+	references, err := m.references(ctx, p)
+	defer yardstick.CloseAll(references)
 	if err != nil {
 		return r, err
 	}
@@ -191,52 +191,52 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 	if p.restore != nil {
 		p.restore()
 	}
-	if len(rivals) == 0 {
+	if len(references) == 0 {
 		r.seconds = minSeconds(m.budget, p.call)
 		return r, nil
 	}
-	for _, rival := range rivals {
-		if err := agree(p, rival); err != nil {
+	for _, reference := range references {
+		if err := agree(p, reference); err != nil {
 			return r, err
 		}
 	}
-	return r, m.alternate(&r, p, rivals)
+	return r, m.alternate(&r, p, references)
 }
 
-// rivals starts the rivals of a line. Missing ones are recorded and omitted.
-func (m *meter) rivals(ctx context.Context, p prepared) ([]*yardstick.Rival, error) {
-	if m.lab == nil || p.rivals == nil {
+// references starts the references of a line. Missing ones are recorded and omitted.
+func (m *meter) references(ctx context.Context, p prepared) ([]*yardstick.Reference, error) {
+	if m.runner == nil || p.references == nil {
 		return nil, nil
 	}
-	rivals, err := p.rivals(ctx, m.lab)
+	references, err := p.references(ctx, m.runner)
 	if fault.KindOf(err) == fault.Missing {
 		m.skipped.add(err.Error())
 		return nil, nil
 	}
-	return rivals, err
+	return references, err
 }
 
 // alternate runs the sides alternately, never at the same time, so that noise affects both
 // alike.
-func (m *meter) alternate(r *kernelResult, p prepared, rivals []*yardstick.Rival) error {
+func (m *meter) alternate(r *kernelResult, p prepared, references []*yardstick.Reference) error {
 	r.seconds = math.Inf(1)
 	turn := m.budget / time.Duration(m.turns)
 	for range m.turns {
-		for _, rival := range rivals {
-			if err := rival.Run(turn); err != nil {
+		for _, reference := range references {
+			if err := reference.Run(turn); err != nil {
 				return err
 			}
 		}
 		r.seconds = min(r.seconds, minSeconds(turn, p.call))
 	}
-	best := slices.MinFunc(rivals, func(a, b *yardstick.Rival) int { return cmp.Compare(a.Seconds, b.Seconds) })
-	r.theirs, r.rival = best.Seconds, best.Name
+	best := slices.MinFunc(references, func(a, b *yardstick.Reference) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	r.theirs, r.reference = best.Seconds, best.Name
 	return nil
 }
 
-// agree compares a rival's result with the kernel's: sums of n products of numbers in ±1 in
+// agree compares a reference's result with the kernel's: sums of n products of numbers in ±1 in
 // another order differ by rounding, far below n/2²⁰.
-func agree(p prepared, r *yardstick.Rival) error {
+func agree(p prepared, r *yardstick.Reference) error {
 	theirs, err := r.Result()
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 		m.team.Workers(), m.team.Kernel(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
 	t := tabwriter.NewWriter(m.w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "kernel\tshape\tms\tM edges/s\tGFLOP/s\tof peak\tGB/s\tof read")
-	if m.lab != nil {
+	if m.runner != nil {
 		fmt.Fprint(t, "\ttheirs ms\tours/theirs\tyardstick")
 	}
 	fmt.Fprintln(t)
@@ -280,7 +280,7 @@ func (r kernelResult) cells(top ceiling) []string {
 		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, top.peak/100, "%.0f %%"),
 		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, top.read/100, "%.0f %%")}
 	if r.theirs > 0 {
-		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.rival)
+		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.reference)
 	}
 	return cells
 }

@@ -75,14 +75,14 @@ func TestKernelsOnly(t *testing.T) {
 	}
 }
 
-// A rival with a different result is detected.
+// A reference with a different result is detected.
 func TestDisagreementIsAFault(t *testing.T) {
-	lab, err := yardstick.NewLab()
+	runner, err := yardstick.NewRunner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lab.Close()
-	m := &meter{effort: smallEffort, team: kernels.NewTeam(1), lab: lab, w: t.Output()}
+	defer runner.Close()
+	m := &meter{effort: smallEffort, team: kernels.NewTeam(1), runner: runner, w: t.Output()}
 	defer m.team.Close()
 	c := gatherCase("ring", 20, 20*randomDegree, 16, func(b *fixture) kernels.Gather { return uniformGraph(b, 20, randomDegree) })
 	right := c.prepare

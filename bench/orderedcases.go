@@ -117,7 +117,7 @@ func withOrder(b *fixture, p prepared, vertices []uint32, f rowFormat) prepared 
 			copy(p.result[int(v)*width:(int(v)+1)*width], dst.Host()[i*width:])
 		}
 	}
-	return prepared{call: call, restore: restore, result: p.result, gather: r, terms: terms, rivals: p.rivals}
+	return prepared{call: call, restore: restore, result: p.result, gather: r, terms: terms, references: p.references}
 }
 
 // renumbered returns g with vertex order[i] as row and column i; columns ascend.

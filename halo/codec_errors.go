@@ -53,7 +53,7 @@ func (l *errorBuffer) copy(o kernels.Ops) []float32 {
 
 // errorsToFeed returns the accumulated errors of the sent rows, nil without error feedback.
 func (h *chunked) errorsToFeed() *errorBuffer {
-	if h.codecErrors == nil || h.key.Apart {
+	if h.codecErrors == nil || h.key.OutsideTraining {
 		return nil
 	}
 	return h.errorsOf(series{h.key.Layer, h.direction.out.Cols, h.direction.backward}, max(h.direction.outAll, h.direction.out.Len))

@@ -39,9 +39,9 @@ type HistoryOptions struct {
 	Arena  *mapped.Arena
 	// Parts are sent separately. All of them may be in transit at once.
 	Parts []*Part
-	// Apart gives each history its own batches, so that several histories can be in transit
+	// OwnBatches gives each history its own batches, so that several histories can be in transit
 	// at once.
-	Apart bool
+	OwnBatches bool
 	// Framed sends rows in frames even without a codec, so that a rank may omit unchanged rows.
 	Framed bool
 }
@@ -69,7 +69,7 @@ func NewHistories(o HistoryOptions) *Histories {
 		h.packed = mapped.Make[float32](buffers, len(p.SendRows)*widest)
 		h.devicePacked = kernels.NewMat(o.Ops, buffers, len(p.SendRows), widest)
 	}
-	if !o.Apart {
+	if !o.OwnBatches {
 		near, far := h.buffers(widest)
 		h.shared = h.batch(near, far)
 	}

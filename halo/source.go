@@ -7,8 +7,9 @@ import "siafu/kernels"
 type Slot struct {
 	Epoch, Layer int
 	Backward     bool
-	// Apart marks rows outside the training series, such as rows of an evaluation.
-	Apart bool
+	// OutsideTraining marks rows that do not belong to the series of training epochs, such as
+	// rows of an evaluation.
+	OutsideTraining bool
 	// Ahead marks rows of a pass that only refreshes ghosts, for the training pass of the
 	// same epoch and for later ones.
 	Ahead bool

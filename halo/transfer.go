@@ -63,7 +63,7 @@ func (c TransferSource) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
 		panic("halo: a collective transfer takes all rows at once")
 	}
 	t.sentEpoch = s.Epoch
-	k := Key{Seed: t.seed, Epoch: s.Epoch, Layer: s.Layer, Apart: s.Apart}
+	k := Key{Seed: t.seed, Epoch: s.Epoch, Layer: s.Layer, OutsideTraining: s.OutsideTraining}
 	if s.Backward {
 		return t.BeginBackward(t.width, k)
 	}

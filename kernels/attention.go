@@ -54,16 +54,18 @@ func (a Attention) Emitted() int {
 	return a.Heads * (a.Width + 1)
 }
 
-// Near returns the width of r, the part of the scores that depends on the attending vertex.
-func (a Attention) Near() int {
+// ScoreWidth returns the width of r, the part of the scores that depends on the destination v.
+func (a Attention) ScoreWidth() int {
 	if a.Dynamic {
 		return a.Columns()
 	}
 	return a.Heads
 }
 
-// Along returns the number of sums per vertex over the edges' gradients of the weights along them.
-func (a Attention) Along() int {
+// AlongWidth returns the width of the gradient along edges. A row has, for a destination, the sums
+// over its edges of the gradients of Vector and Edge, the weights that apply to single edges. The
+// width is 0 unless scores are dynamic.
+func (a Attention) AlongWidth() int {
 	if !a.Dynamic {
 		return 0
 	}
@@ -111,7 +113,7 @@ func (t *Team) AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x E
 	runAttention(t, attentionTask{
 		Attention: a, Gather: e.gather(), op: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: floatsOf(stats, rows, 2*a.Heads), signed: signedOf(a, signed, rows), merge: merge,
-		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.Near()), first: int(e.First),
+		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.ScoreWidth()), first: int(e.First),
 		wanted: e.RowMask,
 	})
 }
@@ -147,7 +149,7 @@ func (b *Attended) host(a Attention, own int) attended {
 		return attended{Grad: floatsOf(b.Grad, own, a.Columns()), Packed: floatsOf(b.Packed, own, farParts*a.Heads)}
 	}
 	return attended{
-		R: floatsOf(b.R, own, a.Near()), LSE: floatsOf(b.LSE, own, a.Heads), Grad: floatsOf(b.Grad, own, a.Columns()),
+		R: floatsOf(b.R, own, a.ScoreWidth()), LSE: floatsOf(b.LSE, own, a.Heads), Grad: floatsOf(b.Grad, own, a.Columns()),
 		Dots: floatsOf(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
 	}
 }
@@ -182,13 +184,13 @@ func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 	return [farParts][]float32{r, lse, dots}
 }
 
-// AttentionGradDst implements Ops: dr is [e.Rows() x Near()], along [e.Rows() x Along()], none
-// if that is 0. x and e are AttentionGather's.
+// AttentionGradDst implements Ops: dr is [e.Rows() x ScoreWidth()], along [e.Rows() x
+// AlongWidth()], empty if that width is 0. x and e are AttentionGather's.
 func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), op: backToTargets, dst: floatsOf(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
-		along: floatsOf(along, e.Rows(), a.Along()),
+		Attention: a, Gather: e.gather(), op: backToTargets, dst: floatsOf(dr, e.Rows(), a.ScoreWidth()), dstWidth: a.ScoreWidth(), merge: add,
+		along: floatsOf(along, e.Rows(), a.AlongWidth()),
 		far:   x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
 }

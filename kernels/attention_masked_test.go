@@ -26,7 +26,7 @@ func newChosenAttention(rows int, a kernels.Attention) *chosenAttention {
 	g.RowScale, g.ColScale = nil, nil
 	c := &chosenAttention{
 		Attention: a, rows: rows, edges: g.Edges(), chosen: kernels.NewVertexMask(rows, chosenVertex),
-		x: kernels.HostMat(rows, a.Emitted(), kerneltest.Values(rows*a.Emitted(), 1)), r: kernels.HostMat(rows, a.Near(), kerneltest.Values(rows*a.Near(), 2)),
+		x: kernels.HostMat(rows, a.Emitted(), kerneltest.Values(rows*a.Emitted(), 1)), r: kernels.HostMat(rows, a.ScoreWidth(), kerneltest.Values(rows*a.ScoreWidth(), 2)),
 		grad: kernels.HostMat(rows, a.Columns(), kerneltest.Values(rows*a.Columns(), 3)),
 	}
 	for v := range rows {

@@ -72,7 +72,7 @@ func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []fl
 		l.x = append(l.x, x[int(id)*a.Emitted():][:a.Emitted()]...)
 	}
 	for _, id := range own {
-		l.r = append(l.r, r[int(id)*a.Near():][:a.Near()]...)
+		l.r = append(l.r, r[int(id)*a.ScoreWidth():][:a.ScoreWidth()]...)
 		l.up = append(l.up, up[int(id)*a.Columns():][:a.Columns()]...)
 	}
 	drop := *a.Drop
@@ -80,7 +80,7 @@ func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []fl
 	l.Drop = &drop
 	l.result, l.dx = make([]float32, l.own*a.Columns()), make([]float32, len(l.x))
 	l.lse, l.dots = make([]float32, l.own*a.Heads), make([]float32, l.own*a.Heads)
-	l.dr, l.along = make([]float32, len(l.r)), make([]float32, l.own*a.Along())
+	l.dr, l.along = make([]float32, len(l.r)), make([]float32, l.own*a.AlongWidth())
 	return l
 }
 
@@ -180,7 +180,7 @@ func TestAttentionOfInstructionSets(t *testing.T) {
 		edges, all, a, x, r, up := attentionInputs(vertices, s[0], s[1])
 		if a.Dynamic = i > 5; a.Dynamic {
 			a.Vector = kernels.HostMat(a.Heads, a.Width, kerneltest.Values(a.Columns(), 4))
-			r = kerneltest.Values(vertices*a.Near(), 2)
+			r = kerneltest.Values(vertices*a.ScoreWidth(), 2)
 		}
 		stats := make([]float32, vertices*2*a.Heads)
 		var results [2]*layer

@@ -53,11 +53,11 @@ func (k *attentionTask) addendRows() []float32 {
 
 // alongRow returns one part of row r's sums for the weights along its edges.
 func (k *attentionTask) alongRow(part, r int) []float32 {
-	return k.along[r*k.Along()+part*k.Columns()+k.group*k.Width:][:k.size*k.Width]
+	return k.along[r*k.AlongWidth()+part*k.Columns()+k.group*k.Width:][:k.size*k.Width]
 }
 
 func (k *attentionTask) clearAlong(r int) {
-	for part := range k.Along() / k.Columns() {
+	for part := range k.AlongWidth() / k.Columns() {
 		clear(k.alongRow(part, r))
 	}
 }

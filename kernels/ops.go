@@ -297,11 +297,14 @@ func (e *Edges) gather() Gather {
 // of a few rows.
 type Emitted struct{ X, Scores Mat }
 
-// Attended is the input of the backward pass on own vertices: R [own x Near()] and LSE [own x
-// Heads] of the forward pass, the gradient of its output [own x Columns()], and the RowDots of
-// that and the output [own x Heads]. Packed is R, LSE and Dots in the format of PackGrad [own
-// x 3·Heads], for AttentionGradSrc; none: each call packs them.
-type Attended struct{ R, LSE, Grad, Dots, Packed Mat }
+// Attended is the input of the backward pass on own vertices.
+type Attended struct {
+	R      Mat // of the forward pass [own x ScoreWidth()]
+	LSE    Mat // of the forward pass [own x Heads]
+	Grad   Mat // gradient of the output [own x Columns()]
+	Dots   Mat // RowDots of Grad and the output [own x Heads]
+	Packed Mat // R, LSE and Dots in the format of PackGrad [own x 3·Heads], for AttentionGradSrc; empty: each call packs them
+}
 
 // Sparse is a graph.SparseRows in the memory of an Ops, with its source, which stays on the
 // host.

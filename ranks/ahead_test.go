@@ -26,7 +26,7 @@ type early struct {
 	wrong  []task.Name        // begun twice, or sent after they had failed
 }
 
-// InvokeAhead implements tensor.EarlyInvoker.
+// InvokeAhead implements tensor.AheadInvoker.
 func (e *early) InvokeAhead(name task.Name) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 type account struct {
 	hosts     []string            // distinct hosts
 	instance  *bill.Instance      // type of each host; nil: hosts cost nothing
-	functions *bill.Functions     // invocations since the checkpoint; nil: no invocations
-	begun     int64               // number of invocations since the checkpoint
+	functions *bill.Functions     // invocations since the run resumed or began; nil: no invocations
+	begun     int64               // number of invocations since the run resumed or began
 	again     int64               // invocations after the first of a task
 	out, back int64               // bytes of tasks and results
-	before    runfolder.Functions // invocations before the checkpoint
+	before    runfolder.Functions // invocations before the checkpoint that the run resumed from
 }
 
 // accountOf returns the account of a new run.
@@ -41,7 +41,7 @@ func accountOf(r *member) account {
 // paid reports whether anything has a price.
 func (a *account) paid() bool { return a.instance != nil || a.functions != nil }
 
-// add adds the ranks' cost of invocations, and returns the GB-seconds.
+// add adds the cost of all ranks' invocations, and returns the GB-seconds of s.
 func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	a.begun += s.Invocations
 	a.again += s.Again
@@ -52,11 +52,11 @@ func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	}
 	a.functions.Usage.Add(s.Usage)
 	f := bill.Functions{Tariff: a.functions.Tariff, Memory: a.functions.Memory, Usage: s.Usage}
-	return gigabytes(&f, bill.Counted, bill.Retried, bill.Wasted)
+	return sumGBSeconds(&f, bill.FirstUsed, bill.Retried, bill.Wasted)
 }
 
-// gigabytes returns the GB-seconds of some classes.
-func gigabytes(f *bill.Functions, classes ...bill.Class) float64 {
+// sumGBSeconds returns the sum of the GB-seconds of the given classes.
+func sumGBSeconds(f *bill.Functions, classes ...bill.Class) float64 {
 	sum := new(big.Rat)
 	for _, c := range classes {
 		sum.Add(sum, f.GBSeconds(c))
@@ -74,16 +74,16 @@ func (a *account) invocations() runfolder.Functions {
 	sum.LambdaBytesReceived += a.back
 	if f := a.functions; f != nil {
 		sum.LambdaWasted += f.Usage[bill.Wasted].Invocations
-		sum.LambdaGBSeconds += gigabytes(f, bill.Counted, bill.Retried, bill.Wasted)
-		sum.LambdaWastedGBSeconds += gigabytes(f, bill.Wasted)
+		sum.LambdaGBSeconds += sumGBSeconds(f, bill.FirstUsed, bill.Retried, bill.Wasted)
+		sum.LambdaWastedGBSeconds += sumGBSeconds(f, bill.Wasted)
 		usd, _ := f.Total().Float64()
 		sum.LambdaUSD += usd
 	}
 	return sum
 }
 
-// machines returns the dollars of the hosts for a time in seconds.
-func (a *account) machines(seconds float64) float64 {
+// hostUSD returns the price in dollars of the hosts for a time in seconds.
+func (a *account) hostUSD(seconds float64) float64 {
 	if a.instance == nil {
 		return 0
 	}
@@ -93,14 +93,14 @@ func (a *account) machines(seconds float64) float64 {
 
 // total returns the dollars of a run that has taken a time in seconds.
 func (a *account) total(seconds float64) float64 {
-	return a.machines(seconds) + a.invocations().LambdaUSD
+	return a.hostUSD(seconds) + a.invocations().LambdaUSD
 }
 
-// summarise fills in the cost of the run. Without the price of its hosts the value is omitted,
-// because it would cover only a part of the cost.
+// summarise fills in the cost of the run. Without the price of the hosts, the value (performance per
+// dollar, Dorylus) is omitted, because it would cover only a part of the cost.
 func (a *account) summarise(s *runfolder.Summary) {
 	s.Hosts, s.Functions = len(a.hosts), a.invocations()
-	s.ServerUSD, s.CostUSD = a.machines(s.TotalSeconds), a.total(s.TotalSeconds)
+	s.ServerUSD, s.CostUSD = a.hostUSD(s.TotalSeconds), a.total(s.TotalSeconds)
 	if a.instance != nil {
 		s.Instance, s.Value = a.instance.Name, bill.Value(duration(s.TotalSeconds), new(big.Rat).SetFloat64(s.CostUSD))
 	}

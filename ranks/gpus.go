@@ -107,7 +107,7 @@ func (r *member) openGPU() error {
 // applyOnGPU makes the backend for the tensor work, but not the graph work, of a graph rank on
 // its GPU.
 func (r *joined) applyOnGPU() (tensor.Backend, error) {
-	lanes, err := cuda.Lanes(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.Lanes)
+	lanes, err := cuda.Lanes(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.DeviceQueues)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor
 // settings returns the settings of the pool that schedules a rank's invocations.
 func (f *functions) settings() pool.Settings {
 	s := pool.Defaults()
-	s.Limit, s.Attempts, s.Life = f.concurrency, f.attempts, 2*f.attemptTimeout
+	s.Limit, s.Attempts, s.InvocationLimit = f.concurrency, f.attempts, 2*f.attemptTimeout
 	s.Timeout.Ceiling, s.Timeout.Floor = f.attemptTimeout, min(f.repeatAfter, f.attemptTimeout)
 	s.Backoff = pool.Pause{First: leastPause, Most: mostPause}
 	if !f.fallsBack {

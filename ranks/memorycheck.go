@@ -55,11 +55,11 @@ func (g memoryGate) world(ranks, threads int) error {
 		return nil
 	}
 	m := host.AwaitMemory(n)
-	if n <= m.There {
+	if n <= m.Available {
 		return nil
 	}
 	err := fault.New(fault.Config, g.op, "", "%d ranks or parts with %d threads each need about %s before any data, but %s has %s",
-		ranks, threads, megabytes(n), m.Of, megabytes(m.There)).
+		ranks, threads, megabytes(n), m.LimitedBy, megabytes(m.Available)).
 		Then("use fewer ranks, parts or threads; more than the number of processors are not faster")
 	if l, launched := world.Launched(); launched {
 		return failOnRank0(l, err)
@@ -81,7 +81,7 @@ func (g memoryGate) weights(r *member, meta *graph.Meta) error {
 		}
 	}
 	least.peak = least.certain
-	if m := host.AwaitMemory(least.peak); compareMemory(least.peak, least.certain, m.There) == refuse {
+	if m := host.AwaitMemory(least.peak); compareMemory(least.peak, least.certain, m.Available) == refuse {
 		return g.refusal(r, least, m)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 		return err
 	}
 	m := host.AwaitMemory(n.certain)
-	switch compareMemory(n.peak, n.certain, m.There) {
+	switch compareMemory(n.peak, n.certain, m.Available) {
 	case refuse:
 		if !g.force {
 			err = g.refusal(r.member, n, m)
@@ -132,7 +132,7 @@ func (g memoryGate) refusal(r *member, n need, m host.Memory) error {
 // text compares a need with the available memory.
 func (n need) text(r *member, m host.Memory) string {
 	return fmt.Sprintf("the ranks on %s need about %s at the peak and %s permanently, but %s has %s",
-		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.Of, megabytes(m.There))
+		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.LimitedBy, megabytes(m.Available))
 }
 
 // megabytes formats a number of bytes. A positive number is never printed as 0.

@@ -246,7 +246,7 @@ const patience = 60 * time.Millisecond
 // outlast the delay of a busy machine before the task that they were begun for.
 func patient(d time.Duration, attempts int) pool.Settings {
 	return pool.Settings{
-		Limit: 1000, Attempts: attempts, Life: max(2*time.Minute, 4*d),
+		Limit: 1000, Attempts: attempts, InvocationLimit: max(2*time.Minute, 4*d),
 		Timeout: pool.Timeout{Floor: d, Ceiling: 4 * d, Quantile: 0.75, Factor: 3, Window: 64, Few: 1},
 		Backoff: pool.Pause{First: time.Millisecond, Most: d}, Seed: 1,
 	}

@@ -59,7 +59,7 @@ func (r *prepared) saveTimeline() error {
 		"program": "siafu " + Version, "dataset": r.meta.Name, "world": r.kind,
 		"mode": r.cfg.Mode, "threads": strconv.Itoa(r.rankThreads),
 	}
-	if !r.view.Flat() { // processes of the timeline are parts
+	if !r.view.Flat() { // the file shows each part of the graph as a process
 		info["ranks"] = strconv.Itoa(r.view.Started())
 	}
 	err := trace.Save(r.world, r.cfg.Trace, trace.Timeline{
@@ -78,8 +78,8 @@ func (r *prepared) saveTimeline() error {
 	return nil
 }
 
-// counts returns the samples of the queue of tasks that wait for a CPU, and of the limit of
-// concurrent invocations.
+// counts returns two series over time: how many tasks wait for a CPU, and how many concurrent
+// invocations are allowed.
 func (r *prepared) counts() (list []trace.Count) {
 	t := r.tensor.Tuning()
 	if t == nil {

@@ -219,14 +219,14 @@ func (b *bench) basis(s *trials.Sheet) {
 			s.Row(w.model, w.graph, "-", "-", "-", "-", "-", "-", "-", "-", "-")
 			continue
 		}
-		edges, vertices := g.larger()
-		here := (m.Graph/edges + m.Tensor/vertices) / float64(b.Ranks*b.threads())
+		edgeRatio, vertexRatio := g.ratios()
+		here := (m.Graph/edgeRatio + m.Tensor/vertexRatio) / float64(b.Ranks*b.threads())
 		ratios := []string{}
 		for _, way := range []order{nopipe, pipe} {
 			t := b.time(s, g, w.model, cpuOnly, way)
 			ratios = append(ratios, trials.Number(here/t.each, 2))
 		}
-		s.Row(append([]string{w.model, w.graph, trials.Number(edges, 1), trials.Number(vertices, 1), trials.Number(m.Graph, 2), trials.Number(m.Tensor, 2),
+		s.Row(append([]string{w.model, w.graph, trials.Number(edgeRatio, 1), trials.Number(vertexRatio, 1), trials.Number(m.Graph, 2), trials.Number(m.Tensor, 2),
 			trials.Number(m.Rows/1e6, 1), trials.Number(m.Values/1e6, 1), trials.Number(m.Invocations, 0)}, ratios...)...)
 	}
 	fmt.Fprintln(s, "an epoch at the paper's size; Model in the package says how times and dollars follow from these")

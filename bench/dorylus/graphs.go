@@ -31,8 +31,8 @@ func (g *graphOf) kind() string {
 	return "not the paper's"
 }
 
-// larger returns the ratios of edges and vertices of the paper's graph to this one.
-func (g *graphOf) larger() (edges, vertices float64) {
+// ratios returns the edges and the vertices of the paper's graph divided by those of this graph.
+func (g *graphOf) ratios() (edges, vertices float64) {
 	return g.edges / float64(g.meta.Edges), g.vertices / float64(g.meta.Vertices)
 }
 

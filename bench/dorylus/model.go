@@ -14,7 +14,7 @@ import (
 const (
 	functionMemory = 192         // MB
 	functionShare  = 192. / 1769 // of a processor, 0.11
-	functionRate   = 200e6 / 8   // bytes a second, with a hundred of them
+	functionRate   = 200e6 / 8   // bytes a second of one function while 100 run at once
 	functionsAtOne = 100         // maximum concurrent functions per server
 	tariffOfPaper  = "x86_64-100ms"
 )
@@ -47,7 +47,7 @@ func (m Model) covers(on backend) bool {
 
 // modelOf measures the inputs of a Model; those that were not measured are 0.
 func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
-	edges, vertices := g.larger()
+	edgeRatio, vertexRatio := g.ratios()
 	alone := b.time(s, g, model, cpuOnly, nopipe)
 	if alone.run == nil {
 		return m
@@ -65,16 +65,16 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 			return sum
 		})
 	}
-	m.Graph, m.Tensor = edges*task("GA", "∇GA"), vertices*task("AV", "∇AV", "loss", "WU")
-	m.Rows = vertices * each(trials.Sent) / float64(b.Ranks)
+	m.Graph, m.Tensor = edgeRatio*task("GA", "∇GA"), vertexRatio*task("AV", "∇AV", "loss", "WU")
+	m.Rows = vertexRatio * each(trials.Sent) / float64(b.Ranks)
 	with := b.time(s, g, model, functions, pipe)
 	if with.run == nil {
 		return m
 	}
 	sum := with.run.Summary
 	n := float64(max(sum.Epochs, 1))
-	m.Values = vertices * float64(sum.LambdaBytesSent+sum.LambdaBytesReceived) / n
-	m.Invocations = vertices * float64(sum.LambdaInvocations) / n
+	m.Values = vertexRatio * float64(sum.LambdaBytesSent+sum.LambdaBytesReceived) / n
+	m.Invocations = vertexRatio * float64(sum.LambdaInvocations) / n
 	return m
 }
 
@@ -88,13 +88,13 @@ func (m Model) Epoch(c cluster, functions bool) (processors, cards, remote float
 	if !functions {
 		work += m.Tensor
 	} else {
-		remote = max(m.function()/(n*functionsAtOne), m.Values/(n*rate))
+		remote = max(m.functionSeconds()/(n*functionsAtOne), m.Values/(n*rate))
 	}
 	return work / (n * on.processors), cards, remote
 }
 
-// function returns the seconds of all invocations of an epoch.
-func (m Model) function() float64 { return m.Tensor/functionShare + m.Values/functionRate }
+// functionSeconds returns the seconds of all invocations of an epoch.
+func (m Model) functionSeconds() float64 { return m.Tensor/functionShare + m.Values/functionRate }
 
 // Seconds returns an epoch's time.
 func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
@@ -115,12 +115,13 @@ func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers
 		return servers, 0
 	}
 	one := bill.Functions{Tariff: constant(bill.Architecture(tariffOfPaper)), Memory: functionMemory}
-	one.Add(bill.Counted, 0, duration(m.function()/m.Invocations))
+	one.Add(bill.FirstUsed, 0, duration(m.functionSeconds()/m.Invocations))
 	usd, _ := one.Total().Float64()
 	return servers, usd * m.Invocations * epochs
 }
 
-// constant returns what the bill says of a constant of the paper.
+// constant returns x, and panics if err is not nil. It wraps calls whose arguments are constants of
+// the paper, so that an error is a defect of the program.
 func constant[T any](x T, err error) T {
 	if err != nil {
 		panic(err)

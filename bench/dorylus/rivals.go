@@ -215,15 +215,15 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 	if err != nil {
 		return nil, err
 	}
-	lab, err := yardstick.NewLab()
+	runner, err := yardstick.NewRunner()
 	if err != nil {
 		return nil, err
 	}
-	defer lab.Close()
+	defer runner.Close()
 	r := &trials.Result{Trial: t, Load: trials.Load()}
 	var lacking error
 	for _, v := range append(training.Variants(d), training.Libraries(d)...) {
-		rival, _, err := lab.Train(ctx, d, training, v, repeats)
+		rival, _, err := runner.Train(ctx, d, training, v, repeats)
 		switch {
 		case fault.KindOf(err) == fault.Missing && err != nil:
 			lacking = err

@@ -72,12 +72,12 @@ func (b *bench) table3(s *trials.Sheet) {
 		memory := machines[w.cpu.instance].memory
 		need, servers := "-", "-"
 		if t.run != nil {
-			_, larger := g.larger()
+			_, vertexRatio := g.ratios()
 			arrays := 0.0
 			for _, r := range t.run.Summary.PerRank {
 				arrays += float64(r.ArrayBytes)
 			}
-			arrays = (larger*arrays + g.bytes()) / (1 << 30)
+			arrays = (vertexRatio*arrays + g.bytes()) / (1 << 30)
 			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
 		}
 		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(w.cpu.hour(), 3), trials.Number(w.gpu.hour(), 2),

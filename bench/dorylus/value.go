@@ -197,9 +197,9 @@ func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) ti
 		return unknown
 	}
 	var o simulate.Options
-	edges, _ := g.larger()
+	edgeRatio, _ := g.ratios()
 	folder := s.Folder(t)
-	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale", fmt.Sprint(edges), "--servers", "2",
+	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale", fmt.Sprint(edgeRatio), "--servers", "2",
 		"--intervals", text(functionsAtOne), "--latency", "50us", "--epochs", "3", "--ghost-power", fmt.Sprint(b.GhostPower)}
 	if remote {
 		args = append(args, "--tensor", "lambda", "--lambda-tariff", tariffOfPaper, "--mode", "async", "--staleness", "0")

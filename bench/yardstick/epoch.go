@@ -26,7 +26,7 @@ type Training struct {
 	Dropout      float64 `json:"dropout"`
 	InputDropout float64 `json:"input_dropout"`
 	LR           float64 `json:"lr"`
-	// AttentionDropout is used only by siafu.
+	// AttentionDropout is only for siafu's side. Libraries returns no library for a run with it.
 	AttentionDropout float64 `json:"-"`
 	WeightDecay      float64 `json:"weight_decay"`
 	DecayAll         bool    `json:"decay_all"` // not only the first layer
@@ -113,10 +113,10 @@ type handover struct {
 	Sparse   bool    `json:"sparse_features"`
 }
 
-// Epoch returns a PyTorch process that is ready to train. A repetition is one epoch without
+// StartPyTorch starts a PyTorch process and waits until it is ready to train. A repetition of the process is one epoch without
 // evaluation. The result contains the losses of all epochs since the start; the first loss
 // precedes any step.
-func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant) (*Rival, error) {
+func (l *Runner) StartPyTorch(ctx context.Context, d *graph.Dataset, g Training, v Variant) (*Reference, error) {
 	script, modules := "epoch.py", []string{"torch", "numpy"}
 	if m := v.module(); m != "" {
 		script, modules = "layers.py", append(modules, m)
@@ -147,8 +147,8 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant
 
 // Train lets PyTorch train for about the given time. It returns the closed process and all
 // losses.
-func (l *Lab) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant, budget time.Duration) (*Rival, []float32, error) {
-	r, err := l.Epoch(ctx, d, g, v)
+func (l *Runner) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant, budget time.Duration) (*Reference, []float32, error) {
+	r, err := l.StartPyTorch(ctx, d, g, v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,13 +160,13 @@ func (l *Lab) Train(ctx context.Context, d *graph.Dataset, g Training, v Variant
 	return r, losses, err
 }
 
-// SameLoss returns a fault if a rival's loss after some epochs differs from siafu's by more
+// SameLoss returns a fault if a reference's loss after some epochs differs from siafu's by more
 // than rounding: without dropout, and from the same weights, they are equal.
-func SameLoss(op, rival string, epoch int, theirs, ours float64) error {
+func SameLoss(op, reference string, epoch int, theirs, ours float64) error {
 	if math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours) {
 		return nil
 	}
-	return fault.New(fault.Runtime, op, rival, "its loss in epoch %d is %v instead of %v", epoch, theirs, ours)
+	return fault.New(fault.Runtime, op, reference, "its loss in epoch %d is %v instead of %v", epoch, theirs, ours)
 }
 
 // tuned returns the environment in which PyTorch is fastest. Allocations use huge pages and
@@ -186,7 +186,7 @@ func tuned(threads int) []string {
 }
 
 // interpreter returns a Python with the modules.
-func (l *Lab) interpreter(ctx context.Context, modules []string) (string, error) {
+func (l *Runner) interpreter(ctx context.Context, modules []string) (string, error) {
 	names := strings.Join(modules, ", ")
 	if python := l.pythons[names]; python != "" {
 		return python, nil
@@ -200,5 +200,5 @@ func (l *Lab) interpreter(ctx context.Context, modules []string) (string, error)
 		}
 	}
 	return "", fault.New(fault.Missing, opYardstick, "", "no Python with %s", names).
-		Then("install python3-torch and python3-numpy, and for their layers PyTorch Geometric and DGL")
+		Then("install python3-torch and python3-numpy; for the variants PyG and DGL also install these libraries")
 }

@@ -12,7 +12,7 @@ import (
 
 // SpMM starts the C loop for a whole square matrix (Base 0, Begin and End of one CSR, both
 // scales given) and x [rows x width].
-func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) ([]*Rival, error) {
+func (l *Runner) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) ([]*Reference, error) {
 	program, err := l.compile(ctx, "spmm", "-fopenmp")
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, th
 	if err != nil {
 		return nil, err
 	}
-	return []*Rival{r}, nil
+	return []*Reference{r}, nil
 }
 
 // Form is the transposition of a product's operands.
@@ -50,12 +50,12 @@ func coreTypes() []string {
 
 // SGEMM starts cblas_sgemm of OpenBLAS once for every useful set of its routines; the caller
 // takes the best. Shapes are those of package kernels.
-func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32, threads int) ([]*Rival, error) {
+func (l *Runner) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32, threads int) ([]*Reference, error) {
 	program, err := l.compile(ctx, "sgemm", "-lopenblas")
 	if err != nil {
 		return nil, err
 	}
-	var rivals []*Rival
+	var references []*Reference
 	for _, core := range coreTypes() {
 		name, env := "OpenBLAS", []string{"OPENBLAS_NUM_THREADS=" + strconv.Itoa(threads)}
 		if core != "" {
@@ -64,17 +64,17 @@ func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32,
 		r, err := l.start(ctx, name, env, operands{"a": mapped.Bytes(a), "b": mapped.Bytes(b)}, []string{program},
 			string(form), strconv.Itoa(m), strconv.Itoa(n), strconv.Itoa(k))
 		if err != nil {
-			CloseAll(rivals)
+			CloseAll(references)
 			return nil, err
 		}
-		rivals = append(rivals, r)
+		references = append(references, r)
 	}
-	return rivals, nil
+	return references, nil
 }
 
-// CloseAll closes rivals, and ignores errors.
-func CloseAll(rivals []*Rival) {
-	for _, r := range rivals {
+// CloseAll closes references, and ignores errors.
+func CloseAll(references []*Reference) {
+	for _, r := range references {
 		r.Close()
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-// newLab returns a lab that is closed at the test's end.
-func newLab(t *testing.T) *Lab {
+// newRunner returns a runner that is closed at the test's end.
+func newRunner(t *testing.T) *Runner {
 	t.Helper()
-	l, err := NewLab()
+	l, err := NewRunner()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,8 @@ func skipMissing(t *testing.T, err error) {
 	}
 }
 
-// same compares a rival's result with ours.
-func same(t *testing.T, r *Rival, ours []float32) {
+// same compares a reference's result with ours.
+func same(t *testing.T, r *Reference, ours []float32) {
 	t.Helper()
 	if err := r.Run(time.Microsecond); err != nil || r.Seconds > 60 {
 		t.Fatalf("%s took %v seconds: %v", r.Name, r.Seconds, err)
@@ -63,7 +63,7 @@ func TestSpMMAgrees(t *testing.T) {
 	const rows = 150
 	team := kernels.NewTeam(2)
 	defer team.Close()
-	lab := newLab(t)
+	runner := newRunner(t)
 	g := kernels.Gather{RowScale: kerneltest.Values(rows, 1), ColScale: kerneltest.Values(rows, 2)}
 	for r := range rows {
 		g.Begin = append(g.Begin, int64(len(g.Cols)))
@@ -76,10 +76,10 @@ func TestSpMMAgrees(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			x, ours := kerneltest.Values(rows*width, 3), make([]float32, rows*width)
 			flat.SpMM(team, ours, width, g, x, false)
-			rivals, err := lab.SpMM(context.Background(), g, x, width, 2)
+			references, err := runner.SpMM(context.Background(), g, x, width, 2)
 			skipMissing(t, err)
-			defer CloseAll(rivals)
-			same(t, rivals[0], ours)
+			defer CloseAll(references)
+			same(t, references[0], ours)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestSGEMMAgrees(t *testing.T) {
 	const m, n, k = 37, 21, 50
 	team := kernels.NewTeam(2)
 	defer team.Close()
-	lab := newLab(t)
+	runner := newRunner(t)
 	a, b := kerneltest.Values(m*k, 1), kerneltest.Values(k*n, 2)
 	for form, multiply := range map[Form]func(dst []float32){
 		Plain:  func(dst []float32) { flat.MatMul(team, dst, m, n, k, a, b, false) },
@@ -99,18 +99,18 @@ func TestSGEMMAgrees(t *testing.T) {
 		t.Run(string(form), func(t *testing.T) {
 			ours := make([]float32, m*n)
 			multiply(ours)
-			rivals, err := lab.SGEMM(context.Background(), form, m, n, k, a, b, 2)
+			references, err := runner.SGEMM(context.Background(), form, m, n, k, a, b, 2)
 			skipMissing(t, err)
-			defer CloseAll(rivals)
-			for _, r := range rivals {
+			defer CloseAll(references)
+			for _, r := range references {
 				same(t, r, ours)
 			}
 		})
 	}
 }
 
-// A rival that fails at any time reports the reason.
-func TestRivalFails(t *testing.T) {
+// A reference that fails at any time reports the reason.
+func TestReferenceFails(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip(err)
 	}
@@ -122,7 +122,7 @@ func TestRivalFails(t *testing.T) {
 		"with no answer": {"echo ready", "it ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := newLab(t).start(context.Background(), "rival", nil, nil, []string{"sh", "-c", tc.script})
+			r, err := newRunner(t).start(context.Background(), "rival", nil, nil, []string{"sh", "-c", tc.script})
 			if err == nil {
 				defer r.Close()
 				err = r.Run(time.Millisecond)
@@ -137,8 +137,8 @@ func TestRivalFails(t *testing.T) {
 // Without the tools every yardstick is Missing, and names a remedy.
 func TestToolsAreMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	lab := newLab(t)
-	_, err := lab.SGEMM(context.Background(), Plain, 1, 1, 1, make([]float32, 1), make([]float32, 1), 1)
+	runner := newRunner(t)
+	_, err := runner.SGEMM(context.Background(), Plain, 1, 1, 1, make([]float32, 1), make([]float32, 1), 1)
 	if fault.KindOf(err) != fault.Missing || !strings.Contains(fmt.Sprint(err), "install gcc") {
 		t.Errorf("without gcc: %v", err)
 	}

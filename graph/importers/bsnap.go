@@ -63,7 +63,7 @@ func bsnapParts(src string) []string {
 	return paths
 }
 
-func bsnap(k *keeper, o Options) *graph.Content {
+func bsnap(k *resources, o Options) *graph.Content {
 	read := func(path string) (string, []byte) { return path, k.file(path) }
 	labels, classes, err := bsnapLabels(read(filepath.Join(o.Src, "labels.bsnap")))
 	check(err)
@@ -93,7 +93,7 @@ const (
 // bsnapLabels parses labels.bsnap.
 func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error) {
 	defer catch(&err)
-	at := place{opBsnap, path}
+	at := input{opBsnap, path}
 	at.require(len(b) >= 4 && len(b)%4 == 0, fetchTruncated, "%d bytes are not a header followed by 4-byte labels", len(b))
 	kinds, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
 	at.require(kinds > 0 && int64(kinds) <= int64(most), "", "byte 0: %d kinds of label, expected 1 to %d", kinds, most)
@@ -111,7 +111,7 @@ func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error)
 // bsnapFeatures parses features.bsnap in place.
 func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error) {
 	defer catch(&err)
-	at := place{opBsnap, path}
+	at := input{opBsnap, path}
 	at.require(len(b) >= 4, fetchTruncated, "%d bytes are too few for a header", len(b))
 	dim, size := int64(binary.LittleEndian.Uint32(b)), int64(len(b)-4)
 	// Division, because n·dim·4 may overflow.
@@ -126,7 +126,7 @@ func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error)
 // the converter does so for an undirected graph, but writes each edge once.
 func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
 	defer catch(&err)
-	at := place{opBsnap, path}
+	at := input{opBsnap, path}
 	at.require(len(b) >= bsnapHeader, fetchTruncated, "%d bytes are too few for a header of %d", len(b), bsnapHeader)
 	size, vertices := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	at.require(size == 4, "convert the graph with its header, graphtobinary --header=1", "byte 0: vertex ids of %d bytes, expected 4", size)
@@ -155,7 +155,7 @@ func bsnapPartition(o Options, n int64) {
 // It requires n such lines, or any number if n is negative.
 func readParts(path string, n int64) (out []byte, err error) {
 	defer catch(&err)
-	at := place{opBsnap, path}
+	at := input{opBsnap, path}
 	lines, line := int64(0), 0
 	for s := bufio.NewScanner(bytes.NewReader(at.read())); s.Scan(); {
 		line++

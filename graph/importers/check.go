@@ -14,12 +14,12 @@ import (
 const maxVertices = 1 << 32
 
 // checkVertices refuses more vertices than there are distinct ids.
-func checkVertices(at place, n int64) {
+func checkVertices(at input, n int64) {
 	at.require(n >= 0 && n <= maxVertices, "", "%d vertices, expected 0 to %d", n, int64(maxVertices))
 }
 
 // checkPairs compares every id of src,dst pairs with the number of vertices.
-func checkPairs(at place, pairs []uint32, n int64) {
+func checkPairs(at input, pairs []uint32, n int64) {
 	for i, v := range pairs {
 		if int64(v) >= n {
 			check(badEdge(at, int64(i/2), i%2, int64(v), n))
@@ -29,12 +29,12 @@ func checkPairs(at place, pairs []uint32, n int64) {
 
 // badEdge returns the fault of an edge with an end v that is not a vertex: its source (end 0) or
 // destination (end 1).
-func badEdge(at place, edge int64, end int, v, n int64) error {
+func badEdge(at input, edge int64, end int, v, n int64) error {
 	return at.bad("edge %d: %s %d is outside the vertices 0..%d", edge, [2]string{"source", "destination"}[end], v, n-1)
 }
 
 // checkFinite refuses NaN and infinity in features [rows x dim].
-func checkFinite(at place, x []float32, dim int) {
+func checkFinite(at input, x []float32, dim int) {
 	// The exponent bits are all ones only in NaN and infinity.
 	const exponent = 0x7f800000
 	for i, v := range x {
@@ -46,7 +46,7 @@ func checkFinite(at place, x []float32, dim int) {
 
 // checkRange refuses negative labels other than -1, and labels above the last class. classes is 0
 // if unknown: then the last class is the maximum of a dataset.
-func checkRange[T int32 | int64](at place, labels []T, classes int) {
+func checkRange[T int32 | int64](at input, labels []T, classes int) {
 	if classes <= 0 {
 		classes = graph.MaxClasses(int64(len(labels)))
 	}
@@ -58,7 +58,7 @@ func checkRange[T int32 | int64](at place, labels []T, classes int) {
 }
 
 // checkLabels converts labels to the storage type, if they are in the range of any dataset.
-func checkLabels(at place, labels []int64) []int32 {
+func checkLabels(at input, labels []int64) []int32 {
 	checkRange(at, labels, 0)
 	out := make([]int32, len(labels))
 	for v, l := range labels {
@@ -96,7 +96,7 @@ var splitNames = [4]string{"no", "training", "validation", "test"}
 type splitter []uint8
 
 // mark assigns vertex v to a set. at and entry are the position in the source.
-func (s splitter) mark(at place, entry int, v int64, set uint8) {
+func (s splitter) mark(at input, entry int, v int64, set uint8) {
 	if v < 0 || v >= int64(len(s)) {
 		check(at.bad("entry %d: %d is outside the vertices 0..%d", entry, v, len(s)-1))
 	}
@@ -108,14 +108,14 @@ func (s splitter) mark(at place, entry int, v int64, set uint8) {
 }
 
 // markAll marks a list of vertices.
-func (s splitter) markAll(at place, vs []int64, set uint8) {
+func (s splitter) markAll(at input, vs []int64, set uint8) {
 	for i, v := range vs {
 		s.mark(at, i, v, set)
 	}
 }
 
 // markMask marks the vertices whose entries of a mask [n] are not 0.
-func (s splitter) markMask(at place, mask []int64, set uint8) {
+func (s splitter) markMask(at input, mask []int64, set uint8) {
 	for v, in := range mask {
 		if in != 0 {
 			s.mark(at, v, int64(v), set)
@@ -124,7 +124,7 @@ func (s splitter) markMask(at place, mask []int64, set uint8) {
 }
 
 // checkSplit refuses values that are not a set of a split.
-func checkSplit[T uint8 | int64](at place, split []T) {
+func checkSplit[T uint8 | int64](at input, split []T) {
 	for v, s := range split {
 		if s < graph.SplitNone || s > graph.SplitTest {
 			check(at.bad("split of vertex %d is %d, expected 0 (none), 1 (training), 2 (validation), 3 (test)", v, s))
@@ -138,7 +138,7 @@ type failure struct{ err error }
 // check ends the import if err is not nil; catch returns the error.
 //
 // Design note: an importer has dozens of reads that can fail. After a failure none of its
-// functions has anything to do, because the keeper owns all files and memory. A failure
+// functions has anything to do, because resources owns all files and memory. A failure
 // therefore panics, and load converts the panic to an error. Callbacks of parseFile and of
 // graph.EdgeSource do not run under load and return errors.
 func check(err error) {
@@ -164,45 +164,46 @@ func catch(err *error) {
 	}
 }
 
-// place names an operation and the file that it reads, for messages.
-type place struct{ op, path string }
+// input is a file or folder that an import reads. Its methods check the content, and end the import
+// with a fault that names op and path.
+type input struct{ op, path string }
 
 // bad returns a fault in the content of the file.
-func (p place) bad(format string, args ...any) *fault.Error {
+func (p input) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, p.op, p.path, format, args...)
 }
 
 // require ends the import with a fault in the content of the file unless ok. remedy may be "".
-func (p place) require(ok bool, remedy, format string, args ...any) {
+func (p input) require(ok bool, remedy, format string, args ...any) {
 	if !ok {
 		check(p.bad(format, args...).Then("%s", remedy))
 	}
 }
 
 // refuse ends the import with a fault in the user's flags.
-func (p place) refuse(remedy, format string, args ...any) {
+func (p input) refuse(remedy, format string, args ...any) {
 	check(fault.New(fault.Usage, p.op, p.path, format, args...).Then("%s", remedy))
 }
 
 // system ends the import if err, of the operating system, is not nil.
-func (p place) system(err error) {
+func (p input) system(err error) {
 	if err != nil {
 		check(fault.System(p.op, p.path, err))
 	}
 }
 
 // read returns the content of the file.
-func (p place) read() []byte {
+func (p input) read() []byte {
 	b, err := os.ReadFile(p.path)
 	p.system(err)
 	return b
 }
 
 // json decodes the file.
-func (p place) json(to any) { p.wrap(json.Unmarshal(p.read(), to)) }
+func (p input) json(to any) { p.wrap(json.Unmarshal(p.read(), to)) }
 
 // wrap ends the import if err is not nil. The fault names the file, unless err names one.
-func (p place) wrap(err error) {
+func (p input) wrap(err error) {
 	if f, ok := err.(*fault.Error); ok && f.Path != "" {
 		check(f)
 	}

@@ -9,8 +9,8 @@ import (
 // chunks stores a growing list of pairs in mapped memory without copying, for sources of
 // unknown length.
 type chunks[T mapped.Elem] struct {
-	keep *keeper
-	place
+	resources *resources
+	input
 	list  [][]T
 	free  []T // the unused rest of the last chunk
 	pairs int64
@@ -27,7 +27,7 @@ func (c *chunks[T]) add(pairs []T) error {
 	c.pairs += int64(len(pairs) / 2)
 	for len(pairs) > 0 {
 		if len(c.free) == 0 {
-			chunk, err := reserve[T](c.keep, c.place, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
+			chunk, err := reserve[T](c.resources, c.input, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
 			if err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ func (c *chunks[T]) contains(f func(T) bool) bool {
 // edgeBuffer is chunks of vertex ids as a graph.EdgeSource.
 type edgeBuffer struct{ *chunks[uint32] }
 
-func newEdgeBuffer(k *keeper, at place) edgeBuffer {
-	return edgeBuffer{&chunks[uint32]{keep: k, place: at}}
+func newEdgeBuffer(k *resources, at input) edgeBuffer {
+	return edgeBuffer{&chunks[uint32]{resources: k, input: at}}
 }
 
 // Each implements graph.EdgeSource.

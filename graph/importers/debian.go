@@ -19,7 +19,7 @@ import (
 
 var debianFormat = importer{
 	entry: entry{Name: "debian", Help: "package graph of a Debian machine"},
-	read:  func(_ *keeper, o Options) *graph.Content { return must(debian(nil, o)) }, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
+	read:  func(_ *resources, o Options) *graph.Content { return must(debian(nil, o)) }, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
 }
 
 // debVocabulary is the number of words that become features. They are the words in the most
@@ -36,7 +36,7 @@ const debVocabulary = wordColumns
 // are counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
 // (debEdges). Features are binary and sparse: the debVocabulary words found in the most short
 // descriptions. The label is the section. Labelled vertices are split at random 60/20/20.
-func debian(_ *keeper, o Options) (c *graph.Content, err error) {
+func debian(_ *resources, o Options) (c *graph.Content, err error) {
 	defer catch(&err)
 	a := must(openDebArchive(o))
 	if len(a.packages) == 0 {

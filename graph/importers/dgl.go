@@ -32,15 +32,15 @@ func isDGL(src string) bool {
 }
 
 // dgl reads a graph of a file of dgl.save_graphs.
-func dgl(k *keeper, o Options) *graph.Content {
+func dgl(k *resources, o Options) *graph.Content {
 	f := must(dglfile.New(k.file(o.Src), o.Src))
 	return must(dglGraph(k, o, f))
 }
 
 // dglGraph returns the dataset of an open file.
-func dglGraph(k *keeper, o Options, f *dglfile.File) (c *graph.Content, err error) {
+func dglGraph(k *resources, o Options, f *dglfile.File) (c *graph.Content, err error) {
 	defer catch(&err)
-	number, at, last := 0, place{opDGL, o.Src}, strconv.Itoa(f.Graphs-1)
+	number, at, last := 0, input{opDGL, o.Src}, strconv.Itoa(f.Graphs-1)
 	switch {
 	case o.Graph != nil:
 		number = *o.Graph
@@ -50,7 +50,7 @@ func dglGraph(k *keeper, o Options, f *dglfile.File) (c *graph.Content, err erro
 	if number < 0 || number >= f.Graphs {
 		at.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
 	}
-	d := &dglArrays{place: at, graph: must(f.Graph(number)), got: map[string]bool{}}
+	d := &dglArrays{input: at, graph: must(f.Graph(number)), got: map[string]bool{}}
 	for i, name := range o.EdgeFeatures {
 		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
 			at.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", "))
@@ -82,7 +82,7 @@ var dglFeatures = []string{"feat", "features", "edge_attr"}
 
 // dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
-	place
+	input
 	graph *dglfile.Graph
 	got   map[string]bool // their location: "ndata[feat]"
 	// features is the tensor of edata with edge features, "" if the user names none.
@@ -131,7 +131,7 @@ func (d *dglArrays) get(name string) ndarray {
 		d.require(false, `give the graph one: g.ndata["feat"] = …`, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", "))
 	}
 	path := d.path + "[" + at + "]"
-	return ndarray{a.Called(path), place{d.op, path}}
+	return ndarray{a.Called(path), input{d.op, path}}
 }
 
 func (d *dglArrays) words(name string) []string { return d.get(name).words() }

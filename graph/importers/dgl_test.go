@@ -130,7 +130,7 @@ func FuzzDGL(f *testing.F) {
 		decodertest.Heap(t, int64(len(b)), func() {
 			file, err := dglfile.New(b, "x.dgl")
 			if err == nil {
-				k := newKeeper()
+				k := newResources()
 				defer k.release()
 				_, err = dglGraph(k, Options{Src: "x.dgl", Log: func(string, ...any) {}}, file)
 			}

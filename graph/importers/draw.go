@@ -36,12 +36,12 @@ type percentages struct{ train, val float64 }
 // usual are the default percentages of a split.
 var usual = percentages{60, 20}
 
-// set returns the set of the labelled vertex at a place among count of them.
-func (p percentages) set(place, count int) uint8 {
-	switch at, n := 100*float64(place), float64(count); {
-	case at < p.train*n:
+// splitAt returns the set of the vertex at an index of count shuffled vertices.
+func (p percentages) splitAt(index, count int) uint8 {
+	switch i, n := 100*float64(index), float64(count); {
+	case i < p.train*n:
 		return graph.SplitTrain
-	case at < (p.train+p.val)*n:
+	case i < (p.train+p.val)*n:
 		return graph.SplitVal
 	}
 	return graph.SplitTest
@@ -93,7 +93,7 @@ func (o *Options) draw(labels []int32, otherwise percentages) []uint8 {
 }
 
 // checkDrawn refuses flags of a random split if the split is not random or there are no classes.
-func (o *Options) checkDrawn(at place, c *graph.Content) {
+func (o *Options) checkDrawn(at input, c *graph.Content) {
 	if o.asksForDraw() && !*o.drawn {
 		at.refuse("leave them out", "--stratify and --split-sizes apply to a random split, but the source has its own split")
 	}
@@ -107,7 +107,7 @@ func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
 	split := make([]uint8, len(labels))
 	order := shuffled(labels, seed)
 	for i, v := range order {
-		split[v] = p.set(i, len(order))
+		split[v] = p.splitAt(i, len(order))
 	}
 	return split
 }
@@ -116,20 +116,24 @@ func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
 // is the number of classes that are not in all three sets.
 func drawStratified(labels []int32, p percentages, seed uint64) (split []uint8, few int) {
 	split = make([]uint8, len(labels))
-	sizes, drawn := map[int32]int{}, map[int32][4]int{}
+	type counts struct {
+		all   int
+		bySet [4]int // by set; 0 is unused, because every vertex gets a set
+	}
+	sizes, sampled := map[int32]int{}, map[int32]counts{}
 	order := shuffled(labels, seed)
 	for _, v := range order {
 		sizes[labels[v]]++
 	}
 	for _, v := range order {
-		n := drawn[labels[v]]
-		split[v] = p.set(n[0], sizes[labels[v]])
-		n[0]++
-		n[split[v]]++
-		drawn[labels[v]] = n
+		n := sampled[labels[v]]
+		split[v] = p.splitAt(n.all, sizes[labels[v]])
+		n.all++
+		n.bySet[split[v]]++
+		sampled[labels[v]] = n
 	}
-	for _, n := range drawn {
-		if slices.Min(n[:]) == 0 {
+	for _, n := range sampled {
+		if slices.Min(n.bySet[graph.SplitTrain:]) == 0 {
 			few++
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // edgeList is an edge list with ids of 64 bits.
 type edgeList struct {
-	keep *keeper // of narrow or wide
-	place
+	resources *resources // of narrow or wide
+	input
 	narrow     *chunks[uint32] // all ids fit into uint32
 	wide       *chunks[int64]  // otherwise
 	edges      int64
@@ -24,10 +24,10 @@ type edgeList struct {
 // readEdgeList reads lines of source, destination and other fields, separated by blanks or
 // commas. Lines that start with # or % are comments, and so is the first line of a .csv file
 // if it has words.
-func readEdgeList(k *keeper, at place) *edgeList {
+func readEdgeList(k *resources, at input) *edgeList {
 	l := &edgeList{
-		keep: k, place: at, least: math.MaxInt64, top: math.MinInt64,
-		narrow: &chunks[uint32]{keep: k, place: at},
+		resources: k, input: at, least: math.MaxInt64, top: math.MinInt64,
+		narrow: &chunks[uint32]{resources: k, input: at},
 	}
 	heading := strings.HasSuffix(strings.TrimSuffix(at.path, ".gz"), ".csv")
 	parse := func(b block) ([]int64, error) { return parseEdges(at.op, at.path, b, heading) }
@@ -52,7 +52,7 @@ func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
 			continue
 		}
 		if !ok1 || !ok2 {
-			return nil, place{op, path}.bad("line %d: %.60q does not start with two ids", line, row).
+			return nil, input{op, path}.bad("line %d: %.60q does not start with two ids", line, row).
 				Then("write an edge as SOURCE DESTINATION, a comment behind #")
 		}
 		pairs = append(pairs, u, v)
@@ -98,7 +98,7 @@ func (l *edgeList) take(pairs []int64) error {
 
 // widen turns the pairs read so far into wide ones.
 func (l *edgeList) widen() (err error) {
-	l.wide = &chunks[int64]{keep: l.keep, place: l.place}
+	l.wide = &chunks[int64]{resources: l.resources, input: l.input}
 	err = convert(l.wide, l.narrow, func(id uint32) int64 { return int64(id) })
 	l.narrow = nil
 	return err
@@ -163,13 +163,13 @@ func (l *edgeList) rank() (r *ranking, err error) {
 		r.sorted = slices.Compact(r.sorted)
 		r.n = int64(len(r.sorted))
 	}
-	checkVertices(l.place, r.n)
+	checkVertices(l.input, r.n)
 	return r, nil
 }
 
 func (r *ranking) useBits(l *edgeList, words int) {
-	r.bits = must(reserve[uint64](l.keep, l.place, words))
-	r.before = must(reserve[uint32](l.keep, l.place, words))
+	r.bits = must(reserve[uint64](l.resources, l.input, words))
+	r.before = must(reserve[uint32](l.resources, l.input, words))
 	l.each(func(id int64) {
 		at := uint64(id) - uint64(r.least)
 		r.bits[at/64] |= 1 << (at % 64)
@@ -206,7 +206,7 @@ func (r *ranking) ids() []int64 {
 }
 
 // renumber returns the list with every id mapped by to, as pairs in the arena of k.
-func (l *edgeList) renumber(k *keeper, to func(id int64) uint32) (graph.EdgeSource, error) {
+func (l *edgeList) renumber(k *resources, to func(id int64) uint32) (graph.EdgeSource, error) {
 	if l.wide == nil {
 		for i := range l.narrow.list {
 			ids := l.narrow.filled(i)
@@ -216,6 +216,6 @@ func (l *edgeList) renumber(k *keeper, to func(id int64) uint32) (graph.EdgeSour
 		}
 		return edgeBuffer{l.narrow}, nil
 	}
-	out := newEdgeBuffer(k, l.place)
+	out := newEdgeBuffer(k, l.input)
 	return out, convert(out.chunks, l.wide, to)
 }

@@ -22,16 +22,16 @@ const opSAINT = "import graphsaint"
 
 // graphsaint reads the folder of Zeng et al. (2020): adj_full.npz (a SciPy
 // matrix), feats.npy, class_map.json and role.json.
-func graphsaint(k *keeper, o Options) *graph.Content {
+func graphsaint(k *resources, o Options) *graph.Content {
 	adj := openZip(opSAINT, filepath.Join(o.Src, "adj_full.npz"), k).matrix("")
 	c := &graph.Content{
 		Source: "graphsaint " + nameOf(o.Src), Vertices: adj.rows, Edges: adj.edges(o),
 		Features: arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, adj.rows),
 	}
-	classMap(o, place{opSAINT, filepath.Join(o.Src, "class_map.json")}, c)
+	classMap(o, input{opSAINT, filepath.Join(o.Src, "class_map.json")}, c)
 	// {"tr": [vertices], "va": […], "te": […]}
 	var roles struct{ Tr, Va, Te []int64 }
-	at, s := place{opSAINT, filepath.Join(o.Src, "role.json")}, make(splitter, adj.rows)
+	at, s := input{opSAINT, filepath.Join(o.Src, "role.json")}, make(splitter, adj.rows)
 	at.json(&roles)
 	for i, list := range [][]int64{roles.Tr, roles.Va, roles.Te} {
 		s.markAll(at, list, uint8(graph.SplitTrain+i))
@@ -42,7 +42,7 @@ func graphsaint(k *keeper, o Options) *graph.Content {
 
 // classMap reads {"vertex": label, …}, or {"vertex": [0, 1, …], …} with a flag for each
 // of several labels.
-func classMap(o Options, at place, c *graph.Content) {
+func classMap(o Options, at input, c *graph.Content) {
 	n := int(c.Vertices)
 	f, err := os.Open(at.path)
 	at.system(err)
@@ -104,7 +104,7 @@ func flagsOf(dec *json.Decoder) (row []float32, err error) {
 
 // classEntry reads one vertex and its label: 0 for a list, which has a flag for each of several
 // classes.
-func classEntry(at place, key, value json.Token, n int) (v int, label int64) {
+func classEntry(at input, key, value json.Token, n int) (v int, label int64) {
 	v, err := strconv.Atoi(fmt.Sprint(key))
 	at.require(err == nil && v >= 0 && v < n, "", "key %.40q is outside the vertices 0..%d", key, n-1)
 	if number, ok := value.(json.Number); ok {

@@ -48,7 +48,7 @@ type entry = catalog.Entry
 type importer struct {
 	entry
 	// read converts the source to a dataset in the memory of k. It ends with check.
-	read func(k *keeper, o Options) *graph.Content
+	read func(k *resources, o Options) *graph.Content
 	// recognises reports whether src looks like this format; nil: never chosen automatically.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written, or to the log.
@@ -82,7 +82,7 @@ var importFormats = withTables([]*importer{
 
 func withTables(list []*importer) []*importer {
 	for _, f := range tableFormats {
-		read := func(k *keeper, o Options) *graph.Content { return must(f.read(k, o)) }
+		read := func(k *resources, o Options) *graph.Content { return must(f.read(k, o)) }
 		list = append(list, &importer{entry: f.entry, read: read, recognises: f.recognises, after: warnOfDirection, isTable: true, weights: true})
 	}
 	return list
@@ -164,7 +164,7 @@ func warnOfLabels(c *graph.Content, o Options) {
 
 // load converts the source to a dataset. release frees its memory.
 func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
-	k, at := newKeeper(), place{"import " + f.Name, o.Src}
+	k, at := newResources(), input{"import " + f.Name, o.Src}
 	o.drawn = new(bool)
 	defer func() {
 		if err != nil {
@@ -196,7 +196,7 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 }
 
 // checkNamed refuses names that --edge-features cannot have.
-func (f *importer) checkNamed(at place, names []string) {
+func (f *importer) checkNamed(at input, names []string) {
 	for i, name := range names {
 		if len(f.named) > 0 && (slices.Contains(names[:i], name) || !slices.Contains(f.named, name)) {
 			at.refuse("name some of "+strings.Join(f.named, ", ")+", each once",
@@ -208,7 +208,7 @@ func (f *importer) checkNamed(at place, names []string) {
 // noChoice refuses --split for the reason why.
 func noChoice(op string, o Options, why string) {
 	if o.Split != "" {
-		place{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, why)
+		input{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, why)
 	}
 }
 

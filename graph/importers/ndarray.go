@@ -11,32 +11,32 @@ import (
 // ndarray is an array of a file.
 type ndarray struct {
 	*npy.Array
-	place
+	input
 }
 
 // zipArrays are the arrays of an npz file.
 type zipArrays struct {
 	*npy.Zip
-	place
+	input
 }
 
-// openZip opens an npz file until the keeper's release.
-func openZip(op, path string, k *keeper) zipArrays { return zipArrays{k.zip(path), place{op, path}} }
+// openZip opens an npz file until its release.
+func openZip(op, path string, k *resources) zipArrays { return zipArrays{k.zip(path), input{op, path}} }
 
 func (z zipArrays) has(name string) bool { return z.Has(name) }
 
 func (z zipArrays) get(name string) ndarray {
-	return ndarray{must(z.Get(name)), place{z.op, z.path + "[" + name + "]"}}
+	return ndarray{must(z.Get(name)), input{z.op, z.path + "[" + name + "]"}}
 }
 
 func (z zipArrays) words(name string) []string { return z.get(name).words() }
 
-// arrayAt maps an npy file until the keeper's release.
-func arrayAt(op, path string, k *keeper) ndarray {
+// arrayAt maps an npy file until its release.
+func arrayAt(op, path string, k *resources) ndarray {
 	a, done, err := npy.Map(path)
 	check(err)
 	k.closers = append(k.closers, done)
-	return ndarray{a, place{op, path}}
+	return ndarray{a, input{op, path}}
 }
 
 // flat returns the array, which must have one dimension.
@@ -48,28 +48,28 @@ func (a ndarray) flat() ndarray {
 // rows returns the number of rows of features [rows x columns].
 func (a ndarray) rows() int64 {
 	a.require(len(a.Shape) == 2, "", "features have shape %v, expected [vertices columns]", a.Shape)
-	checkVertices(a.place, int64(a.Shape[0]))
+	checkVertices(a.input, int64(a.Shape[0]))
 	return int64(a.Shape[0])
 }
 
 // dense returns the features of an array [n x dim]: in place if they are float32 rows, else
 // converted, in mapped memory.
-func (a ndarray) dense(k *keeper, n int64) graph.Features {
+func (a ndarray) dense(k *resources, n int64) graph.Features {
 	a.require(len(a.Shape) == 2 && int64(a.Shape[0]) == n, "", "features have shape %v, expected %d rows", a.Shape, n)
 	// Rows without columns have no bytes that prove their number.
 	a.require(a.Shape[1] > 0, "", "features have shape %v, expected one column or more", a.Shape)
 	f := graph.Features{Rows: int(n), Dim: a.Shape[1], Dense: a.float32s(k)}
-	checkFinite(a.place, f.Dense, f.Dim)
+	checkFinite(a.input, f.Dense, f.Dim)
 	return f
 }
 
 // float32s returns the elements by rows: in place if they are float32 rows, else converted, in
 // mapped memory.
-func (a ndarray) float32s(k *keeper) []float32 {
+func (a ndarray) float32s(k *resources) []float32 {
 	if a.Type == "<f4" && !a.Fortran {
 		return must(a.Float32s())
 	}
-	values := must(reserve[float32](k, a.place, a.Len()))
+	values := must(reserve[float32](k, a.input, a.Len()))
 	check(a.CopyFloat32s(values))
 	return values
 }
@@ -91,14 +91,14 @@ func (a ndarray) labels(n int64) []int32 {
 		a.require(a.Shape[1] == 1, severalLabels, "labels have shape %v", a.Shape)
 		shape = append(shape, 1)
 	}
-	return checkLabels(a.place, a.integers(shape...))
+	return checkLabels(a.input, a.integers(shape...))
 }
 
 // sets returns the split values of an array [n]: reddit's node_types have the values of a
 // dataset.
 func (a ndarray) sets(n int64) []uint8 {
 	values, split := a.integers(int(n)), make([]uint8, n)
-	checkSplit(a.place, values)
+	checkSplit(a.input, values)
 	for v, s := range values {
 		split[v] = uint8(s)
 	}
@@ -109,6 +109,6 @@ func (a ndarray) sets(n int64) []uint8 {
 func (a ndarray) edges(n int64) graph.EdgeSource {
 	a.require(len(a.Shape) == 2 && a.Shape[1] == 2, "", "shape is %v, expected [edges 2]", a.Shape)
 	pairs := must(a.Uint32s())
-	checkPairs(a.place, pairs, n)
+	checkPairs(a.input, pairs, n)
 	return graph.EdgePairs(pairs)
 }

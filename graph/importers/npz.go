@@ -19,7 +19,7 @@ const opNpz = "import npz"
 // npz reads one npz file with a whole dataset. It has the keys of gnn-benchmark (Shchur et al.
 // 2018), ppnp (Klicpera et al. 2019), heterophilous-graphs (Platonov et al. 2023) or PyTorch
 // Geometric's Data.
-func npz(k *keeper, o Options) (c *graph.Content) {
+func npz(k *resources, o Options) (c *graph.Content) {
 	z := openZip(opNpz, o.Src, k)
 	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") {
 		z.refuse("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr",
@@ -49,7 +49,7 @@ func npz(k *keeper, o Options) (c *graph.Content) {
 // benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and labels as CSR, or
 // the latter two as one array; the names of the arrays of a matrix have a prefix. There is no
 // split in such a file. Python's None and dicts, such as metadata, are arrays of objects there.
-func benchmark(k *keeper, o Options, z zipArrays, adjacency, attributes, labels string) *graph.Content {
+func benchmark(k *resources, o Options, z zipArrays, adjacency, attributes, labels string) *graph.Content {
 	noChoice(opNpz, o, "the file has no splits; --seed selects a random split")
 	adj := z.matrix(adjacency)
 	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o)}
@@ -109,7 +109,7 @@ func nameClasses(o Options, z zipArrays, c *graph.Content) {
 }
 
 // heterophilous reads an edge list in one direction and ten masks.
-func heterophilous(k *keeper, o Options, z zipArrays) *graph.Content {
+func heterophilous(k *resources, o Options, z zipArrays) *graph.Content {
 	labels := z.get("node_labels")
 	c := &graph.Content{Vertices: int64(labels.Len()), Symmetrise: true}
 	labels.setLabels(o, c)
@@ -120,7 +120,7 @@ func heterophilous(k *keeper, o Options, z zipArrays) *graph.Content {
 		a := z.get(name) // [splits x n]
 		mask := a.integers(-1, n)
 		a.hasMask(row, a.Shape[0])
-		s.markMask(a.place, mask[row*n:(row+1)*n], uint8(graph.SplitTrain+i))
+		s.markMask(a.input, mask[row*n:(row+1)*n], uint8(graph.SplitTrain+i))
 	}
 	c.Split = s
 	return c
@@ -140,7 +140,7 @@ func maskNumber(o Options, op string) int {
 	}
 	number, err := strconv.Atoi(o.Split)
 	if err != nil || number < 0 {
-		place{op, o.Src}.refuse("set --split to a whole number from 0", "split %q is not a mask index", o.Split)
+		input{op, o.Src}.refuse("set --split to a whole number from 0", "split %q is not a mask index", o.Split)
 	}
 	return number
 }

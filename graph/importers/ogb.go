@@ -18,17 +18,17 @@ var ogbFormat = importer{
 
 const opOGB = "import ogb"
 
-// ogbFile returns the place of a file in the folder raw.
-func ogbFile(o Options, name string) place { return place{opOGB, filepath.Join(o.Src, "raw", name)} }
+// ogbFile returns a file in the folder raw.
+func ogbFile(o Options, name string) input { return input{opOGB, filepath.Join(o.Src, "raw", name)} }
 
-func (p place) exists() bool { return exists(p.path) }
+func (p input) exists() bool { return exists(p.path) }
 
 // ogb reads the folder of a node property prediction dataset of the Open Graph
 // Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
 // split/TYPE/{train,valid,test}.csv.gz; or of a link property prediction dataset.
-func ogb(k *keeper, o Options) *graph.Content {
+func ogb(k *resources, o Options) *graph.Content {
 	_, err := os.Stat(o.Src)
-	place{opOGB, o.Src}.system(err)
+	input{opOGB, o.Src}.system(err)
 	if ogbFile(o, ogbArchive).exists() {
 		return ogbArrays(k, o)
 	}
@@ -67,7 +67,7 @@ func ogbCount(o Options, file string) int64 {
 }
 
 // wrongRows returns the fault of a file that does not have a row for each vertex.
-func wrongRows(at place, rows, n int64) error {
+func wrongRows(at input, rows, n int64) error {
 	return at.bad("%d rows, expected %d as in num-node-list.csv.gz", rows, n).Then(fetchTruncated)
 }
 
@@ -132,7 +132,7 @@ const (
 // ogbFeatures returns the features of vertices: from their table or, if only edges have one,
 // the means of the features of the edges into each vertex, and out of it if edges are
 // symmetrised. Without along there must be a table of vertices.
-func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) graph.Features {
+func ogbFeatures(k *resources, o Options, n int64, along *weightedEdges) graph.Features {
 	at := ogbFile(o, ogbNodeFeatures)
 	if !at.exists() && along != nil && along.dim > 0 {
 		o.Log("features=means of edge features: there is no %s", at.path)
@@ -167,7 +167,7 @@ func ogbFeatures(k *keeper, o Options, n int64, along *weightedEdges) graph.Feat
 }
 
 // ogbEdges returns the edges, with weights and features if they have tables.
-func ogbEdges(k *keeper, o Options, n, edges int64) *weightedEdges {
+func ogbEdges(k *resources, o Options, n, edges int64) *weightedEdges {
 	at := ogbFile(o, "edge.csv.gz")
 	out := newWeightedEdges(k, at)
 	parse := func(b []byte) (uint32, bool) {
@@ -196,8 +196,8 @@ func ogbEdges(k *keeper, o Options, n, edges int64) *weightedEdges {
 
 // table reads a file with a row for each of the edges. It must have the given number of columns;
 // 0 means any.
-func (e *weightedEdges) table(at place, columns int, number func([]byte) (float32, bool)) (*chunks[float32], int) {
-	values := &chunks[float32]{keep: e.keep, place: at}
+func (e *weightedEdges) table(at input, columns int, number func([]byte) (float32, bool)) (*chunks[float32], int) {
+	values := &chunks[float32]{resources: e.resources, input: at}
 	rows, cols := int64(0), columns
 	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, number), func(t csvTable[float32]) error {
 		cols = cmp.Or(cols, t.cols)
@@ -213,8 +213,8 @@ func (e *weightedEdges) table(at place, columns int, number func([]byte) (float3
 
 // means returns the mean features of the edges into each of n vertices, and with symmetrise
 // out of it, too; 0 without edges. Loops do not count.
-func (e *weightedEdges) means(k *keeper, n int, symmetrise bool) graph.Features {
-	f := graph.Features{Rows: n, Dim: e.dim, Dense: must(reserve[float32](k, e.place, n*e.dim))}
+func (e *weightedEdges) means(k *resources, n int, symmetrise bool) graph.Features {
+	f := graph.Features{Rows: n, Dim: e.dim, Dense: must(reserve[float32](k, e.input, n*e.dim))}
 	sums, count := make([]float64, n*e.dim), make([]float64, n)
 	add := func(v uint32, features []float32) {
 		count[v]++
@@ -242,7 +242,7 @@ func ogbSplit(o Options, n int64) []uint8 {
 	kind, dir := o.Split, filepath.Join(o.Src, "split")
 	if kind == "" {
 		found, err := os.ReadDir(dir)
-		place{opOGB, dir}.system(err)
+		input{opOGB, dir}.system(err)
 		var kinds []string
 		for _, e := range found {
 			if e.IsDir() {
@@ -250,13 +250,13 @@ func ogbSplit(o Options, n int64) []uint8 {
 			}
 		}
 		if len(kinds) != 1 {
-			place{opOGB, dir}.refuse("choose one with --split", "it has several splits: %q", kinds)
+			input{opOGB, dir}.refuse("choose one with --split", "it has several splits: %q", kinds)
 		}
 		kind = kinds[0]
 	}
 	s := make(splitter, n)
 	for i, file := range []string{"train.csv.gz", "valid.csv.gz", "test.csv.gz"} {
-		at := place{opOGB, filepath.Join(dir, kind, file)}
+		at := input{opOGB, filepath.Join(dir, kind, file)}
 		s.markAll(at, csvColumn(at), uint8(graph.SplitTrain+i))
 	}
 	return s
@@ -302,7 +302,7 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 }
 
 // sameCols compares the number of columns of a block with the expected number.
-func (t csvTable[T]) sameCols(at place, cols int) error {
+func (t csvTable[T]) sameCols(at input, cols int) error {
 	if t.cols != cols {
 		return at.bad("line %d has %d columns, expected %d", t.line, t.cols, cols)
 	}
@@ -310,7 +310,7 @@ func (t csvTable[T]) sameCols(at place, cols int) error {
 }
 
 // csvColumn reads a file with one whole number per line.
-func csvColumn(at place) (out []int64) {
+func csvColumn(at input) (out []int64) {
 	check(parseFile(at.op, at.path, csvParser(at.op, at.path, parseInt), func(t csvTable[int64]) error {
 		out = append(out, t.values...)
 		return t.sameCols(at, 1)

@@ -44,7 +44,7 @@ func isOGBLinks(dir, labels string) bool {
 }
 
 // ogbLinks reads the graph of such a dataset. No vertex has a label or a split.
-func ogbLinks(k *keeper, o Options, c *graph.Content, edges int64) {
+func ogbLinks(k *resources, o Options, c *graph.Content, edges int64) {
 	if at := ogbFile(o, ogbNodeFeatures); !at.exists() {
 		check(fault.New(fault.Missing, opOGB, at.path, "vertices have no features, as in ogbl-ddi").
 			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them", c.Vertices))
@@ -66,11 +66,11 @@ func ogbHeld(o Options, c *graph.Content) {
 		at = 0
 	}
 	if at < 0 {
-		place{opOGB, filepath.Join(o.Src, "split")}.refuse("choose one with --split", "split %q does not exist, available are %q", o.Split, kinds)
+		input{opOGB, filepath.Join(o.Src, "split")}.refuse("choose one with --split", "split %q does not exist, available are %q", o.Split, kinds)
 	}
 	for _, path := range files[at] {
 		_, err := os.Stat(path)
-		place{opOGB, path}.system(err)
+		input{opOGB, path}.system(err)
 	}
 	c.Labels, c.Split = unlabelled(c.Vertices), make([]uint8, c.Vertices)
 	for _, name := range []string{"edge_year.csv.gz", "node_year.csv.gz"} {
@@ -100,7 +100,7 @@ func isOGB(src string) bool {
 // ogbArrays reads the layout of ogbn-papers100M: raw/data.npz with edge_index and
 // node_feat, raw/node-label.npz with node_label, and the splits of the other datasets; or that
 // of ogbl-vessel, which has no labels, and pairs.
-func ogbArrays(k *keeper, o Options) *graph.Content {
+func ogbArrays(k *resources, o Options) *graph.Content {
 	in := openZip(opOGB, ogbFile(o, ogbArchive).path, k)
 	x := in.get("node_feat")
 	n := x.rows()
@@ -115,7 +115,7 @@ func ogbArrays(k *keeper, o Options) *graph.Content {
 }
 
 // ogbClassArray reads one label per vertex; nan means none.
-func ogbClassArray(k *keeper, o Options, n int64) []int32 {
+func ogbClassArray(k *resources, o Options, n int64) []int32 {
 	a := openZip(opOGB, ogbFile(o, ogbClasses).path, k).get("node_label")
 	values := must(a.Float32s())
 	a.require(len(a.Shape) != 2 || a.Shape[1] == 1, severalLabels, "labels have shape %v", a.Shape)
@@ -131,5 +131,5 @@ func ogbClassArray(k *keeper, o Options, n int64) []int32 {
 			labels[v] = int64(x)
 		}
 	}
-	return checkLabels(a.place, labels)
+	return checkLabels(a.input, labels)
 }

@@ -73,7 +73,7 @@ type citation struct {
 // Welling's loader: row k of tx belongs to vertex test.index[k]. The first len(y) vertices are
 // for training, the next 500 for validation, and the vertices of test.index for the test.
 // Vertices without data between them have no features and no label (15 in citeseer).
-func planetoid(k *keeper, o Options) *graph.Content {
+func planetoid(k *resources, o Options) *graph.Content {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {
 		check(fault.New(fault.Missing, opPlanetoid, o.Src, "there is no file ind.NAME.graph, or there are several").
@@ -92,8 +92,8 @@ func planetoid(k *keeper, o Options) *graph.Content {
 	}
 }
 
-// at returns the place of a file of the dataset.
-func (d *citation) at(ext string) place { return place{opPlanetoid, d.prefix + ext} }
+// at returns a file of the dataset.
+func (d *citation) at(ext string) input { return input{opPlanetoid, d.prefix + ext} }
 
 func (d *citation) pickle(ext string) any {
 	at := d.at(ext)
@@ -156,7 +156,7 @@ func pickledCSR(op, path string, v any) (m *matrix, err error) {
 	if !ok {
 		return nil, fmt.Errorf("the state of a csr_matrix is %s", pickle.Describe(o.State))
 	}
-	m = &matrix{place: place{op, path}}
+	m = &matrix{input: input{op, path}}
 	shape, _ := state.Get("_shape").(pickle.Tuple)
 	if len(shape) != 2 {
 		return nil, fmt.Errorf("the shape of a csr_matrix is %s", pickle.Describe(state.Get("_shape")))
@@ -239,7 +239,7 @@ func (d *citation) labels(rows []int) []int32 {
 }
 
 // class returns the index of the one in row number i.
-func class(at place, i int, row []int64) int32 {
+func class(at input, i int, row []int64) int32 {
 	l := graph.Unlabelled
 	for column, v := range row {
 		if v == 0 {
@@ -271,7 +271,7 @@ func (d *citation) split(o Options) []uint8 {
 }
 
 // edges reads the graph, a dict from each vertex to a list of its neighbours.
-func (d *citation) edges(k *keeper) graph.EdgeSource {
+func (d *citation) edges(k *resources) graph.EdgeSource {
 	at, v := d.at(".graph"), d.pickle(".graph")
 	items, _ := v.(*pickle.Dict)
 	if o, ok := v.(*pickle.Object); ok && o.Class == "collections defaultdict" {

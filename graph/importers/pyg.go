@@ -19,7 +19,7 @@ type namedArrays interface {
 // edges], x [n x features]; and, optionally, edge_weight or edge_attr [edges], edge_attr
 // [edges x features], y [n], train_mask, val_mask and test_mask [n] or [n x splits],
 // num_nodes, ids [n] of any type.
-func pyg(k *keeper, o Options, op string, in namedArrays) *graph.Content {
+func pyg(k *resources, o Options, op string, in namedArrays) *graph.Content {
 	x := in.get("x")
 	n := x.rows()
 	c := &graph.Content{Vertices: n, Features: x.dense(k, n)}
@@ -42,7 +42,7 @@ func pyg(k *keeper, o Options, op string, in namedArrays) *graph.Content {
 }
 
 // pygEdges reads edge_index, a row of sources and a row of destinations, and the data of edges.
-func pygEdges(k *keeper, o Options, in namedArrays, n int64) graph.EdgeSource {
+func pygEdges(k *resources, o Options, in namedArrays, n int64) graph.EdgeSource {
 	a := in.get("edge_index")
 	a.require(len(a.Shape) == 2 && a.Shape[0] == 2, "save a row of sources and a row of destinations: transpose an array of pairs",
 		"shape is %v, expected [2 edges]", a.Shape)
@@ -50,7 +50,7 @@ func pygEdges(k *keeper, o Options, in namedArrays, n int64) graph.EdgeSource {
 	m := len(ends) / 2
 	for i, v := range ends {
 		if int64(v) >= n {
-			check(badEdge(a.place, int64(i%m), i/m, int64(v), n))
+			check(badEdge(a.input, int64(i%m), i/m, int64(v), n))
 		}
 	}
 	return pygEdgeData(k, o, in, endRows{ends[:m], ends[m:]})
@@ -83,7 +83,7 @@ func pygSplit(o Options, op string, in namedArrays, labels []int32) []uint8 {
 	for i, name := range []string{"train_mask", "val_mask", "test_mask"} {
 		if in.has(name) {
 			a := in.get(name)
-			s.markMask(a.place, a.maskColumn(len(labels), column), uint8(graph.SplitTrain+i))
+			s.markMask(a.input, a.maskColumn(len(labels), column), uint8(graph.SplitTrain+i))
 		}
 	}
 	return s
@@ -124,7 +124,7 @@ var pygEdgeArrays = []string{"edge_weight", "edge_attr"}
 
 // pygEdgeData adds the file's edge data: weights, and the features of an edge_attr of several
 // columns, or of the array that --edge-features names.
-func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) graph.EdgeSource {
+func pygEdgeData(k *resources, o Options, in namedArrays, ends endRows) graph.EdgeSource {
 	name := pygFeatures(o, in)
 	weights := pygWeights(o, in, len(ends.src), name)
 	var edges graph.EdgeSource = ends
@@ -176,7 +176,7 @@ func pygEdgeData(k *keeper, o Options, in namedArrays, ends endRows) graph.EdgeS
 // pygFeatures returns the name of the array of edge features, "" if there is none: the one
 // that --edge-features names, else an edge_attr of several columns.
 func pygFeatures(o Options, in namedArrays) string {
-	at := place{"import", o.Src}
+	at := input{"import", o.Src}
 	switch len(o.EdgeFeatures) {
 	case 0:
 	case 1:

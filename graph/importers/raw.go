@@ -38,19 +38,19 @@ func isRaw(src string) bool {
 
 // rawFolder is an open source of the raw layout.
 type rawFolder struct {
-	keep *keeper
-	dir  string
+	resources *resources
+	dir       string
 	rawMeta
 }
 
 // raw reads the layout of flat little-endian arrays, from a folder or from an archive of one.
-func raw(k *keeper, o Options) *graph.Content {
+func raw(k *resources, o Options) *graph.Content {
 	file, row := rawSplitName(o)
-	r := &rawFolder{keep: k, dir: o.Src}
+	r := &rawFolder{resources: k, dir: o.Src}
 	info, err := os.Stat(o.Src)
-	place{opRaw, o.Src}.system(err)
+	input{opRaw, o.Src}.system(err)
 	if !info.IsDir() {
-		r.dir = unpack(k, place{opRaw, o.Src}, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
+		r.dir = unpack(k, input{opRaw, o.Src}, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
 	}
 	r.readMeta()
 	c := &graph.Content{
@@ -63,7 +63,7 @@ func raw(k *keeper, o Options) *graph.Content {
 	c.Edges = r.edges(o)
 	c.Features = r.features()
 	noLabels, noSplit := !r.at("labels.bin").exists(), !r.at("split.bin").exists()
-	if noLabels && noSplit && c.Features.Dim > 0 { // the bytes of features prove the number of vertices
+	if noLabels && noSplit && c.Features.Dim > 0 { // features.bin has Nodes rows, so Nodes is not a mistake
 		c.Labels = unlabelled(c.Vertices)
 	} else {
 		at, labels := rawArray[int32](r, "labels.bin", c.Vertices, 4, "nodes")
@@ -84,7 +84,7 @@ func rawSplitName(o Options) (file string, row int64) {
 	if o.Split == "" {
 		return "split.bin", -1
 	}
-	at, remedy := place{opRaw, o.Src}, "write FILE or FILE:ROW, such as splits10.bin:3"
+	at, remedy := input{opRaw, o.Src}, "write FILE or FILE:ROW, such as splits10.bin:3"
 	file, number, many := strings.Cut(o.Split, ":")
 	row = -1
 	if many {
@@ -99,8 +99,8 @@ func rawSplitName(o Options) (file string, row int64) {
 	return file, row
 }
 
-// at returns the place of a file of the folder.
-func (r *rawFolder) at(file string) place { return place{opRaw, filepath.Join(r.dir, file)} }
+// at returns a file of the folder.
+func (r *rawFolder) at(file string) input { return input{opRaw, filepath.Join(r.dir, file)} }
 
 func (r *rawFolder) readMeta() {
 	at, m := r.at("meta.json"), &r.rawMeta
@@ -114,13 +114,13 @@ func (r *rawFolder) readMeta() {
 	checkVertices(at, *m.Nodes)
 }
 
-// rawArray maps one array of the layout. meta.json implies its length: n elements of elemBytes
-// bytes.
-func rawArray[T mapped.Elem](r *rawFolder, file string, n, elemBytes int64, why string) (place, []T) {
+// rawArray maps one array of the layout. The array must have n elements of elemBytes bytes, where n
+// comes from meta.json. counted describes, for messages, the numbers of meta.json that n is.
+func rawArray[T mapped.Elem](r *rawFolder, file string, n, elemBytes int64, counted string) (input, []T) {
 	at := r.at(file)
-	b := r.keep.file(at.path)
+	b := r.resources.file(at.path)
 	at.require(int64(len(b)) == n*elemBytes, "fetch the folder again: the file is truncated or belongs to another meta.json",
-		"%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, why, elemBytes)
+		"%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, counted, elemBytes)
 	return at, mapped.Cast[T](b)
 }
 
@@ -136,7 +136,7 @@ func (r *rawFolder) edges(o Options) graph.EdgePairs {
 func (r *rawFolder) features() graph.Features {
 	f := graph.Features{Rows: int(*r.Nodes), Dim: int(*r.FeatureDim)}
 	if f.Dim > 0 {
-		var at place
+		var at input
 		at, f.Dense = rawArray[float32](r, "features.bin", *r.Nodes*int64(f.Dim), 4, "nodes x feature_dim")
 		checkFinite(at, f.Dense, f.Dim)
 	}
@@ -146,7 +146,7 @@ func (r *rawFolder) features() graph.Features {
 // split reads a split file, or one row of a file of several splits.
 func (r *rawFolder) split(file string, row int64) []uint8 {
 	at, n := r.at(file), *r.Nodes
-	b := r.keep.file(at.path)
+	b := r.resources.file(at.path)
 	size := int64(len(b))
 	at.require(row >= 0 || size == n, "for a file of several splits choose a row, such as --split "+filepath.Base(file)+":0",
 		"%d bytes, expected %d: one for each of the nodes in meta.json", size, n)
@@ -166,7 +166,7 @@ func (r *rawFolder) split(file string, row int64) []uint8 {
 // Design note: sorting the edges would also work, but needs a copy. A sum of hashes over all
 // edges equals the sum over all reversed ones if the two multisets are equal. Only a graph
 // that fails is sorted, to name the edge.
-func checkSymmetric(at place, pairs []uint32) error {
+func checkSymmetric(at input, pairs []uint32) error {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
 		forward += mix(edgeKey(pairs[i], pairs[i+1]))

@@ -15,7 +15,7 @@ const opReddit = "import reddit-npz"
 
 // reddit reads the two files of DGL and PyG with the posts of Hamilton et al. (2017):
 // reddit_data.npz (feature, label, node_types, node_ids) and reddit_graph.npz (a SciPy matrix).
-func reddit(k *keeper, o Options) *graph.Content {
+func reddit(k *resources, o Options) *graph.Content {
 	path := filepath.Join(o.Src, "reddit_graph.npz")
 	if loops := filepath.Join(o.Src, "reddit_self_loop_graph.npz"); !exists(path) && exists(loops) {
 		path = loops // the same graph; self loops are dropped

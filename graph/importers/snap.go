@@ -53,7 +53,7 @@ func snapEdges(src string) (string, error) {
 
 // snap reads an edge list in the format of the Stanford collection (Leskovec and Krevl 2014),
 // and NumPy arrays in the same folder. Row i of an array belongs to the i-th smallest id.
-func snap(k *keeper, o Options) *graph.Content {
+func snap(k *resources, o Options) *graph.Content {
 	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
 	n := a.rows()
 	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: a.dense(k, n)}
@@ -69,8 +69,8 @@ func snap(k *keeper, o Options) *graph.Content {
 }
 
 // snapGraph reads the edges and fits their ids to the rows of features.
-func snapGraph(k *keeper, o Options, c *graph.Content) {
-	l := readEdgeList(k, place{opSnap, must(snapEdges(o.Src))})
+func snapGraph(k *resources, o Options, c *graph.Content) {
+	l := readEdgeList(k, input{opSnap, must(snapEdges(o.Src))})
 	r := must(l.rank())
 	to := r.of
 	if r.n == c.Vertices {
@@ -87,10 +87,10 @@ func snapGraph(k *keeper, o Options, c *graph.Content) {
 }
 
 // snapSplit reads split.npy, or the file that --split names, or makes a random split.
-func snapSplit(k *keeper, o Options, c *graph.Content) []uint8 {
+func snapSplit(k *resources, o Options, c *graph.Content) []uint8 {
 	name := cmp.Or(o.Split, "split.npy")
 	if name != filepath.Base(name) {
-		place{opSnap, o.Src}.refuse("name a file next to features.npy", "split %q is not a file of the folder", name)
+		input{opSnap, o.Src}.refuse("name a file next to features.npy", "split %q is not a file of the folder", name)
 	}
 	path := filepath.Join(o.Src, name)
 	if o.Split == "" && !exists(path) {

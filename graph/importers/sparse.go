@@ -10,7 +10,7 @@ import (
 // matrix is a sparse matrix as SciPy saves it: CSR (indptr and indices) or COO
 // (coo and indices). data is nil where the source has no values.
 type matrix struct {
-	place
+	input
 	rows, cols int64
 	indptr     []int64  // [rows+1], nil for COO
 	coo        []uint32 // row of each entry, nil for CSR
@@ -30,7 +30,7 @@ func (z zipArrays) matrix(prefix string) *matrix {
 	}
 	shape := must(get("shape").Int64s())
 	z.require(len(shape) == 2, "", "shape of the matrix is %v, expected two numbers", shape)
-	m := &matrix{place: z.place, rows: shape[0], cols: shape[1]}
+	m := &matrix{input: z.input, rows: shape[0], cols: shape[1]}
 	columns := "indices"
 	if !z.Has(prefix+"indptr") && z.Has(prefix+"row") {
 		columns = "col"
@@ -90,7 +90,7 @@ func (m *matrix) edges(o Options) graph.EdgeSource {
 		o.Log("warning: path=%s weights of edges are dropped", m.path)
 		return adjacency{m}
 	}
-	checkWeights(m.place, m.data, ", or drop the weights with --drop-weights")
+	checkWeights(m.input, m.data, ", or drop the weights with --drop-weights")
 	return graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
 		return m.each(func(src uint32, i int64) error {
 			if m.data[i] == 0 {
@@ -177,7 +177,7 @@ func (m *matrix) oneHot(n int64) []int32 {
 			labels[v] = int64(m.indices[i])
 		}
 	}
-	return checkLabels(m.place, labels)
+	return checkLabels(m.input, labels)
 }
 
 // sortRow sorts one row by column and adds up the values of equal columns. It returns the number

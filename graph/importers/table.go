@@ -10,7 +10,7 @@ import (
 
 // tableFile is rows of named columns in a file, of CSV or Parquet.
 type tableFile struct {
-	place
+	input
 	unit  string   // of positions: "line" or "row"
 	names []string // of the columns; "" where one has none
 	units []string // of columns of dates as numbers, "" for others; nil: unknown

@@ -127,7 +127,7 @@ type featureRows struct {
 const fewFeatures = 4
 
 // newFeatureRows allocates n rows of the columns' features.
-func newFeatureRows(k *keeper, at place, columns []*encoder, n int) *featureRows {
+func newFeatureRows(k *resources, at input, columns []*encoder, n int) *featureRows {
 	last := columns[len(columns)-1]
 	dim := last.First + last.Width
 	if dim > fewFeatures*len(columns) {

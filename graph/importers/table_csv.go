@@ -30,7 +30,7 @@ var notText = []struct{ magic, what, remedy string }{
 // openCSV reads the heading of a table. Cells are separated by commas, tabs, semicolons or
 // bars, whichever is most frequent in the heading, and may be quoted (RFC 4180).
 func openCSV(op, path string) (*tableFile, error) {
-	t := &tableFile{place: place{op, path}, unit: "line"}
+	t := &tableFile{input: input{op, path}, unit: "line"}
 	c, err := t.startCSV(0)
 	if err != nil {
 		return nil, err

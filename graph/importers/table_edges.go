@@ -31,7 +31,7 @@ func (im *tableImport) readEdges() graph.EdgeSource {
 	e.findColumns(im.TableOptions)
 	e.findLike(im)
 	e.chooseFeatures(im)
-	e.out = newWeightedEdges(im.keep, e.place)
+	e.out = newWeightedEdges(im.resources, e.input)
 	e.out.dim = len(e.columns)
 	check(e.eachEdge(func(at int64, cells [][]byte, pair [2]uint32, weight float32) error {
 		for _, c := range e.columns {

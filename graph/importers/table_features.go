@@ -127,7 +127,7 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 
 // encode is the pass over the vertices that makes features.
 func (im *tableImport) encode() graph.Features {
-	r := newFeatureRows(im.keep, im.nodes.place, im.columns, im.ids.len())
+	r := newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len())
 	im.eachVertex(func(_ int, at int64, cells [][]byte) error {
 		r.next()
 		for _, e := range im.columns {

@@ -27,8 +27,8 @@ var tableFormats = []*tableFormat{
 type tableImport struct {
 	Options
 	*tableFormat
-	flags            place // of faults in flags
-	keep             *keeper
+	flags            input // of faults in flags
+	resources        *resources
 	nodes            *tableFile
 	id, label, split int // columns, -1 for none
 	ids              *idIndex
@@ -46,9 +46,9 @@ type tableImport struct {
 // read makes a dataset of a table of vertices, read two or three times, and a table of edges,
 // read once. The passes over vertices read ids, labels, split and column profiles; with
 // --standardise and --fill mean the moments of numbers; and features.
-func (f *tableFormat) read(k *keeper, o Options) (c *graph.Content, err error) {
+func (f *tableFormat) read(k *resources, o Options) (c *graph.Content, err error) {
 	defer catch(&err)
-	im := &tableImport{Options: o, tableFormat: f, keep: k, ids: newIDIndex(), flags: place{"import " + f.entry.Name, o.Src}}
+	im := &tableImport{Options: o, tableFormat: f, resources: k, ids: newIDIndex(), flags: input{"import " + f.entry.Name, o.Src}}
 	im.openNodes()
 	im.survey()
 	im.settleClasses()
@@ -84,7 +84,7 @@ func (im *tableImport) openNodes() {
 			im.like = must(graph.ReadMeta(name)).Schema()
 		}
 		if im.like.Table == nil {
-			place{im.flags.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
+			input{im.flags.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
 		}
 		defaults = *im.like.Table
 		im.applyLike()

@@ -55,7 +55,7 @@ func (o *TableOptions) asked(name string) string {
 }
 
 // checkTable refuses flags that contradict one another.
-func (o *Options) checkTable(at place) {
+func (o *Options) checkTable(at input) {
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
 		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify", "--split, --split-by-time and --stratify exclude each other")
 	}

@@ -32,7 +32,7 @@ const rowsAtOnce = 256
 // are converted to text from which numbers are restored exactly, so that the rest of an import is
 // the same as for CSV.
 func openParquet(op, path string) (*tableFile, error) {
-	t := &tableFile{place: place{op, path}, unit: "row"}
+	t := &tableFile{input: input{op, path}, unit: "row"}
 	p, err := t.startParquet()
 	if err != nil {
 		return nil, err

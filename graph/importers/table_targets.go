@@ -84,6 +84,6 @@ func (im *tableImport) settleTargets(c *graph.Content) {
 	if im.like != nil {
 		o.Task = im.like.Task
 	}
-	setTargets(o, c, t.values, len(t.at), im.nodes.place)
+	setTargets(o, c, t.values, len(t.at), im.nodes.input)
 	c.ClassNames = t.names
 }

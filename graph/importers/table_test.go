@@ -294,7 +294,7 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, nodes, edges []byte) {
 		os.WriteFile(filepath.Join(dir, "nodes.csv"), nodes, 0o600)
 		os.WriteFile(filepath.Join(dir, "edges.csv"), edges, 0o600)
-		k := newKeeper()
+		k := newResources()
 		defer k.release()
 		var c *graph.Content
 		var err error

@@ -24,14 +24,14 @@ func (a ndarray) setLabels(o Options, c *graph.Content) {
 	a.require(o.Task != "" || slices.ContainsFunc(values, isFraction) || graph.TargetTask(values, columns) != graph.Regression,
 		"set --task regression for quantities; write multi-label classes as columns of 0 and 1",
 		"labels have shape %v and whole numbers other than 0 and 1", a.Shape)
-	setTargets(o, c, values, columns, a.place)
+	setTargets(o, c, values, columns, a.input)
 }
 
 // isFraction reports whether a number is not a whole number.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
 // setTargets sets a content's targets [n x columns], for the task of --task or of their values.
-func setTargets(o Options, c *graph.Content, values []float32, columns int, at place) {
+func setTargets(o Options, c *graph.Content, values []float32, columns int, at input) {
 	c.Targets, c.Classes, c.Task = values, columns, o.Task
 	if c.Task == "" {
 		c.Task = graph.TargetTask(values, columns)

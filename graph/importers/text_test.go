@@ -82,9 +82,9 @@ func TestRanking(t *testing.T) {
 		id := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 50), rapid.Int64Range(math.MaxUint32-3, math.MaxUint32+3))
 		pairs := rapid.SliceOfN(id, 2, 40).Draw(t, "ids")
 		pairs = pairs[:len(pairs)/2*2]
-		k := newKeeper()
+		k := newResources()
 		defer k.release()
-		l := &edgeList{keep: k, least: math.MaxInt64, top: math.MinInt64, narrow: &chunks[uint32]{keep: k}}
+		l := &edgeList{resources: k, least: math.MaxInt64, top: math.MinInt64, narrow: &chunks[uint32]{resources: k}}
 		for i := 0; i < len(pairs); i += 2 { // narrow at first, perhaps
 			if err := l.take(pairs[i : i+2]); err != nil {
 				t.Fatal(err)

@@ -22,15 +22,15 @@ const opTorch = "import torch"
 
 // torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
 // its slices of an InMemoryDataset, or a dict of such tensors.
-func torch(k *keeper, o Options) *graph.Content {
+func torch(k *resources, o Options) *graph.Content {
 	f := must(torchfile.New(k.file(o.Src), o.Src))
 	return must(torchGraph(k, o, f))
 }
 
 // torchGraph returns the dataset of an open file.
-func torchGraph(k *keeper, o Options, f *torchfile.File) (c *graph.Content, err error) {
+func torchGraph(k *resources, o Options, f *torchfile.File) (c *graph.Content, err error) {
 	defer catch(&err)
-	t := &torchArrays{file: f, place: place{opTorch, o.Src}, got: map[string]bool{}}
+	t := &torchArrays{file: f, input: input{opTorch, o.Src}, got: map[string]bool{}}
 	t.dict = t.data(f.Value, nesting)
 	c = pyg(k, o, opTorch, t)
 	c.Source = "torch " + nameOf(o.Src)
@@ -43,7 +43,7 @@ func torchGraph(k *keeper, o Options, f *torchfile.File) (c *graph.Content, err 
 // torchArrays are the tensors of a dict.
 type torchArrays struct {
 	file *torchfile.File
-	place
+	input
 	dict *pickle.Dict
 	got  map[string]bool
 }
@@ -130,7 +130,7 @@ func (t *torchArrays) has(name string) bool { return t.dict.Get(name) != nil }
 // get returns a tensor, an array of NumPy, or a number.
 func (t *torchArrays) get(name string) ndarray {
 	t.got[name] = true
-	a := ndarray{place: place{t.op, t.path + "[" + name + "]"}}
+	a := ndarray{input: input{t.op, t.path + "[" + name + "]"}}
 	switch v := t.dict.Get(name).(type) {
 	case nil:
 		check(t.absent(name))

@@ -175,7 +175,7 @@ func FuzzTorch(f *testing.F) {
 		decodertest.Heap(t, int64(len(b)), func() {
 			file, err := torchfile.New(b, "x.pt")
 			if err == nil {
-				k := newKeeper()
+				k := newResources()
 				defer k.release()
 				_, err = torchGraph(k, Options{Src: "x.pt", Log: func(string, ...any) {}}, file)
 			}

@@ -29,13 +29,13 @@ const unpackName = "siafu-unpack"
 // unpack streams the wanted files of the .tar.zst archive into a temporary folder next to dst,
 // which release removes, and returns its path. Only base names are used, so that no entry can
 // leave the folder.
-func unpack(k *keeper, archive place, dst string, wanted []string) string {
+func unpack(k *resources, archive input, dst string, wanted []string) string {
 	in, err := openPacked(archive.op, archive.path, ".zst")
 	check(err)
 	defer in.Close()
 	parent := existing(filepath.Dir(filepath.Clean(dst)))
 	tmp, err := scratch.Make(filepath.Join(parent, unpackName))
-	place{archive.op, parent}.system(err)
+	input{archive.op, parent}.system(err)
 	k.closers = append(k.closers, func() error { tmp.Close(); return nil })
 	untar(tar.NewReader(in), archive, tmp.Path, wanted)
 	return tmp.Path
@@ -88,7 +88,7 @@ func existing(path string) string {
 }
 
 // untar writes the wanted files into dir.
-func untar(r *tar.Reader, archive place, dir string, wanted []string) {
+func untar(r *tar.Reader, archive input, dir string, wanted []string) {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -118,10 +118,10 @@ func sparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-func unpackFile(r io.Reader, archive place, to string) {
+func unpackFile(r io.Reader, archive input, to string) {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	archive.require(!errors.Is(err, os.ErrExist), "pack one dataset into an archive", "%s occurs twice", filepath.Base(to))
-	place{archive.op, to}.system(err)
+	input{archive.op, to}.system(err)
 	_, err = io.Copy(out, r)
 	err = cmp.Or(err, out.Close())
 	// Failures to write name the file that was written; the others come from the archive.

@@ -15,14 +15,14 @@ type weightedEdges struct {
 	features *chunks[float32]
 }
 
-func newWeightedEdges(k *keeper, at place) *weightedEdges {
-	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, at), features: &chunks[float32]{keep: k, place: at}}
+func newWeightedEdges(k *resources, at input) *weightedEdges {
+	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, at), features: &chunks[float32]{resources: k, input: at}}
 }
 
 // put appends an edge.
 func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
 	if weight != 1 && e.weights == nil {
-		e.weights = &chunks[float32]{keep: e.keep, place: e.place}
+		e.weights = &chunks[float32]{resources: e.resources, input: e.input}
 		for range e.pairs {
 			if err := e.weights.add([]float32{1}); err != nil {
 				return err
@@ -78,7 +78,7 @@ func (e *weightedEdges) eachFeatures(yield func(src, dst uint32, weight float32,
 func (a ndarray) edgeWeights(edges int) []float32 {
 	weights := must(a.Float32s())
 	a.require(len(weights) == edges, "give each edge one weight", "there are %d weights for %d edges", len(weights), edges)
-	checkWeights(a.place, weights, "")
+	checkWeights(a.input, weights, "")
 	if !slices.ContainsFunc(weights, func(w float32) bool { return w != 1 }) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (a ndarray) edgeWeights(edges int) []float32 {
 }
 
 // checkWeights refuses weights that are negative or not finite. remedy is added to the message.
-func checkWeights(at place, weights []float32, remedy string) {
+func checkWeights(at input, weights []float32, remedy string) {
 	for i, w := range weights {
 		if !(w >= 0 && w <= math.MaxFloat32) {
 			at.require(false, "give edges finite weights of 0 or more"+remedy, "the weight of edge %d is %v", i, w)

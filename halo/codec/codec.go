@@ -17,9 +17,10 @@ type Key struct {
 	Layer    int
 	Backward bool
 	From     int // the rank that encodes; random numbers of sums depend on it
-	// Apart marks rows outside the training series, such as rows of an evaluation. Error
+	// OutsideTraining marks rows that do not belong to the series of training epochs, such as
+	// rows of an evaluation. Error
 	// feedback ignores them.
-	Apart bool
+	OutsideTraining bool
 }
 
 // Rows are the rows of a block in place: row i is row Index[i] of X [? x Cols], or row i if

@@ -80,7 +80,7 @@ func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
 	} else {
 		s.parts = halo.NewParts(o.Plan, s.groups, s.group, o.Arena.For(halo.Buffers))
 	}
-	o.Parts, o.Apart, o.Framed = s.parts, s.lag > 0, s.drift != nil
+	o.Parts, o.OwnBatches, o.Framed = s.parts, s.lag > 0, s.drift != nil
 	s.store = halo.NewHistories(o)
 	for _, l := range o.Shapes {
 		s.addHistory(slotKey{l.Layer, false}, l, len(o.Plan.SendRows), o)

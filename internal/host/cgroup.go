@@ -49,8 +49,8 @@ func (m *Memory) narrow(mount, group, limit, usage, all string) {
 			used -= bytes
 		}
 		m.Most = min(m.Most, most)
-		if there := max(most-used, 0); there < m.There {
-			m.There, m.Of = there, "the control group "+dir
+		if there := max(most-used, 0); there < m.Available {
+			m.Available, m.LimitedBy = there, "the control group "+dir
 		}
 	}
 }

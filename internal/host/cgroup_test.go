@@ -65,7 +65,7 @@ func TestGroupMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			writeTree(t, root, tc.files)
-			if got := groupMemory(root).There; got != tc.want {
+			if got := groupMemory(root).Available; got != tc.want {
 				t.Errorf("%d bytes, expected %d", got, tc.want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestAvailableMemory(t *testing.T) {
 			root := t.TempDir()
 			writeTree(t, root, tc.groups)
 			writeTree(t, root, map[string]string{"proc/meminfo": tc.meminfo})
-			if got := memoryIn(root).There; got != tc.want {
+			if got := memoryIn(root).Available; got != tc.want {
 				t.Errorf("%d bytes, expected %d", got, tc.want)
 			}
 		})
@@ -119,9 +119,9 @@ func TestAwaitMemory(t *testing.T) {
 		seen  []Memory
 		want  Memory
 	}{
-		"there":               {5, []Memory{{There: 5, Most: 8}}, Memory{There: 5, Most: 8}},
-		"there in a moment":   {5, []Memory{{Most: 8}, {There: 4, Most: 8}, {There: 6, Most: 8}}, Memory{There: 6, Most: 8}},
-		"more than there are": {9, []Memory{{There: 2, Most: 8}}, Memory{There: 2, Most: 8}},
+		"there":               {5, []Memory{{Available: 5, Most: 8}}, Memory{Available: 5, Most: 8}},
+		"there in a moment":   {5, []Memory{{Most: 8}, {Available: 4, Most: 8}, {Available: 6, Most: 8}}, Memory{Available: 6, Most: 8}},
+		"more than there are": {9, []Memory{{Available: 2, Most: 8}}, Memory{Available: 2, Most: 8}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looks := 0

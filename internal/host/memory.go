@@ -61,14 +61,14 @@ const Unlimited = math.MaxInt64 / 2
 
 // AvailableMemory returns the bytes that this host and the control groups of this process can
 // give without swapping: 0 if a group is full.
-func AvailableMemory() int64 { return memoryIn("/").There }
+func AvailableMemory() int64 { return memoryIn("/").Available }
 
 // Memory is the memory available to a process from the host, or from its most restrictive
 // control group.
 type Memory struct {
-	There int64  // bytes that are available now
-	Most  int64  // total bytes, Unlimited if unknown
-	Of    string // the owner of the limit: "this host", or a control group's folder
+	Available int64  // bytes that can be allocated now without swapping
+	Most      int64  // total bytes, Unlimited if unknown
+	LimitedBy string // which limit determines Available: "this host", or a control group's folder
 }
 
 // AwaitMemory waits, with a time limit, until the given number of bytes is available, and
@@ -84,7 +84,7 @@ const (
 
 func await(bytes int64, look func() Memory) Memory {
 	m := look()
-	for begin := time.Now(); m.There < bytes && bytes <= m.Most && time.Since(begin) < memoryPatience; m = look() {
+	for begin := time.Now(); m.Available < bytes && bytes <= m.Most && time.Since(begin) < memoryPatience; m = look() {
 		time.Sleep(memoryPoll)
 	}
 	return m
@@ -94,8 +94,8 @@ func await(bytes int64, look func() Memory) Memory {
 func memoryIn(root string) Memory {
 	m := groupMemory(root)
 	info := filepath.Join(root, "proc/meminfo")
-	if kib, ok := readField(info, "MemAvailable:"); ok && kib<<10 < m.There {
-		m.There, m.Of = kib<<10, "this host"
+	if kib, ok := readField(info, "MemAvailable:"); ok && kib<<10 < m.Available {
+		m.Available, m.LimitedBy = kib<<10, "this host"
 	}
 	if kib, ok := readField(info, "MemTotal:"); ok {
 		m.Most = min(m.Most, kib<<10)

@@ -131,7 +131,7 @@ func (l *Lock) take(path string) error {
 	case err != nil:
 		return fault.System(opLock, path, err)
 	}
-	if !scratch.Names(path, l.file) {
+	if !scratch.IsAt(path, l.file) {
 		return errStale
 	}
 	return nil
@@ -171,8 +171,8 @@ func (l *Lock) write(text []byte) error {
 	return err
 }
 
-// IsLock reports whether a file is a lock of siafu: empty, or written by sign, or removed by its
-// holder after the caller read the name.
+// IsLock reports whether path is a lock file of siafu: a file that is empty or was written by sign,
+// or a file that no longer exists, because its holder may remove it after the caller has listed it.
 func IsLock(path string) bool {
 	text, err := readNamed(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)

@@ -53,7 +53,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path := filepath.Join(run, LockFile); scratch.Names(path, second.file) || !scratch.Names(path, third.file) {
+	if path := filepath.Join(run, LockFile); scratch.IsAt(path, second.file) || !scratch.IsAt(path, third.file) {
 		t.Error("the lock of a file that is gone counts")
 	}
 	for _, l := range []*Lock{second, third} {

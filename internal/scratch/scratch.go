@@ -176,14 +176,15 @@ func lock(f *os.File, path string) error {
 		return errTaken
 	case err != nil:
 		return errNoLocks
-	case !Names(path, f):
+	case !IsAt(path, f):
 		return errTaken
 	}
 	return nil
 }
 
-// Names reports whether path still names the open and locked file f.
-func Names(path string, f *os.File) bool {
+// IsAt reports whether path still names the open and locked file f. IsAt is false after the file was
+// renamed or removed.
+func IsAt(path string, f *os.File) bool {
 	locked, err := f.Stat()
 	if err != nil {
 		return false

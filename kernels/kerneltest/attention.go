@@ -88,7 +88,7 @@ func (s Suite) newAttentionCase(scores scoring, own, heads, width int, drop *ker
 		c.makeDynamic(int(scores))
 	}
 	c.spmmCase = newSpMMCase(own, c.Emitted())
-	c.r, c.grad = Values(own*c.Near(), 5), Values(own*c.Columns(), 6)
+	c.r, c.grad = Values(own*c.ScoreWidth(), 5), Values(own*c.Columns(), 6)
 	c.list()
 	return c
 }
@@ -267,7 +267,7 @@ func (c *attentionCase) checkDifferences(t *testing.T) {
 			at[i] = was
 		}
 	}
-	targets := outcome(t, poison(len(c.r)+c.own*c.Along()), c.gradTargets)
+	targets := outcome(t, poison(len(c.r)+c.own*c.AlongWidth()), c.gradTargets)
 	check(targets[:len(r)], r)
 	check(c.summed(targets[len(r):]), c.weights)
 	check(outcome(t, poison(len(c.x)), c.gradSources), x)

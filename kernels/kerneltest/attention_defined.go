@@ -103,7 +103,7 @@ func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 // defineGrad applies the chain rule with the explicit derivative of softmax: ∂p[u]/∂s[w] =
 // p[u]·((u = w) - p[w]).
 func (c *attentionCase) defineGrad(d *defined) {
-	targets, x, r := len(c.r)+c.own*c.Along(), wide(c.x), wide(c.r)
+	targets, x, r := len(c.r)+c.own*c.AlongWidth(), wide(c.x), wide(c.r)
 	d.dr, d.drSize = make([]float64, targets), make([]float64, targets)
 	d.dx, d.dxSize = make([]float64, len(c.x)), make([]float64, len(c.x))
 	for h := range c.Heads {

@@ -148,7 +148,7 @@ func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, 
 		if t <= 0 {
 			slope = float64(c.Slope)
 		}
-		from, to, along := edge.source*c.Columns()+j, edge.target*c.Columns()+j, len(c.r)+edge.target*c.Along()+j
+		from, to, along := edge.source*c.Columns()+j, edge.target*c.Columns()+j, len(c.r)+edge.target*c.AlongWidth()+j
 		a := c.weights[j] * slope
 		add(d.dx, d.dxSize, from, ds*a, dsSize*a)
 		add(d.dr, d.drSize, to, ds*a, dsSize*a)

@@ -18,7 +18,7 @@ func (s Suite) packScores(team *kernels.Team, a kernels.Attention, dst []float32
 func (s Suite) gather(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
 	l, n := s.lab(team), g.Rows()
 	defer l.done()
-	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Near(), r), merge)
+	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.ScoreWidth(), r), merge)
 }
 
 func (s Suite) finish(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
@@ -42,7 +42,7 @@ func (s Suite) packGrad(team *kernels.Team, a kernels.Attention, dst []float32, 
 func (s Suite) gradDst(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
 	l := s.lab(team)
 	defer l.done()
-	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.Near(), dr), l.out(g.Rows(), a.Along(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
+	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.ScoreWidth(), dr), l.out(g.Rows(), a.AlongWidth(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
 }
 
 func (s Suite) gradSrc(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
@@ -63,7 +63,7 @@ func (l *lab) emitted(a kernels.Attention, x flat.AttentionRows) kernels.Emitted
 
 func (l *lab) attended(a kernels.Attention, own int, b flat.AttentionGrad) kernels.Attended {
 	heads := func(x []float32) kernels.Mat { return l.in(own, a.Heads, x) }
-	return kernels.Attended{R: l.in(own, a.Near(), b.R), LSE: heads(b.LSE), Dots: heads(b.Dots),
+	return kernels.Attended{R: l.in(own, a.ScoreWidth(), b.R), LSE: heads(b.LSE), Dots: heads(b.Dots),
 		Grad: l.in(own, a.Columns(), b.Grad), Packed: l.in(own, 3*a.Heads, b.Packed)}
 }
 

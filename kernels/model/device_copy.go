@@ -10,8 +10,8 @@ import (
 
 // CopyTo returns a twin store of the same network and vertices in the memory of ops, with the
 // same lifetimes of values. Tensor work uses the twin, graph work uses s, which must be in
-// this process's memory; Crossing lists the copies between them. Memory comes from a. Call it
-// after s has the cached input of the first layer.
+// this process's memory; DeviceTransfers lists the copies between them. Memory comes from a.
+// Call CopyTo after s has the cached input of the first layer.
 func (s *Store) CopyTo(ops kernels.Ops, a *mapped.Arena) *Store {
 	from, n := s.input.Features, s.Network
 	f := graph.Features{Rows: from.Rows, Dim: from.Dim}
@@ -39,10 +39,10 @@ func (t *Store) CopyFrame(f *Frame, ops kernels.Ops, weights kernels.Mat) *Frame
 	return t.Frame(f.lo, f.lo+f.Rows(), ops, weights)
 }
 
-// Crossing returns the values to copy between a store and its twin for a list of stages.
+// DeviceTransfers returns the values to copy between a store and its twin for a list of stages.
 // Inputs are results of gathers that no stage has read yet. Outputs are values that gathers
 // read and, in Forward, other results of a pass. Grads are all gradients of the list.
-func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
+func (s *Store) DeviceTransfers(list []Do, p Pass) (c Transfers) {
 	n := s.Network
 	given := !n.Sparse && !n.masks(p) // the first layer's input is the features
 	for _, d := range list {

@@ -29,7 +29,7 @@ func TestFootprint(t *testing.T) {
 						nonZeros = 3 * rows
 					}
 					want := worked(s, team, rows, nonZeros)
-					f := s.Footprint(sparse, Apart)
+					f := s.Footprint(sparse, Separate)
 					if got := f.Fixed + rows*f.PerRow + int64(nonZeros)*f.PerNonZero; got != want || f.PerRow <= 0 {
 						t.Errorf("%d bytes, expected %d (%+v)", got, want, f)
 					}
@@ -58,7 +58,7 @@ func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 func TestFootprintOfOneLayer(t *testing.T) {
 	s := Spec{Kind: "mlp", Dims: []int{16, 16}}
 	s.Choose(Load{}, Choices{Order: "auto"})
-	f := s.Footprint(false, Apart)
+	f := s.Footprint(false, Separate)
 	if f.PerRow != 2*4*16 || f.PerNonZero != 0 || f.Fixed != 2*4*(16*16+16) || f.Gathers[0] != (Gathering{}) {
 		t.Errorf("%+v", f)
 	}
@@ -89,7 +89,7 @@ func TestFootprintOfHugeNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tc.spec
 			s.Choose(Load{}, Choices{Order: "auto", CacheInput: "auto"})
-			f := s.Footprint(false, Apart)
+			f := s.Footprint(false, Separate)
 			if tc.exact == 0 && f.Fixed != size.Most || tc.exact != 0 && (f.Fixed < tc.exact || f.Fixed > tc.exact+1<<10) {
 				t.Errorf("%d bytes, expected %d", f.Fixed, tc.exact)
 			}

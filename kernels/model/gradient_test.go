@@ -200,7 +200,7 @@ func TestGradient(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				for _, m := range []model.Memory{model.Recompute, model.Apart} {
+				for _, m := range []model.Memory{model.Recompute, model.Separate} {
 					other := newRig(t, b.Network.Spec, order, m)
 					other.backward()
 					b.backward()

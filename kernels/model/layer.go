@@ -41,7 +41,7 @@ type Value uint32
 const (
 	Input        Value = iota // H [n x in]; in the first layer the features with their dropout
 	Emitted                   // the rows that neighbours gather [n x GatherWidth]
-	Scores                    // of attention: r [n x Attention.Near()]
+	Scores                    // of attention: r [n x Attention.ScoreWidth()]
 	Gathered                  // [n x GatherWidth], with attention [n x columns]
 	Output                    // H' [n x out]; logits in the last layer
 	OutputGrad                // [n x out]
@@ -49,7 +49,7 @@ const (
 	EmittedGrad               // [n x GatherWidth]
 	Signed                    // of attention: sums of AttentionGather for AttentionGradSigned [n x GatherWidth]
 	ScoresGrad                // gradient of Scores
-	AlongGrad                 // of attention: sums over a vertex's edges for the gradients of weights along edges [n x Attention.Along()]
+	AlongGrad                 // of attention: gradient of the weights along edges, summed over a vertex's edges [n x Attention.AlongWidth()]
 	InputGrad                 // [n x in]; none in the first layer
 	Own                       // the first of a layer's additional values
 )

@@ -21,8 +21,8 @@ const (
 	// Forward is for passes without a backward pass. The logits and the input of the last
 	// layer are stored until the next pass.
 	Forward
-	// Apart gives each value its own storage, for asynchronous intervals.
-	Apart
+	// Separate gives each value its own storage, for asynchronous intervals.
+	Separate
 	// Emission is for ghosts whose rows are computed (Spec.LocalLayers): the layers up to the
 	// Emit of GhostLayer, and their gradients.
 	Emission
@@ -133,7 +133,7 @@ const maxIdleLookups = 1024
 // that computes the rows, in the same interval.
 func (p *plan) findIdleBuffers(events []event, ends []int) {
 	p.idle, p.spent = map[Do]int{}, map[Do]bool{}
-	if p.memory == Apart || p.memory == Emission || len(events) > maxIdleLookups {
+	if p.memory == Separate || p.memory == Emission || len(events) > maxIdleLookups {
 		return
 	}
 	taken, until := -1, -1 // by the preceding gather, in which other intervals may still be
@@ -240,7 +240,7 @@ func (p *plan) place() {
 			of = &buffers{}
 			free[s.cols] = of
 		}
-		if len(*of) > 0 && (*of)[0].until < s.from && p.memory != Apart {
+		if len(*of) > 0 && (*of)[0].until < s.from && p.memory != Separate {
 			s.buffer = (*of)[0].number
 			(*of)[0].until = s.to
 			heap.Fix(of, 0)

@@ -52,7 +52,7 @@ func specs() map[string]Spec {
 func TestValuesStand(t *testing.T) {
 	for name, s := range specs() {
 		for _, sparse := range []bool{false, true} {
-			for _, m := range []Memory{InStep, Recompute, Forward, Apart} {
+			for _, m := range []Memory{InStep, Recompute, Forward, Separate} {
 				n := New(s, sparse)
 				p := newPlan(n, m)
 				var dropped []Do
@@ -185,7 +185,7 @@ func TestSpent(t *testing.T) {
 		if spent[Do{Layer: 1, Stage: Emit}] && order == "gather-first" {
 			t.Errorf("%s: a hidden layer's output is spent", order)
 		}
-		if list := newPlan(n, Apart).spent; len(list) > 0 {
+		if list := newPlan(n, Separate).spent; len(list) > 0 {
 			t.Errorf("%s: spent beside intervals that go their own ways: %v", order, list)
 		}
 	}
@@ -200,7 +200,7 @@ func TestIdle(t *testing.T) {
 		if _, ok := newPlan(n, InStep).idle[Do{Layer: 1, Stage: stage}]; !ok {
 			t.Errorf("%s: no room", order)
 		}
-		if list := newPlan(n, Apart).idle; len(list) > 0 {
+		if list := newPlan(n, Separate).idle; len(list) > 0 {
 			t.Errorf("%s: room beside intervals that go their own ways: %v", order, list)
 		}
 	}
@@ -239,7 +239,7 @@ func TestIdleOfGathersInTurn(t *testing.T) {
 func TestMemory(t *testing.T) {
 	for name, s := range specs() {
 		n := New(s, false)
-		apart, inStep, again, forward := newPlan(n, Apart).columns(), newPlan(n, InStep).columns(), newPlan(n, Recompute).columns(), newPlan(n, Forward).columns()
+		apart, inStep, again, forward := newPlan(n, Separate).columns(), newPlan(n, InStep).columns(), newPlan(n, Recompute).columns(), newPlan(n, Forward).columns()
 		if inStep > apart || again > inStep || forward > inStep {
 			t.Errorf("%s: apart %d floats a vertex, in step %d, recomputed %d, forward %d", name, apart, inStep, again, forward)
 		}

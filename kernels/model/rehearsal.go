@@ -14,9 +14,9 @@ type Rehearsal struct {
 	epochs int
 }
 
-// NewRehearsal makes the network with memory of a. Its values have the lifetime Apart.
+// NewRehearsal makes the network with memory of a. Its values have the lifetime Separate.
 func NewRehearsal(s Spec, in Vertices, ops kernels.Ops, a *mapped.Arena) *Rehearsal {
-	r := &Rehearsal{store: NewStore(New(s, in.Features.Sparse != nil), in, Apart, ops, a), ops: ops}
+	r := &Rehearsal{store: NewStore(New(s, in.Features.Sparse != nil), in, Separate, ops, a), ops: ops}
 	if s.CacheInput {
 		for _, x := range r.store.CacheInput(false, a) {
 			kernels.Write(ops, x, ones(x.Rows*x.Cols))

@@ -22,18 +22,18 @@ func has(list []Ref, r ref) bool {
 	return slices.ContainsFunc(list, func(o Ref) bool { return o.Layer == r.layer && o.Value == r.value })
 }
 
-// Cut lists the inputs and outputs of a list of stages, for a receiver without any of the
+// Transfers lists the inputs and outputs of a list of stages, for a receiver without any of the
 // network's values.
-type Cut struct {
+type Transfers struct {
 	Inputs, Outputs []Ref
 	Features        bool // the features of the vertices are needed
 	Grads           []Param
 }
 
-// Cut returns the inputs and outputs of a list of stages in a pass. The stages before run
+// Transfers returns the inputs and outputs of a list of stages in a pass. The stages before run
 // first, to recompute values only for the list. An evaluation outputs its logits, too.
-func (n *Network) Cut(before, list []Do, p Pass) Cut {
-	var c Cut
+func (n *Network) Transfers(before, list []Do, p Pass) Transfers {
+	var c Transfers
 	given := !n.Sparse && !n.masks(p)
 	held := func(r ref) bool { return !given || r != ref{0, Input} } // or the value is the features
 	var made []ref
@@ -122,7 +122,7 @@ func (n *Network) isRead(r ref, list []Do) bool {
 // Thin returns the stages that recompute inputs of a list of stages from values that are still
 // stored. These inputs need not be sent.
 func (s *Store) Thin(list []Do) (before []Do) {
-	inputs := s.Network.Cut(nil, list, Pass{Train: true}).Inputs
+	inputs := s.Network.Transfers(nil, list, Pass{Train: true}).Inputs
 	for _, e := range s.plan.events { // in the order of a pass, so that one may depend on another
 		again := Do{Layer: e.Layer, Stage: e.Stage, Again: true}
 		made := slices.ContainsFunc(inputs, func(r Ref) bool { return s.recomputes(e, ref{r.Layer, r.Value}, list) })
@@ -142,7 +142,7 @@ func (s *Store) recomputes(e event, r ref, list []Do) bool {
 	at := slices.IndexFunc(s.plan.events, func(o event) bool { return o.Do == list[len(list)-1] })
 	return !slices.ContainsFunc(e.reads, func(in ref) bool {
 		place, ok := s.plan.find(backward, in.layer, in.value)
-		return !ok || place.to < at && s.plan.memory != Apart
+		return !ok || place.to < at && s.plan.memory != Separate
 	})
 }
 
@@ -161,7 +161,7 @@ func (n *Network) ByRow(d Do) bool {
 	return len(n.Layers[d.Layer].Flow(d.Stage).Grads) == 0
 }
 
-// Width returns the number of columns of a value of a Cut.
+// Width returns the number of columns of a value of a Transfers.
 func (n *Network) Width(r Ref) int {
 	if n.keeps(ref{r.Layer, r.Value}) {
 		return n.Spec.Dims[0]
@@ -173,7 +173,7 @@ func (n *Network) Width(r Ref) int {
 // receiver of a task, which also brings the vertices of frames (On). Memory comes from a.
 // half: the cached input is bfloat16.
 func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
-	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[spanKey]int{}}}
+	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Separate, index: map[spanKey]int{}}}
 	shared := map[ref]kernels.Mat{}
 	for _, d := range list {
 		e := n.event(d)

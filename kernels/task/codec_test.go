@@ -71,7 +71,7 @@ func formOf(t testing.TB, name string) task.Form {
 func (b *bench) exact(t *testing.T, one *task.Task) []byte {
 	t.Helper()
 	c := one.Form.Codec
-	cut := b.net.Cut(one.Thin, one.Do, one.Pass())
+	cut := b.net.Transfers(one.Thin, one.Do, one.Pass())
 	if cut.Features && !b.net.Sparse {
 		b.through(t, c, b.frame.Vertices().Features.Dense, one, model.Ref{Value: model.Input})
 	}
@@ -86,7 +86,7 @@ func (b *bench) exact(t *testing.T, one *task.Task) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range b.net.Cut(nil, one.Do, one.Pass()).Outputs {
+	for _, r := range b.net.Transfers(nil, one.Do, one.Pass()).Outputs {
 		b.through(t, c, b.frame.Value(r), one, r)
 	}
 	return nil
@@ -101,7 +101,7 @@ func (b *bench) outcome(t *testing.T, one *task.Task, result func() []byte) (all
 			t.Fatal(err)
 		}
 	}
-	for _, r := range b.net.Cut(nil, one.Do, one.Pass()).Outputs {
+	for _, r := range b.net.Transfers(nil, one.Do, one.Pass()).Outputs {
 		all = append(all, b.frame.Value(r).Host()...)
 	}
 	return append(append(all, b.frame.Grad.Host()...), float32(b.loss.Sum), float32(b.loss.Correct[0]))

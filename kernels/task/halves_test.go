@@ -88,7 +88,7 @@ func (b *bench) each(do func(t *task.Task)) {
 			if thin {
 				t.Thin = b.store.Thin(t.Do)
 			}
-			for i, r := range b.net.Cut(t.Thin, t.Do, t.Pass()).Inputs {
+			for i, r := range b.net.Transfers(t.Thin, t.Do, t.Pass()).Inputs {
 				if m := b.frame.Value(r); !m.Half() {
 					kernels.Write(b.ops, m, noise(m.Rows*m.Cols, uint64(i+3)))
 				}

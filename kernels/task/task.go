@@ -25,7 +25,7 @@ type Name struct {
 }
 
 // Of returns the name of the task's first attempt, which identifies the task itself.
-func (n Name) Of() Name {
+func (n Name) WithoutAttempt() Name {
 	n.Attempt = 0
 	return n
 }

@@ -33,10 +33,10 @@ import (
 //	ids       dataset ids
 //	features  if the stages need them: their elements; of sparse ones offsets, columns and
 //	          values
-//	values    of model.Cut.Inputs in their order: the elements
+//	values    of model.Transfers.Inputs in their order: the elements
 //	loss      labels, split; of an objective with values, the values
 //
-// A result is one part: the name, the values of Cut.Outputs and the gradients of Cut.Grads in
+// A result is one part: the name, the values of Transfers.Outputs and the gradients of Transfers.Grads in
 // their order, and the results of the loss. Numbers have 8 bytes. Arrays are preceded by the
 // number of their bytes, which must be the expected one, or at most the codec's.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -45,7 +45,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (t *Task) Encode(b []byte, o kernels.Ops) []byte {
 	w := writer{b: b, ops: o, codec: t.Form.Codec}
 	t.Frame.Enter(t.Do, t.Pass())
-	net, cut, rows := t.Frame.Network, t.Frame.Network.Cut(t.Thin, t.Do, t.Pass()), t.Frame.Rows()
+	net, cut, rows := t.Frame.Network, t.Frame.Network.Transfers(t.Thin, t.Do, t.Pass()), t.Frame.Rows()
 	first := t.Form.first(rows)
 	w.begin()
 	w.head(t, cut, first)
@@ -76,7 +76,7 @@ func layers(net *model.Network, lists ...[]model.Do) (used []model.Range) {
 }
 
 // result appends the result of a task.
-func (t *Task) result(cut model.Cut, b []byte, o kernels.Ops) []byte {
+func (t *Task) result(cut model.Transfers, b []byte, o kernels.Ops) []byte {
 	w := writer{b: b, ops: o, codec: t.Form.Codec, ids: kernels.FetchVector(o, t.Frame.Vertices().IDs)}
 	w.begin()
 	w.name(t.Name)
@@ -111,11 +111,11 @@ func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 	if err != nil {
 		return err
 	}
-	if name := r.name(); r.err != nil || name.Of() != t.Name.Of() {
+	if name := r.name(); r.err != nil || name.WithoutAttempt() != t.Name.WithoutAttempt() {
 		return fmt.Errorf("a result of %s for %s", name, t.Name)
 	}
 	var values elements
-	cut := t.Frame.Network.Cut(nil, t.Do, t.Pass())
+	cut := t.Frame.Network.Transfers(nil, t.Do, t.Pass())
 	for _, ref := range cut.Outputs {
 		dst := t.Frame.Value(ref)
 		values = append(values, element{dst, r.value(dst, t.Form.Codec)})
@@ -207,7 +207,7 @@ func (w *writer) name(n Name) {
 }
 
 // head appends the head of a task up to its weights.
-func (w *writer) head(t *Task, cut model.Cut, first int) {
+func (w *writer) head(t *Task, cut model.Transfers, first int) {
 	w.name(t.Name)
 	w.number(t.Version)
 	w.flag(slices.ContainsFunc(cut.Inputs, func(r model.Ref) bool { return t.Frame.Value(r).Half() }))
@@ -236,7 +236,7 @@ func (w *writer) head(t *Task, cut model.Cut, first int) {
 }
 
 // rows appends the part of rows [lo, hi).
-func (w *writer) rows(t *Task, cut model.Cut, lo, hi int) {
+func (w *writer) rows(t *Task, cut model.Transfers, lo, hi int) {
 	w.begin()
 	w.bytes(mapped.Bytes(w.ids[lo:hi]))
 	if f := t.Frame.Vertices().Features; cut.Features && f.Sparse != nil {

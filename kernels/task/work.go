@@ -72,10 +72,10 @@ type workItem struct {
 	arena *mapped.Arena
 
 	task    Task
-	only    int       // stages recomputed only for the task
-	early   int       // stages that work row by row, before all others
-	cut     model.Cut // of all stages
-	half    bool      // ÂX is in bfloat16
+	only    int             // stages recomputed only for the task
+	early   int             // stages that work row by row, before all others
+	cut     model.Transfers // of all stages
+	half    bool            // ÂX is in bfloat16
 	weights kernels.Mat
 
 	rows, first int
@@ -120,7 +120,7 @@ func newJob(net *model.Network, p *messageParts, o kernels.Ops, a *mapped.Arena,
 	if err := j.readWeights(r); err != nil {
 		return nil, err
 	}
-	j.cut = net.Cut(nil, j.task.Do, j.task.Pass())
+	j.cut = net.Transfers(nil, j.task.Do, j.task.Pass())
 	j.early = slices.IndexFunc(j.task.Do, func(d model.Do) bool { return !net.ByRow(d) })
 	if j.early < 0 {
 		j.early = len(j.task.Do)
@@ -297,5 +297,5 @@ func (j *workItem) finish(last *reader, reply []byte) ([]byte, error) {
 		late.Do = t.Do[j.early:]
 	}
 	late.Run(j.ops)
-	return t.result(j.net.Cut(t.Do[:j.only], t.Do[j.only:], t.Pass()), reply, j.ops), nil
+	return t.result(j.net.Transfers(t.Do[:j.only], t.Do[j.only:], t.Pass()), reply, j.ops), nil
 }

@@ -38,9 +38,9 @@ type Class uint8
 
 // Each invocation belongs to one class.
 const (
-	Counted Class = iota // its result was used, and it was the first attempt
-	Retried              // its result was used, and it was a later attempt
-	Wasted               // it failed, or the result of another attempt came first
+	FirstUsed Class = iota // its result was used, and it was the first attempt
+	Retried                // its result was used, and it was a later attempt
+	Wasted                 // it failed, or the result of another attempt came first
 	numClasses
 )
 

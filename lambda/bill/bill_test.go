@@ -85,14 +85,14 @@ func TestCostByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := Functions{Tariff: tariff, Memory: 1769}
-		f.Add(Counted, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
+		f.Add(FirstUsed, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
 		gbs := new(big.Rat).Quo(rat("585.539"), rat("1024"))
-		if f.GBSeconds(Counted).Cmp(gbs) != 0 {
-			t.Errorf("%s: %s GB-seconds", arch, f.GBSeconds(Counted).FloatString(12))
+		if f.GBSeconds(FirstUsed).Cmp(gbs) != 0 {
+			t.Errorf("%s: %s GB-seconds", arch, f.GBSeconds(FirstUsed).FloatString(12))
 		}
 		want := new(big.Rat).Mul(gbs, rat(perGBSecond))
-		if want.Add(want, rat("0.0000002")); f.Cost(Counted).Cmp(want) != 0 {
-			t.Errorf("%s: $%s, want %s", arch, f.Cost(Counted).FloatString(15), want.FloatString(15))
+		if want.Add(want, rat("0.0000002")); f.Cost(FirstUsed).Cmp(want) != 0 {
+			t.Errorf("%s: $%s, want %s", arch, f.Cost(FirstUsed).FloatString(15), want.FloatString(15))
 		}
 	}
 }
@@ -103,16 +103,16 @@ func TestClasses(t *testing.T) {
 	i, _ := ParseInstance("c5.large")
 	f := Functions{Tariff: tariff, Memory: 1024}
 	for range 3 {
-		f.Add(Counted, 0, time.Second)
+		f.Add(FirstUsed, 0, time.Second)
 	}
 	f.Add(Retried, 0, 2*time.Second)
 	f.Add(Wasted, 0, 1500*time.Microsecond)
-	for c, want := range map[Class]string{Counted: "3", Retried: "2", Wasted: "0.002"} {
+	for c, want := range map[Class]string{FirstUsed: "3", Retried: "2", Wasted: "0.002"} {
 		if f.GBSeconds(c).Cmp(rat(want)) != 0 {
 			t.Errorf("class %d: %s GB-seconds", c, f.GBSeconds(c).FloatString(6))
 		}
 	}
-	if f.Usage[Counted].Invocations != 3 || f.Usage[Retried].Invocations != 1 || f.Usage[Wasted].Invocations != 1 {
+	if f.Usage[FirstUsed].Invocations != 3 || f.Usage[Retried].Invocations != 1 || f.Usage[Wasted].Invocations != 1 {
 		t.Error("an invocation is in another class")
 	}
 	b := Bill{Servers: Servers([]string{"a"}, i, 30*time.Minute), Functions: []Functions{f}}
@@ -141,7 +141,7 @@ func TestServers(t *testing.T) {
 func TestUsageAsNumbers(t *testing.T) {
 	tariff, _ := Architecture("arm64")
 	var a, b Usage
-	a.Take(tariff, Counted, 3*time.Millisecond, 4*time.Millisecond)
+	a.Take(tariff, FirstUsed, 3*time.Millisecond, 4*time.Millisecond)
 	a.Take(tariff, Wasted, 0, time.Hour)
 	b.Take(tariff, Retried, 0, 2*time.Millisecond)
 	sum, other := a.Numbers(), b.Numbers()

@@ -21,10 +21,10 @@ func ExampleFunctions() {
 		}
 		f := bill.Functions{Tariff: tariff, Memory: 1769}
 		for range 32_700 {
-			f.Add(bill.Counted, 0, 100*time.Millisecond)
+			f.Add(bill.FirstUsed, 0, 100*time.Millisecond)
 		}
 		b := bill.Bill{Servers: bill.Servers([]string{"n1"}, i, 20*time.Minute), Functions: []bill.Functions{f}}
-		fmt.Printf("%s: functions $%s, all $%s\n", architecture, f.Cost(bill.Counted).FloatString(3), b.Total().FloatString(3))
+		fmt.Printf("%s: functions $%s, all $%s\n", architecture, f.Cost(bill.FirstUsed).FloatString(3), b.Total().FloatString(3))
 	}
 	// Output:
 	// x86_64: functions $0.101, all $0.245

@@ -33,7 +33,7 @@ type Counts struct {
 	Dropped   int // results that arrived after the end of their task
 	Failed    int // NotStarted and Crashed
 	Throttled int
-	Lost      int // no result within Settings.Life
+	Lost      int // no result within Settings.InvocationLimit
 	Late      int // invocations that exceeded their timeout
 	Local     int // tasks that the CPU computes
 	Strays    int // results and failures of ended invocations, such as duplicates

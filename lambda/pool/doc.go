@@ -18,7 +18,7 @@
 //     task: the CPU computes it.
 //
 // So every submitted task ends once. An invocation also ends once: with a result, with a
-// failure, or when Life is over, which the service enforces. Until then it counts as
+// failure, or after InvocationLimit, which the service enforces. Until then it counts as
 // running, so at most Limit invocations run.
 //
 // # Failures

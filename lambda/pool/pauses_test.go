@@ -164,7 +164,7 @@ func TestProbeBehindItsTask(t *testing.T) {
 		if answers {
 			v.answer([2]int{0, 2})
 		} else {
-			v.pass(s.Life)
+			v.pass(s.InvocationLimit)
 			v.pass(time.Second)
 		}
 		v.submit(2)

@@ -271,7 +271,7 @@ func (p *Pool[K]) expire(t *task[K]) {
 		t.why = p.failed(a, late, "")
 	}
 	t.alive = slices.DeleteFunc(t.alive, func(a *attempt) bool {
-		if p.now < a.began+p.s.Life {
+		if p.now < a.began+p.s.InvocationLimit {
 			return false
 		}
 		if t.current == a { // it was started ahead, and its task was never submitted
@@ -279,7 +279,7 @@ func (p *Pool[K]) expire(t *task[K]) {
 		}
 		p.running--
 		p.counts.Lost++
-		p.counts.WastedTime += p.s.Life
+		p.counts.WastedTime += p.s.InvocationLimit
 		if p.health.probe == a.serial { // its task has ended
 			p.failed(a, late, "")
 		}
@@ -337,7 +337,7 @@ func (p *Pool[K]) Next() (at time.Duration, ok bool) {
 	}
 	for _, t := range p.live {
 		for _, a := range t.alive {
-			due(a.began + p.s.Life)
+			due(a.began + p.s.InvocationLimit)
 		}
 		switch {
 		case t.current != nil && t.ready:

@@ -12,7 +12,7 @@ import (
 // brief returns settings with short times, without a breaker.
 func brief() Settings {
 	return Settings{
-		Limit: 4, Attempts: 3, Life: 10 * time.Second,
+		Limit: 4, Attempts: 3, InvocationLimit: 10 * time.Second,
 		Timeout: Timeout{Floor: 10 * time.Millisecond, Ceiling: time.Second, Quantile: 0.75, Factor: 2, Window: 8, Few: 4},
 		Backoff: Pause{20 * time.Millisecond, time.Second}, Seed: 1,
 	}
@@ -88,7 +88,7 @@ func (v *service) check() {
 func (v *service) pass(d time.Duration) []Order[int] {
 	v.now += d
 	for k, began := range v.running {
-		if v.now >= began+v.s.Life {
+		if v.now >= began+v.s.InvocationLimit {
 			delete(v.running, k)
 		}
 	}

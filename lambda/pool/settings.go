@@ -7,13 +7,13 @@ import (
 
 // Settings are the parameters of a Pool.
 type Settings struct {
-	Limit    int           // maximum of concurrent invocations
-	Attempts int           // maximum of attempts per task
-	Life     time.Duration // maximum of an invocation: the time limit of the function
-	Timeout  Timeout
-	Backoff  Pause // after throttling, failed starts and crashes
-	Breaker  Breaker
-	Seed     uint64 // of the jitter
+	Limit           int           // maximum of concurrent invocations
+	Attempts        int           // maximum of attempts per task
+	InvocationLimit time.Duration // maximum of an invocation: the time limit of the function
+	Timeout         Timeout
+	Backoff         Pause // after throttling, failed starts and crashes
+	Breaker         Breaker
+	Seed            uint64 // of the jitter
 }
 
 // Timeout determines the timeout of an attempt: Factor times the Quantile of the last Window
@@ -46,7 +46,7 @@ type Breaker struct {
 // Defaults returns settings for functions with durations from a tenth of a second to a minute.
 func Defaults() Settings {
 	return Settings{
-		Limit: 100, Attempts: 6, Life: 2 * time.Minute,
+		Limit: 100, Attempts: 6, InvocationLimit: 2 * time.Minute,
 		Timeout: Timeout{Floor: 500 * time.Millisecond, Ceiling: time.Minute, Quantile: 0.75, Factor: 3, Window: 64, Few: 8},
 		Backoff: Pause{100 * time.Millisecond, 20 * time.Second},
 		Breaker: Breaker{Failures: 5, Rest: Pause{30 * time.Second, 10 * time.Minute}},
@@ -60,8 +60,8 @@ func (s Settings) check() {
 	switch {
 	case s.Limit < 1 || s.Attempts < 1:
 		panic("pool: no invocation is allowed")
-	case t.Floor <= 0 || t.Ceiling < t.Floor || s.Life < t.Ceiling:
-		panic("pool: timeouts must be 0 < Floor <= Ceiling <= Life")
+	case t.Floor <= 0 || t.Ceiling < t.Floor || s.InvocationLimit < t.Ceiling:
+		panic("pool: timeouts must be 0 < Floor <= Ceiling <= InvocationLimit")
 	case t.Window < 1 || t.Few < 1 || t.Few > t.Window || !(t.Quantile >= 0 && t.Quantile <= 1) || !(t.Factor >= 1):
 		panic("pool: invalid settings of timeouts")
 	case s.Backoff.First <= 0 || s.Backoff.Most < s.Backoff.First:

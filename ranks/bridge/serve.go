@@ -180,7 +180,7 @@ func (b *Bridge) send(c *served, message []byte) error {
 
 // ahead starts a function for a later task, if the transport can.
 func (b *Bridge) ahead(c *served, body []byte) error {
-	early, ok := c.transport.(tensor.EarlyInvoker)
+	early, ok := c.transport.(tensor.AheadInvoker)
 	if !ok {
 		return nil
 	}

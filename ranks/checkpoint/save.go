@@ -70,7 +70,7 @@ type writer struct {
 	open       []*output // not synced yet
 	list       manifest
 	bytes      int64
-	written    time.Time // when the last file but the manifest was
+	written    time.Time // when all files except the manifest were written
 }
 
 // output is an open file and its entry in the manifest.
@@ -164,7 +164,7 @@ func (w *writer) fill(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// piece is the number of bytes that are summed and then written, while they are in the cache.
+// piece is the number of bytes that are hashed and then written, while the CPU caches have them.
 const piece = 1 << 20
 
 // Write implements io.Writer.

@@ -115,7 +115,7 @@ func (r *measuringBackend) Start(own kernels.Ops, t *task.Task) (bool, error) {
 		least = min(least, time.Since(began))
 	}
 	m := Messages{Tasks: 1, To: int64(len(message)), From: int64(len(result)), Work: []time.Duration{least}}
-	if net.Sparse && net.Cut(t.Thin, t.Do, t.Pass()).Features {
+	if net.Sparse && net.Transfers(t.Thin, t.Do, t.Pass()).Features {
 		m.NonZeros = 1
 	}
 	r.seen = r.seen.Add(m)

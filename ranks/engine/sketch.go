@@ -49,7 +49,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		list = e.newIntervals(store, e.sketchWeights(m, kept), kept)
 	}
 	e.sketchTasks(m, asked)
-	if m == model.Apart {
+	if m == model.Separate {
 		f := &asyncRank{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
 		if store.Network.GathersAny() {
 			_ = f.prepare(e, store, 0, kept) // fails only with received rows
@@ -92,7 +92,7 @@ func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena
 
 // sketchWeights returns the shared weights of intervals, empty if each has its own.
 func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
-	if m == model.Apart {
+	if m == model.Separate {
 		return kernels.Mat{}
 	}
 	return kernels.NewMat(e.workers.teams[0], a, e.Network.NumWeights(), 1)

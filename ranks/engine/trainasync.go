@@ -240,7 +240,7 @@ func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *ma
 		tallies: t, layers: make([]*graphwork.Layer, net.Layers()),
 	}
 	f.handler = f
-	store := e.store(e.network(), model.Apart, a)
+	store := e.store(e.network(), model.Separate, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 // Memory returns how long values live while a run trains.
 func Memory(c config.Config) model.Memory {
 	if c.Mode == "async" {
-		return model.Apart
+		return model.Separate
 	}
 	return syncMemory(c)
 }

@@ -108,7 +108,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, OutsideTraining: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and

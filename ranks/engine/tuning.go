@@ -26,7 +26,7 @@ type exchangeKey struct {
 
 // observed is the measurement of an exchange with uncoded rows.
 type observed struct {
-	sample         codec.Rows // some of the sent rows
+	sample         codec.Rows // at most sampleRows of the sent rows
 	out, in        float64    // bytes sent and received
 	travel, waited time.Duration
 }
@@ -71,7 +71,7 @@ func (t *tuning) name() string {
 
 // Leaving implements halo.Observer. It stores some of the rows.
 func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
-	if k.Apart || !t.chooser.Gauging() {
+	if k.OutsideTraining || !t.chooser.Measuring() {
 		return
 	}
 	n := min(rows.Len, sampleRows)
@@ -85,7 +85,7 @@ func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
 
 // Arrived implements halo.Observer.
 func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
-	if o := t.seen[exchangeKey{k.Layer, k.Backward}]; o != nil && !k.Apart {
+	if o := t.seen[exchangeKey{k.Layer, k.Backward}]; o != nil && !k.OutsideTraining {
 		o.travel, o.waited = travel, waited
 	}
 }
@@ -93,25 +93,25 @@ func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
 // endEpoch records the seconds of an epoch and sets the codec of the next. It is a hook. Collective
 // over the graph ranks.
 func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
-	gauged := t.chooser.Gauging()
-	report, due := t.chooser.Ended(e.line.Seconds)
+	measured := t.chooser.Measuring()
+	seconds, due := t.chooser.Ended(e.line.Seconds)
 	if !due {
 		return false, nil
 	}
-	agreed := []float64{report}
-	if gauged {
+	slowest := []float64{seconds} // this rank's, and after MaxFloat64s the maximum of all ranks
+	if measured {
 		if err := t.Peers.Barrier(); err != nil { // ranks encode at the same time
 			return false, err
 		}
 		for _, c := range t.Codecs {
-			agreed = append(agreed, t.exchangeSeconds(c))
+			slowest = append(slowest, t.exchangeSeconds(c))
 		}
 		clear(t.seen)
 	}
-	if err := world.MaxFloat64s(t.Peers, agreed); err != nil {
+	if err := world.MaxFloat64s(t.Peers, slowest); err != nil {
 		return false, err
 	}
-	if said := t.chooser.Agreed(agreed[0], agreed[1:]); said != "" {
+	if said := t.chooser.Agreed(slowest[0], slowest[1:]); said != "" {
 		t.Reporter.Note(said + "\n")
 	}
 	t.exchange.Use(t.Codecs[t.chooser.Current()])

@@ -85,9 +85,9 @@ func (f *Forecast) price(m engine.Messages) Functions {
 	all := bill.Functions{Tariff: f.Config.Tariff(), Memory: f.Config.LambdaMemory}
 	share := math.Min(float64(all.Memory)/aProcessor, 1)
 	for _, d := range m.Work {
-		all.Add(bill.Counted, 0, time.Duration(float64(d)/share))
+		all.Add(bill.FirstUsed, 0, time.Duration(float64(d)/share))
 	}
-	gbs, _ := all.GBSeconds(bill.Counted).Float64()
+	gbs, _ := all.GBSeconds(bill.FirstUsed).Float64()
 	usd, _ := all.Total().Float64()
 	return Functions{Invocations: m.Tasks, To: m.To, From: m.From, GBSeconds: gbs, USD: usd}
 }

@@ -172,7 +172,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
-	lanes, err := cuda.Lanes(far, cuda.Own, tensor.Lanes)
+	lanes, err := cuda.Lanes(far, cuda.Own, tensor.DeviceQueues)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (f *Forecast) outsideSketch(m *Memory, p partition.RankReport, c config.Con
 	if f.Sparse && count > 1 {
 		list = append(list, size.Product(count-1, f.intervalOnGPU(c, w)))
 		if c.GPUsApply() {
-			list = append(list, size.Product(min(count, tensor.Lanes)-1, size.Sum(w, workspace)))
+			list = append(list, size.Product(min(count, tensor.DeviceQueues)-1, size.Sum(w, workspace)))
 		}
 	}
 	m.add(besideSketch, Device, list...)

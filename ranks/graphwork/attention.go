@@ -7,21 +7,26 @@ import (
 	"siafu/kernels/model"
 )
 
-// attention is the state of a layer with attention (Dorylus's ApplyEdge) in addition to its rows; heads is 0
-// for a layer without.
+// attention is the state that a layer with attention (Dorylus's ApplyEdge) has in addition to its
+// rows. heads is 0 in a layer without attention.
 type attention struct {
 	heads int
 	layer model.Attended
 	// Written by each interval's gather, and read only by that interval.
-	lse   kernels.Mat // [own x heads]
-	stats kernels.Mat // [own x 2·heads]
-	// Scores of the emitted rows, published with them [own or ghosts x heads]. Dynamic scores
-	// are not stored.
+	lse   kernels.Mat // logarithm of the softmax's denominator [own x heads]
+	stats kernels.Mat // running maximum and running sum of the softmax, by head [own x 2·heads]
+	// Scores of the emitted rows of own vertices and of ghosts [own or ghosts x heads], written
+	// together with these rows. Dynamic scores are not stored.
 	scores, ghostScores kernels.Mat
-	// Published with the gradients: the state of destinations that the gradients of sources need.
-	// packed is [own x 3·heads]. r, lse and dots [own x heads] exist only if the Ops computes the
-	// gradients of destinations along edges.
-	back      struct{ r, lse, dots, packed kernels.Mat }
+	// The state of destinations from which AttentionGradSrc computes the gradients of sources.
+	// publishBackward writes it with the gradients, and other intervals of the rank read it. r,
+	// lse and dots exist only if the Ops computes the gradients of destinations along edges.
+	back struct {
+		r      kernels.Mat // scores of destinations [own x ScoreWidth]
+		lse    kernels.Mat // copy of lse [own x heads]
+		dots   kernels.Mat // gradient · output, for each row and head [own x heads]
+		packed kernels.Mat // r, lse and dots in the format of PackGrad [own x 3·heads]
+	}
 	shape     kernels.Attention // without dropout and weights
 	published publishedWeights
 	self      kernels.Vector[float32] // features of self loops [own x EdgeDim]; none without edge features
@@ -33,7 +38,7 @@ type attention struct {
 
 // allocAttention allocates the attention of a layer, and the rows of its ghosts unless the
 // caller provides them.
-func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options) {
+func (w *Work) allocAttention(l *Layer, index int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
 	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
 	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
@@ -41,15 +46,16 @@ func (w *Work) allocAttention(l *Layer, at int, layer model.Attended, o Options)
 	if !l.shape.Dynamic {
 		l.scores, l.ghostScores = newScores(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
 	}
-	if known := at == w.store.Network.Spec.GhostLayer(); !o.Apart && !known {
+	computedHere := index == w.store.Network.Spec.GhostLayer()
+	if !o.Asynchronous && !computedHere {
 		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = newScores(3 * l.heads)
 	l.lse, l.stats = newScores(l.heads), newScores(2*l.heads)
-	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(at, model.Signed).IsNil() {
-		l.back.r, l.back.lse, l.back.dots = newScores(l.shape.Near()), newScores(l.heads), newScores(l.heads)
+	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(index, model.Signed).IsNil() {
+		l.back.r, l.back.lse, l.back.dots = newScores(l.shape.ScoreWidth()), newScores(l.heads), newScores(l.heads)
 	}
-	if l.shape.Dynamic && o.Apart {
+	if l.shape.Dynamic && o.Asynchronous {
 		w.allocPublished(l)
 	}
 	l.self = w.meanEdgeFeatures()
@@ -83,8 +89,8 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 // attendOwn implements GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.withSelfLoops(i, l.ownEdges(i)))
-	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	i.Ops.AttentionGather(at, dst, i.signed(i.forward), stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
+	params, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	i.Ops.AttentionGather(params, dst, i.signed(i.forward), stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
 }
 
 // withSelfLoops adds the self loops of an interval's vertices to e.
@@ -97,15 +103,16 @@ func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
 // attendGhosts implements GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.ghostEdges(i))
-	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	params, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
 	signed := i.signed(i.forward)
-	i.Ops.AttentionGather(at, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
-	i.Ops.AttentionFinish(at, dst, signed, i.rows(l.lse), stats)
+	i.Ops.AttentionGather(params, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
+	i.Ops.AttentionFinish(params, dst, signed, i.rows(l.lse), stats)
 }
 
-// signed returns the matrix of signed sums, from which the gradients of destination scores are
-// computed without edges. It is empty if the interval's Ops has no kernels for it, and in passes
-// without a backward pass.
+// signed returns the matrix of the sums of emitted rows, each weighted by its coefficient and by
+// the slope of the LeakyReLU at its score. AttentionGradSigned computes the gradients of
+// destination scores from these sums, without edges. The matrix is empty if the interval's Ops has
+// no kernels for it, and in passes without a backward pass.
 func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat) {
 	if i.Ops.Has(kernels.SignedAttention) {
 		rows = value(model.Signed)
@@ -147,15 +154,16 @@ func (l *Layer) attended() kernels.Attended {
 // attendBackward implements GatherBackward with attention. It also computes the gradient of the
 // layer's scores.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	at, own, scores, along := w.attention(l, i, p), l.withSelfLoops(i, l.ownEdges(i)), i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
+	params, own := w.attention(l, i, p), l.withSelfLoops(i, l.ownEdges(i))
+	scoresGrad, alongGrad := i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
 	if !i.Sources {
 		edges = l.withSelfLoops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(l.published.attach(at), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
+	i.Ops.AttentionGradSrc(l.published.attach(params), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
 	if i.Sources { // these vertices are sources only and gathered nothing
-		i.Ops.Clear(scores)
-		if !along.IsNil() {
-			i.Ops.Clear(along)
+		i.Ops.Clear(scoresGrad)
+		if !alongGrad.IsNil() {
+			i.Ops.Clear(alongGrad)
 		}
 		return
 	}
@@ -166,8 +174,8 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	i.Ops.AttentionGradDst(at, scores, along, own, l.ownEmitted(l.Recomputed), state, false)
-	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.ghostEmitted(), state, true)
+	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, own, l.ownEmitted(l.Recomputed), state, false)
+	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, l.ghostEdges(i), l.ghostEmitted(), state, true)
 }
 
 // meanEdgeFeatures returns the features of self loops [own x EdgeDim]: the mean over each vertex's

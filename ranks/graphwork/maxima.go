@@ -19,7 +19,7 @@ func (w *Work) allocMaxima(l *Layer, o Options) {
 		return
 	}
 	l.maxima.arg = w.newZeros(Maxima, w.shard.NumOwn(), l.Width)
-	if l.maxima.back = l.maxima.arg; o.Apart {
+	if l.maxima.back = l.maxima.arg; o.Asynchronous {
 		l.maxima.back = w.newZeros(Maxima, w.shard.NumOwn(), l.Width)
 	}
 }

@@ -48,8 +48,8 @@ const (
 type Options struct {
 	// Half rounds rows to bfloat16 before they are gathered. Sums are float32.
 	Half bool
-	// Apart is for asynchronous intervals. The caller sets Layer.Ghosts.
-	Apart bool
+	// Asynchronous is for intervals of asynchronous modes. The caller sets Layer.Ghosts.
+	Asynchronous bool
 	// Reduction has the sums that ranks send each other; nil: they send the row of every ghost.
 	// Attention and maxima ignore it, because they need each edge's row.
 	Reduction *halo.Reduction

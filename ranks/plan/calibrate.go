@@ -63,7 +63,7 @@ func (c *calibration) peakMemory(p *Plan) (most int64) {
 
 // rehearsalMemory returns the memory of a network's rehearsal: a constant, and the bytes per row.
 func rehearsalMemory(f *forecast.Forecast) (fixed, row int64) {
-	foot := f.Net.Footprint(f.Sparse, model.Apart)
+	foot := f.Net.Footprint(f.Sparse, model.Separate)
 	columns := int64(slices.Max(f.Net.Dims)) // ones, which fill a matrix
 	if f.Net.CacheInput {
 		columns = size.Sum(columns, size.Product(int64(f.Net.Dims[0]), int64(f.Net.Powers().Cached())))
@@ -206,11 +206,11 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
 	x, dst, grads := zeros(rows, l.Width), zeros(n, l.Width), zeros(max(rows, n), l.Columns)
-	stats, heads, r, dr := zeros(n, 2*l.Heads), zeros(max(rows, n), l.Heads), zeros(max(rows, n), at.Near()), zeros(n, at.Near())
+	stats, heads, r, dr := zeros(n, 2*l.Heads), zeros(max(rows, n), l.Heads), zeros(max(rows, n), at.ScoreWidth()), zeros(n, at.ScoreWidth())
 	if at.Dynamic {
 		at.Vector = zeros(at.Heads, at.Width)
 	}
-	along := zeros(n, at.Along())
+	along := zeros(n, at.AlongWidth())
 	there = quickest(func() {
 		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), kernels.Mat{}, stats, e, kernels.Emitted{X: x}, r, false)
 		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), kernels.Mat{}, heads, stats)

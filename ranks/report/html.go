@@ -66,6 +66,7 @@ func lead(t *table, runs []*Run) string {
 	if t.grouped {
 		line += fmt.Sprintf(" in %d groups; means ± standard deviations over the runs of a group", len(t.groups))
 	}
+	// In StoppedBy, "epochs" means that the run has trained all epochs.
 	return line + ". How they ended: " + strings.ReplaceAll(state(runs), "epochs", "after all epochs") + "."
 }
 

@@ -180,7 +180,8 @@ func numbersOf(c column, group []*Run) []float64 {
 	return x
 }
 
-// state describes how the runs of a group ended.
+// state describes how the runs of a group ended, by their number and Summary.StoppedBy, such as
+// "3 epochs, 1 patience". It omits the numbers if all ended in the same way.
 func state(group []*Run) string {
 	count := map[string]int{}
 	var order []string

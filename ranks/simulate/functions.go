@@ -177,7 +177,7 @@ func (r *remote) result(name epochTask, attempt int, starts, works float64) {
 	class := bill.Wasted
 	switch {
 	case first && attempt == 1:
-		class = bill.Counted
+		class = bill.FirstUsed
 	case first:
 		class = bill.Retried
 	}

@@ -10,7 +10,7 @@ import (
 // Spent is the cost of invocations, in numbers that can be added over ranks.
 type Spent struct {
 	Invocations int64 // begun
-	Again       int64 // of these, after the first of a task
+	Again       int64 // number of them that are not the first of a task
 	Out, Back   int64 // bytes of sent tasks and of received results, used or not
 	Usage       bill.Usage
 }
@@ -37,12 +37,12 @@ func (s *Spent) Add(o Spent) {
 	s.Usage.Add(o.Usage)
 }
 
-// account charges each sent attempt at a task once: when its outcome and time are known, or
-// when no more messages about it are possible.
+// account charges each sent attempt at a task once: when the attempt's outcome and time are known,
+// or when no further message about the attempt is possible.
 type account struct {
 	tariff bill.Tariff
-	limit  time.Duration // of an invocation: the function's
-	life   time.Duration // maximal life of an attempt; times are a Remote's
+	limit  time.Duration // the function's time limit, charged if no time is known
+	life   time.Duration // after this time since the start of an attempt, no message about it is possible
 	open   map[task.Name]*attempt
 	usage  bill.Usage
 }
@@ -50,14 +50,14 @@ type account struct {
 // attempt is an attempt that is not charged yet.
 type attempt struct {
 	sent, ended time.Duration
-	over        bool       // it has ended
-	class       bill.Class // of one that is over
+	over        bool       // whether the attempt has ended
+	class       bill.Class // valid if over
 	spent       *task.Spent
 }
 
-// begin opens an attempt that was sent, or begun ahead.
+// begin records an attempt that was sent or invoked ahead.
 func (a *account) begin(name task.Name, now time.Duration) {
-	if a.open[name] != nil { // it was begun ahead
+	if a.open[name] != nil { // it was invoked ahead
 		return
 	}
 	a.open[name] = &attempt{sent: now, class: bill.Wasted}
@@ -65,19 +65,21 @@ func (a *account) begin(name task.Name, now time.Duration) {
 
 // markUsed records that the result of an attempt is used.
 func (a *account) markUsed(name task.Name, now time.Duration) {
-	class := bill.Counted
+	class := bill.FirstUsed
 	if name.Attempt > 1 {
 		class = bill.Retried
 	}
 	a.closeAttempt(name, class, now)
 }
 
-// markWasted records that an attempt has failed, or was too late.
-func (a *account) markWasted(name task.Name, now time.Duration) {
+// markWastedUnlessUsed records that an attempt has failed or that its result came too late. If
+// markUsed has recorded the attempt, nothing changes.
+func (a *account) markWastedUnlessUsed(name task.Name, now time.Duration) {
 	a.closeAttempt(name, bill.Wasted, now)
 }
 
-// closeAttempt takes what became of an attempt. What comes after the first end is a duplicate.
+// closeAttempt records the class of an attempt that has ended. Later calls for the same attempt have
+// no effect, because they are due to duplicate messages.
 func (a *account) closeAttempt(name task.Name, c bill.Class, now time.Duration) {
 	x := a.open[name]
 	if x == nil || x.over {
@@ -116,7 +118,7 @@ func (a *account) charge(name task.Name, x *attempt) {
 	delete(a.open, name)
 }
 
-// expire charges attempts older than their maximal life.
+// expire charges attempts that are older than life.
 func (a *account) expire(now time.Duration) {
 	for name, x := range a.open {
 		if now-x.sent >= a.life {

@@ -10,16 +10,17 @@ import (
 	"siafu/kernels/task"
 )
 
-// Lanes is the number of concurrent tasks of a rank on a device: one is copied there and one
-// computed, while results of a third are copied back.
-const Lanes = 3
+// DeviceQueues is the number of queues of a rank on a device. With three queues, the inputs of one
+// task are copied to the device, a second task is computed, and the results of a third task are
+// copied back at the same time.
+const DeviceQueues = 3
 
-// Device runs tasks on a device, in parallel to the workers. It has a copy of the store:
-// values that only tensor work needs stay there, with the weights of a version. Gathered
-// values are copied there with the task that needs them, and the input of gathers is copied
-// back with the task that computes it.
+// Device runs tasks on a device, in parallel to the workers. It has a copy of the store on the
+// device. Values that only tensor work needs stay on the device, with one version of the weights.
+// Gathered values are copied to the device with the task that reads them. The input of gathers is
+// copied back with the task that computes it.
 //
-// The tasks of an interval are all on one lane, which runs them one after another.
+// All tasks of an interval use one queue, which runs them one after another.
 type Device struct {
 	Plain
 	queues   []*deviceQueue
@@ -40,7 +41,7 @@ type deviceFrame struct {
 	frame     *model.Frame
 	loss      task.Loss
 	weights   *deviceWeights
-	transfers map[stages]model.Cut
+	transfers map[taskKey]model.Transfers // values copied to and from the device, by kind of task
 }
 
 type deviceWeights struct {
@@ -49,8 +50,8 @@ type deviceWeights struct {
 	valid   bool // the weights are those of version
 }
 
-// stages are the stages of a task, and its pass.
-type stages struct {
+// taskKey identifies the list of stages and the pass of a task.
+type taskKey struct {
 	first *model.Do
 	count int
 	train bool
@@ -69,26 +70,28 @@ func NewDevice(ops []kernels.Ops) *Device {
 // Reserve implements Backend.
 func (d *Device) Reserve(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena) {
 	type shared struct {
-		lane *deviceQueue
-		at   unsafe.Pointer
+		queue   *deviceQueue
+		weights unsafe.Pointer
 	}
 	known := map[shared]*deviceWeights{}
 	first := d.queues[0].ops
-	far := store.CopyTo(first, a)
+	onDevice := store.CopyTo(first, a)
 	for k, f := range frames {
 		l := d.queues[k%len(d.queues)]
-		name := shared{l, f.Weights.Address()}
-		if known[name] == nil {
-			known[name] = &deviceWeights{mat: kernels.NewMat(l.ops, a, f.Weights.Rows, f.Weights.Cols)}
+		key := shared{l, f.Weights.Address()}
+		if known[key] == nil {
+			known[key] = &deviceWeights{mat: kernels.NewMat(l.ops, a, f.Weights.Rows, f.Weights.Cols)}
 		}
-		w := known[name]
+		w := known[key]
 		x := losses[k]
 		d.frames[f] = &deviceFrame{
-			queue: l, store: store, frame: far.CopyFrame(f, l.ops, w.mat), weights: w, transfers: map[stages]model.Cut{},
+			queue: l, store: store, frame: onDevice.CopyFrame(f, l.ops, w.mat), weights: w, transfers: map[taskKey]model.Transfers{},
 			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()), Scale: x.Scale, Target: x.Target},
 		}
 	}
-	if len(frames) > 0 { // the copy is complete when other lanes use it
+	// Wait for the copy before other queues use it: a download waits for all earlier work of its
+	// queue.
+	if len(frames) > 0 {
 		first.Download(make([]byte, 4), d.frames[frames[0]].frame.Grad.Address())
 	}
 	d.finished = make(chan Finished, len(frames)) // an interval has one task at a time: a sender never blocks
@@ -114,36 +117,36 @@ func (w *deviceFrame) runTask(t *task.Task) (err error) {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()
 	defer mapped.Catch(&err)
-	ops, cut := w.queue.ops, w.transferOf(t)
+	ops, transfers := w.queue.ops, w.transfersOf(t)
 	if v := w.weights; !v.valid || v.version != t.Version {
 		kernels.CopyAcross(ops, v.mat, t.Frame.Weights)
 		v.version, v.valid = t.Version, true
 	}
 	t.Frame.Enter(t.Do, t.Pass())
-	for _, r := range cut.Inputs {
+	for _, r := range transfers.Inputs {
 		kernels.CopyAcross(ops, w.frame.Value(r), t.Frame.Value(r))
 	}
-	far := *t
-	far.Frame, far.Loss = w.frame, &w.loss
+	onDevice := *t
+	onDevice.Frame, onDevice.Loss = w.frame, &w.loss
 	w.loss.Count, w.loss.Found = t.Loss.Count, t.Loss.Found
-	far.Run(ops)
-	for _, r := range cut.Outputs {
+	onDevice.Run(ops)
+	for _, r := range transfers.Outputs {
 		kernels.CopyAcross(ops, t.Frame.Value(r), w.frame.Value(r))
 	}
-	for _, p := range cut.Grads {
+	for _, p := range transfers.Grads {
 		kernels.CopyAcross(ops, p.In(t.Frame.Grad), p.In(w.frame.Grad))
 	}
 	t.Loss.Found = w.loss.Found
 	return nil
 }
 
-// transferOf returns the values copied to and from the device with a task.
-func (w *deviceFrame) transferOf(t *task.Task) model.Cut {
-	name := stages{&t.Do[0], len(t.Do), t.Train}
-	c, ok := w.transfers[name]
+// transfersOf returns the values copied to and from the device with a task.
+func (w *deviceFrame) transfersOf(t *task.Task) model.Transfers {
+	key := taskKey{&t.Do[0], len(t.Do), t.Train}
+	c, ok := w.transfers[key]
 	if !ok {
-		c = w.store.Crossing(t.Do, t.Pass())
-		w.transfers[name] = c
+		c = w.store.DeviceTransfers(t.Do, t.Pass())
+		w.transfers[key] = c
 	}
 	return c
 }

@@ -7,15 +7,15 @@ import (
 	"siafu/lambda/pool"
 )
 
-// InvokeAhead enables early invocations for announced tasks, if the transport supports them.
-// It is called before Start.
+// InvokeAhead enables invocations ahead of announced tasks, if the transport supports them.
+// Call it before Start.
 func (r *Remote) InvokeAhead() {
-	r.early, r.options.Ahead = r.transport.(EarlyInvoker)
+	r.aheadInvoker, r.options.Ahead = r.transport.(AheadInvoker)
 }
 
 // Expect implements Backend.
 func (r *Remote) Expect(name task.Name) {
-	if r.early == nil {
+	if r.aheadInvoker == nil {
 		return
 	}
 	r.mu.Lock()
@@ -23,26 +23,27 @@ func (r *Remote) Expect(name task.Name) {
 	r.applyOrders(nil, r.pool.Expect(r.now(), name, kind(name)))
 }
 
-// prepare begins an attempt at a task that has not started. Called with the lock.
-func (r *Remote) prepare(name task.Name, attempt int) []pool.Order[task.Name] {
-	of := name
+// beginAhead invokes a function for a task that has not started. Called with the lock.
+func (r *Remote) beginAhead(name task.Name, attempt int) []pool.Order[task.Name] {
+	key := name
 	name.Attempt = attempt
-	err := r.early.InvokeAhead(name)
+	err := r.aheadInvoker.InvokeAhead(name)
 	if err == nil {
 		r.account.begin(name, r.now())
-		r.prepared[of] = attempt
+		r.aheadAttempts[key] = attempt
 		return nil
 	}
 	why := pool.NotStarted
 	errors.As(err, &why)
-	return r.pool.Failed(r.now(), of, attempt, why, err.Error())
+	return r.pool.Failed(r.now(), key, attempt, why, err.Error())
 }
 
-// sendPrepared sends the task of an early attempt that is still active. Called with the lock.
-func (r *Remote) sendPrepared(p *pending) []pool.Order[task.Name] {
-	name := p.task.Name.Of()
-	attempt, ok := r.prepared[name]
-	delete(r.prepared, name)
+// sendAhead sends the task of an attempt that was invoked ahead and is still active. Called with the
+// lock.
+func (r *Remote) sendAhead(p *pending) []pool.Order[task.Name] {
+	name := p.task.Name.WithoutAttempt()
+	attempt, ok := r.aheadAttempts[name]
+	delete(r.aheadAttempts, name)
 	if !ok || !r.pool.Wants(name, attempt) {
 		return nil
 	}

@@ -13,12 +13,12 @@ import (
 	"siafu/lambda/pool"
 )
 
-// Transport carries tasks to remote executors, and results back. It may lose, delay,
-// duplicate or damage both.
+// Transport carries tasks to remote executors, and results back. A Transport may lose, delay,
+// duplicate or damage tasks and results.
 type Transport interface {
 	// Send sends an attempt at a task. It does not wait for the result, and may retain
-	// message. Its error wraps a pool.Failure, or ends the run. An error of an answer without
-	// a pool.Failure counts as pool.Crashed.
+	// message. An error that wraps a pool.Failure counts as a failed attempt; any other error
+	// ends the run. In an answer, an error without a pool.Failure counts as pool.Crashed.
 	Send(message []byte) error
 	// Answers returns the channel of results of attempts.
 	Answers() <-chan task.Answer
@@ -26,18 +26,17 @@ type Transport interface {
 	Close() error
 }
 
-// EarlyInvoker is a Transport that can prepare for an attempt at a task before there is one
-// to send.
-type EarlyInvoker interface {
-	// InvokeAhead announces that an attempt will be sent, or given up. It does not wait.
-	// Answers may arrive from then on.
+// AheadInvoker is a Transport that can invoke a function before the task for it is ready.
+type AheadInvoker interface {
+	// InvokeAhead announces an attempt that may be sent later. It does not wait. Answers to
+	// the attempt may arrive after the call.
 	InvokeAhead(attempt task.Name) error
 }
 
-// Remote runs tasks elsewhere. A pool decides the concurrency, the timeout of a result,
-// when a task is sent again as the next attempt, and when the CPU runs it. If its breaker
-// is off, the run ends instead, as after a permanent failure. The first valid result
-// counts; later ones are dropped.
+// Remote runs tasks on remote executors. A pool decides the concurrency, the timeout of a
+// result, when a task is sent again as the next attempt, and when the CPU runs the task.
+// Without fallback to the CPU (Breaker.Failures is 0) the run ends in that case, as after a
+// permanent failure. The first valid result of a task is used; later results are dropped.
 type Remote struct {
 	Plain
 	transport Transport
@@ -61,9 +60,9 @@ type Remote struct {
 	account account
 	tuning  tuning
 
-	early      EarlyInvoker      // the transport, if functions are invoked ahead, else nil
-	prepared   map[task.Name]int // early attempts, by task name
-	takenSpent Spent             // without its usage, up to the last TakeSpent
+	aheadInvoker  AheadInvoker      // the transport, if functions are invoked ahead of their tasks; otherwise nil
+	aheadAttempts map[task.Name]int // attempts invoked ahead and not sent yet, by task name
+	takenSpent    Spent             // totals at the last TakeSpent; Usage is unused
 }
 
 // pending is a task without a result.
@@ -86,19 +85,20 @@ type Counts struct {
 func NewRemote(t Transport, w RequestOptions, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
 		transport: t, options: w, fallsBack: s.Breaker.Failures > 0, report: say, began: time.Now(), finished: make(chan Finished),
-		prepared: map[task.Name]int{},
-		closed:   make(chan struct{}), drained: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
+		aheadAttempts: map[task.Name]int{},
+		closed:        make(chan struct{}), drained: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
 	r.begin(s.Limit)
-	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
+	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.InvocationLimit, life: s.InvocationLimit, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
 	go r.readAnswers()
 	return r
 }
 
-// Charge sets the tariff of invocations and the function's time limit. Without it they are
-// charged by the millisecond, and the limit is the pool's Life. Call it before Start.
+// Charge sets the tariff of invocations and the function's time limit. Without Charge,
+// invocations are charged by the millisecond, and the limit is the InvocationLimit of the pool's
+// settings. Call Charge before Start.
 func (r *Remote) Charge(t bill.Tariff, limit time.Duration) {
 	r.account.tariff, r.account.limit = t, limit
 }
@@ -109,12 +109,12 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	if r.fallsBack && r.cpuOps == nil {
 		r.cpuOps = own.Fork()
 	}
-	p, name := &pending{task: t, ops: own}, t.Name.Of()
+	p, name := &pending{task: t, ops: own}, t.Name.WithoutAttempt()
 	r.pending[name] = p
 	r.counts.Sent++
 	refused := r.applyOrders(p, r.pool.Submit(r.now(), name, kind(name)))
 	if !refused {
-		refused = r.applyOrders(p, r.sendPrepared(p))
+		refused = r.applyOrders(p, r.sendAhead(p))
 	}
 	r.mu.Unlock()
 	if refused {
@@ -145,13 +145,15 @@ func (r *Remote) applyOrders(starting *pending, orders []pool.Order[task.Name]) 
 			r.report(o.Reason)
 		case pool.Invoke:
 			if p == nil {
-				orders = append(orders, r.prepare(o.Task, o.Attempt)...)
+				orders = append(orders, r.beginAhead(o.Task, o.Attempt)...)
 			} else {
 				orders = append(orders, r.send(p, o.Attempt)...)
 			}
 		case pool.Local:
 			delete(r.pending, o.Task)
-			if refused = refused || p == starting && r.fallsBack; p != starting || !r.fallsBack {
+			if p == starting && r.fallsBack {
+				refused = true // the caller runs it
+			} else {
 				r.runOnCPU(p, o.Reason)
 			}
 		}
@@ -184,14 +186,14 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 	if detail == why.Error() {
 		detail = ""
 	}
-	return r.pool.Failed(r.now(), p.task.Name.Of(), attempt, why, detail)
+	return r.pool.Failed(r.now(), p.task.Name.WithoutAttempt(), attempt, why, detail)
 }
 
 // giveUp ends a task, and with it the run, because no attempt can succeed. Called with the
 // lock.
 func (r *Remote) giveUp(name task.Name, err error) []pool.Order[task.Name] {
-	delete(r.pending, name.Of())
-	first, orders := r.pool.Result(r.now(), name.Of(), name.Attempt) // no further results are needed
+	delete(r.pending, name.WithoutAttempt())
+	first, orders := r.pool.Result(r.now(), name.WithoutAttempt(), name.Attempt) // no further results are needed
 	if first {
 		go r.notifyFinished(Finished{Task: name, Err: fault.New(fault.KindOf(err), "train", "", "%s: %v", name, err)})
 	}
@@ -203,20 +205,20 @@ func (r *Remote) fail(f task.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Failed++
-	if r.prepared[f.Name.Of()] == f.Attempt {
-		delete(r.prepared, f.Name.Of())
+	if r.aheadAttempts[f.Name.WithoutAttempt()] == f.Attempt {
+		delete(r.aheadAttempts, f.Name.WithoutAttempt())
 	}
 	why := pool.Crashed
 	if errors.As(f.Err, &why); why == pool.Throttled {
 		r.account.drop(f.Name)
 	} else {
-		r.account.markWasted(f.Name, r.now())
+		r.account.markWastedUnlessUsed(f.Name, r.now())
 	}
-	if f.Final && r.pending[f.Name.Of()] != nil {
+	if f.Final && r.pending[f.Name.WithoutAttempt()] != nil {
 		r.applyOrders(nil, r.giveUp(f.Name, f.Err))
 		return
 	}
-	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
+	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.WithoutAttempt(), f.Attempt, why, f.Err.Error()))
 }
 
 // runOnCPU runs a task without a remote result on the CPU, or ends it with an error. Called
@@ -289,20 +291,21 @@ func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 		return name, false
 	}
 	var orders []pool.Order[task.Name]
-	p, of := r.pending[name.Of()], name.Of()
-	if r.pool.Wants(of, name.Attempt) {
+	key := name.WithoutAttempt()
+	p := r.pending[key]
+	if r.pool.Wants(key, name.Attempt) {
 		err = p.task.Accept(result, p.ops)
 	} else {
 		r.counts.Dropped++
 	}
 	if err != nil {
 		r.counts.Damaged++
-		orders = r.pool.Failed(r.now(), of, name.Attempt, pool.Crashed, err.Error())
-	} else if first, orders = r.pool.Result(r.now(), of, name.Attempt); first {
-		delete(r.pending, of)
+		orders = r.pool.Failed(r.now(), key, name.Attempt, pool.Crashed, err.Error())
+	} else if first, orders = r.pool.Result(r.now(), key, name.Attempt); first {
+		delete(r.pending, key)
 		r.account.markUsed(name, r.now())
 	}
-	r.account.markWasted(name, r.now()) // unless it counts
+	r.account.markWastedUnlessUsed(name, r.now())
 	r.applyOrders(nil, orders)
 	return name, first
 }

@@ -29,27 +29,27 @@ type entry struct {
 }
 
 // Recorder records the newest tasks of one worker. Only that worker may call Add and Begin. Other
-// goroutines may use the watched communicators concurrently.
+// goroutines may use communicators wrapped by Watch concurrently.
 type Recorder struct {
-	worker int
-	zero   time.Time // the same moment as boot
-	boot   int64     // nanoseconds on the clock that all processes of a host share
-	names  []string  // names of the kinds of task so far
-	ring   []entry
-	count  int64        // number of tasks added so far
-	waited atomic.Int64 // waiting time since the last task, in nanoseconds
+	worker    int
+	startGo   time.Time // when the recorder was made, on Go's clock
+	startHost int64     // the same moment in nanoseconds on the clock that all processes of a host share
+	names     []string  // names of the kinds of task so far
+	ring      []entry
+	count     int64        // number of tasks added so far
+	waited    atomic.Int64 // waiting time since the last task, in nanoseconds
 }
 
 // NewRecorder makes the recorder of a worker with a ring of the given number of tasks.
 func NewRecorder(worker, capacity int) *Recorder {
 	r := &Recorder{worker: worker, ring: make([]entry, capacity)}
-	r.zero, r.boot = moment()
+	r.startGo, r.startHost = moment()
 	return r
 }
 
 // moment reads Go's clock and the host's clock, which counts from the start of the host. The thread
 // may be preempted between the two readings, so moment returns the closest of several pairs.
-func moment() (zero time.Time, boot int64) {
+func moment() (goTime time.Time, hostTime int64) {
 	closest := time.Duration(1<<63 - 1)
 	for range rounds {
 		before := time.Now()
@@ -58,14 +58,14 @@ func moment() (zero time.Time, boot int64) {
 			panic("trace: no monotonic clock")
 		}
 		if apart := time.Since(before); apart < closest {
-			closest, zero, boot = apart, before.Add(apart/2), now.Nano()
+			closest, goTime, hostTime = apart, before.Add(apart/2), now.Nano()
 		}
 	}
-	return zero, boot
+	return goTime, hostTime
 }
 
 // stamp returns a time on the host's clock.
-func (r *Recorder) stamp(t time.Time) int64 { return r.boot + int64(t.Sub(r.zero)) }
+func (r *Recorder) stamp(t time.Time) int64 { return r.startHost + int64(t.Sub(r.startGo)) }
 
 // Now returns the time of the host's clock in nanoseconds.
 func (r *Recorder) Now() int64 { return r.stamp(time.Now()) }

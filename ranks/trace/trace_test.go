@@ -21,7 +21,7 @@ import (
 // record adds n tasks of a millisecond each to r, one epoch each.
 func record(r *Recorder, n int) {
 	for i := range n {
-		begin := r.zero.Add(time.Duration(i) * time.Millisecond)
+		begin := r.startGo.Add(time.Duration(i) * time.Millisecond)
 		r.Add("GA", Place{Epoch: int32(i), Layer: int32(i % 2), Interval: None}, begin, begin.Add(time.Millisecond))
 	}
 }
@@ -37,7 +37,7 @@ func saved(t testing.TB, size int) string {
 		return Save(c, path, Timeline{
 			Info:    map[string]string{"dataset": "a \"graph\""},
 			Process: Process{Rank: c.Rank(), Name: "n", Role: "graph", Host: "h"},
-			Workers: []*Recorder{r}, Origin: r.boot,
+			Workers: []*Recorder{r}, Origin: r.startHost,
 		})
 	})
 	if err != nil {

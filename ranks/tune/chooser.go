@@ -10,13 +10,13 @@ import (
 // Chooser chooses a codec for each epoch of a run. Its states, in their order:
 //
 //	warming   the first epoch uses the most exact candidate
-//	gauging   the next epoch uses it, too; measurements of its exchanges estimate the
-//	          time of an epoch with each other candidate
+//	measuring the next epoch uses the same candidate; the measured exchanges give an
+//	          estimate of the time of an epoch with each other candidate
 //	trying    the most promising candidate runs for some epochs, and then the next
 //	          one, until none promises to be better than the best so far or the
 //	          trials have used a quarter of the remaining epochs
 //	settled   the best candidate runs; when epochs become much longer or shorter,
-//	          gauging begins again
+//	          measuring begins again
 //
 // Design note: links are not measured on their own. The time that a rank waits for rows in an
 // epoch depends on everything that shares the link, on the order of messages and on the processors
@@ -43,7 +43,7 @@ type state int
 
 const (
 	warming state = iota
-	gauging
+	measuring
 	trying
 	settled
 )
@@ -52,8 +52,8 @@ const (
 	rounds      = 3    // epochs of a trial
 	share       = 0.25 // fraction of the remaining epochs for all trials
 	similar     = 1.03 // below this ratio of times, the more exact candidate is better
-	firstWindow = 10   // epochs; the window doubles whenever gauging begins again
-	changed     = 1.5  // above this ratio of expected and measured time, gauging begins again
+	firstWindow = 10   // epochs; the window doubles whenever measuring begins again
+	changed     = 1.5  // above this ratio of expected and measured time, measuring begins again
 )
 
 // NewChooser returns a chooser among codecs, ordered by decreasing accuracy, for the epochs first
@@ -65,30 +65,31 @@ func NewChooser(names []string, first, last int) *Chooser {
 // Current returns the index of the candidate for the current or the next epoch.
 func (c *Chooser) Current() int { return c.current }
 
-// Gauging reports whether the exchanges of this epoch must be measured.
-func (c *Chooser) Gauging() bool { return c.state == gauging }
+// Measuring reports whether the exchanges of this epoch must be measured.
+func (c *Chooser) Measuring() bool { return c.state == measuring }
 
-// Ended records the seconds of an epoch on this rank. If due, the ranks must agree on the largest
-// report and call Agreed. due is equal on all ranks.
-func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
+// Ended records the seconds of an epoch on this rank. If due, seconds is the median of the
+// epochs since the last agreement, and all ranks must call Agreed with the maximum of it over
+// ranks. due is equal on all ranks.
+func (c *Chooser) Ended(epoch float64) (seconds float64, due bool) {
 	c.epoch++
-	c.recent = append(c.recent, seconds)
+	c.recent = append(c.recent, epoch)
 	if c.state == settled && len(c.recent) < c.window {
 		return 0, false
 	}
-	report = median(c.recent)
+	seconds = median(c.recent)
 	c.recent = c.recent[:0]
-	return report, true
+	return seconds, true
 }
 
-// Agreed evaluates the largest report of all ranks. After a gauging epoch it also needs the
+// Agreed evaluates the seconds on the slowest rank. After a measuring epoch it also needs the
 // estimated seconds of the exchanges with each candidate: encoding, decoding and waiting, on the
 // slowest rank. It returns a line about the decision, or "".
 func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	switch c.state {
 	case warming:
-		c.state = gauging
-	case gauging:
+		c.state = measuring
+	case measuring:
 		return c.settleByEstimate(seconds, exchanges)
 	case trying:
 		return c.try(seconds)
@@ -98,7 +99,7 @@ func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
 	return ""
 }
 
-// settleByEstimate ends gauging. It begins a trial, or settles by the estimates if too few epochs
+// settleByEstimate ends the state measuring. It begins a trial, or settles by the estimates if too few epochs
 // are left.
 func (c *Chooser) settleByEstimate(seconds float64, exchanges []float64) string {
 	n := len(c.names)
@@ -148,7 +149,7 @@ func (c *Chooser) next() bool {
 		case i == won || len(m) == rounds:
 			continue
 		case len(m) > 0:
-			limit = tried[won] * changed // the single gauging epoch may have been slow by chance
+			limit = tried[won] * changed // the single measuring epoch may have been slow by chance
 		case i < won:
 			limit = tried[won] * similar // a more exact candidate need not be faster
 		}
@@ -200,7 +201,7 @@ func (c *Chooser) watch(seconds float64) string {
 	}
 	said := fmt.Sprintf("codec auto: epoch %d: %.3g s/epoch with %s over %d epochs where %.3g was expected; measuring again",
 		c.epoch, seconds, c.names[c.current], c.window, c.expected)
-	c.state, c.current, c.window = gauging, 0, 2*c.window
+	c.state, c.current, c.window = measuring, 0, 2*c.window
 	return said
 }
 

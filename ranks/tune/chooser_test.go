@@ -13,7 +13,7 @@ import (
 type link struct {
 	name     string
 	codecs   []string
-	predicts []float64 // by codec: seconds of exchanges, as an epoch of gauging shows them
+	predicts []float64 // by codec: seconds of exchanges, as the measuring epoch shows them
 	takes    []float64 // by codec: seconds of an epoch
 	rng      *rand.Rand
 	noise    float64 // by which share an epoch may be longer
@@ -22,7 +22,7 @@ type link struct {
 // epoch lets a chooser go through an epoch and returns what it says.
 func (l *link) epoch(c *Chooser) string {
 	var exchanges []float64
-	if c.Gauging() {
+	if c.Measuring() {
 		exchanges = l.predicts
 	}
 	seconds := l.takes[c.Current()]
@@ -155,7 +155,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Trials take no more than a quarter of the epochs that are left after gauging.
+// Trials take no more than a quarter of the epochs that are left after measuring.
 func TestTrialsAreFew(t *testing.T) {
 	all, _ := Candidates("auto")
 	for _, epochs := range []int{3, 14, 20, 50, 100} {

@@ -151,13 +151,13 @@ type AttentionGrad struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
 	return kernels.Attended{
-		R: wide(a.Near(), b.R), LSE: wide(a.Heads, b.LSE), Grad: wide(a.Columns(), b.Grad), Dots: wide(a.Heads, b.Dots),
+		R: wide(a.ScoreWidth(), b.R), LSE: wide(a.Heads, b.LSE), Grad: wide(a.Columns(), b.Grad), Dots: wide(a.Heads, b.Dots),
 		Packed: wide(3*a.Heads, b.Packed),
 	}
 }
 
 func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x AttentionRows, r []float32, merge bool) {
-	t.AttentionGather(a, wide(a.Columns(), dst), kernels.Mat{}, wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Near(), r), merge)
+	t.AttentionGather(a, wide(a.Columns(), dst), kernels.Mat{}, wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.ScoreWidth(), r), merge)
 }
 
 func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
@@ -169,7 +169,7 @@ func RowDots(t *kernels.Team, dst []float32, rows, heads, width int, x, y []floa
 }
 
 func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {
-	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
+	t.AttentionGradDst(a, wide(a.ScoreWidth(), dr), wide(a.AlongWidth(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
 // Signed contains the results of attention with signed sums as slices.

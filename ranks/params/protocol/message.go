@@ -13,19 +13,19 @@ import (
 type Type uint8
 
 // The messages between graph ranks and servers, among servers, and among graph ranks. The used
-// fields are in brackets.
+// fields are in brackets, separated by semicolons; the meaning of a field is in parentheses.
 const (
-	Fetch      Type = iota + 1 // graph rank → server: request weights for a forward pass [Interval, Epoch, Version: that the rank has, or 0, Count: 1 if the version must be at least Epoch]
+	Fetch      Type = iota + 1 // graph rank → server: request weights for a forward pass [Interval; Epoch; Version (the rank's, 0: none); Count (1: the version must be at least Epoch)]
 	FetchStash                 // graph rank → server: request the same weights for the backward pass [as Fetch]
-	Weights                    // server → graph rank [Interval, Epoch, Version, Load, Values: none if the rank has that version]
-	Gradient                   // graph rank → server [Interval, Epoch, Layer, Values]
-	Close                      // graph rank → server: all intervals have chosen servers [Epoch, Count: of intervals that chose this server]
-	Sum                        // server → server: sum of the sender's gradients [Epoch, Layer, Count: of summands, Values: none if Count is 0]
+	Weights                    // server → graph rank [Interval; Epoch; Version; Load; Values (none if the rank has that version)]
+	Gradient                   // graph rank → server [Interval; Epoch; Layer; Values]
+	Close                      // graph rank → server: no further intervals of the rank will choose this server in Epoch [Epoch; Count (intervals that chose this server)]
+	Sum                        // server → server: sum of the sender's gradients [Epoch; Layer; Count (summands); Values (none if Count is 0)]
 	Pull                       // graph rank → server: request the latest weights from Version on, without a stash [Version]
 	Leave                      // graph rank → server: the rank is done []
 	Finished                   // graph rank → graph rank: all intervals of the rank have finished Epoch [Epoch]
-	State                      // graph rank → server: request the optimiser's state from Version on [Version]; also the response [Version, Values: slot after slot]
-	End                        // graph rank → eager server: end with the current epoch [Epoch: the last reported one]
+	State                      // graph rank → server: request the optimiser's state from Version on [Version]; also the response [Version; Values (slot after slot)]
+	End                        // graph rank → server of the fully asynchronous mode (Eager): end with the current epoch [Epoch (the last reported one)]
 )
 
 var names = [...]string{"", "fetch", "fetch of stash", "weights", "gradient", "close", "sum", "pull", "leave", "finished", "state", "end"}
@@ -48,7 +48,7 @@ type Message struct {
 	Version  int
 	Load     int // number of intervals whose gradients the server waits for
 	Count    int
-	Ask      uint8 // in Weights: request to the server's process (package signals); in messages to a server: 1 if it has been served
+	Ask      uint8 // in Weights: request to the server's process (package signals); to a server: 1 once the rank has carried out the request
 	Values   []float32
 }
 

@@ -36,11 +36,11 @@ type moved struct {
 	by float64
 }
 
-func (m moved) mark(r role, group int, what string, places ...xy) {
+func (m moved) mark(r role, group int, title string, places ...xy) {
 	for i := range places {
 		places[i].y += m.by
 	}
-	m.surface.mark(r, group, what, places...)
+	m.surface.mark(r, group, title, places...)
 }
 
 func (m moved) text(r role, group int, at xy, a anchor, turned bool, s string) {

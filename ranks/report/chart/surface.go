@@ -40,9 +40,9 @@ const (
 
 // surface is a drawing target.
 type surface interface {
-	// mark draws a line through places, or the enclosed area if the role is an area. what is a
+	// mark draws a line through places, or the enclosed area if the role is an area. title is a
 	// tooltip.
-	mark(r role, group int, what string, places ...xy)
+	mark(r role, group int, title string, places ...xy)
 	// text writes a line of text, upwards if turned is set.
 	text(r role, group int, at xy, a anchor, turned bool, s string)
 }

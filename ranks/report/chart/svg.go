@@ -13,7 +13,7 @@ func (s svg) begin(label string, width, height float64) {
 	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", width, height, label)
 }
 
-func (s svg) mark(r role, group int, what string, places ...xy) {
+func (s svg) mark(r role, group int, title string, places ...xy) {
 	var d strings.Builder
 	for i, p := range places {
 		fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], p.x, p.y)
@@ -25,11 +25,11 @@ func (s svg) mark(r role, group int, what string, places ...xy) {
 	if r == line && dashesOf(group) != nil {
 		s.printf(` stroke-dasharray="%s"`, strings.Trim(fmt.Sprint(dashesOf(group)), "[]"))
 	}
-	if what == "" {
+	if title == "" {
 		s.printf("/>\n")
 		return
 	}
-	s.printf("><title>%s</title></path>\n", what)
+	s.printf("><title>%s</title></path>\n", title)
 }
 
 func (s svg) text(r role, group int, at xy, a anchor, turned bool, text string) {

@@ -117,8 +117,9 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration) (laten
 	}
 	latency = times[0]
 	bandwidth = smallest / latency
-	// Each length is eight times the previous one. Its time without the latency is at least eight
-	// times as long. It is measured if some round trips fit.
+	// Each length is eight times the previous one. Its estimated time without the latency is eight
+	// times the previous time. A length is measured only if eight such messages fit into the pair's
+	// share of time.
 	for length, next := 8*smallest, latency; length <= largest && 8*next < share.Seconds(); length *= 8 {
 		if times, err = oneWay(c, peer, buf[:length], share/8); err != nil {
 			return 0, 0, err

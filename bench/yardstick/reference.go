@@ -19,8 +19,8 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Rival is a running yardstick with its operands.
-type Rival struct {
+// Reference is a running yardstick with its operands.
+type Reference struct {
 	Name    string  // for a table, "OpenBLAS SkylakeX"
 	Seconds float64 // least of all repetitions of Run; 0 before the first
 
@@ -31,7 +31,7 @@ type Rival struct {
 	errors bytes.Buffer
 }
 
-// settle is the time for a rival's threads to stop spinning after its answer, so that they do
+// settle is the time for a reference's threads to stop spinning after its answer, so that they do
 // not disturb the other side.
 const settle = 3 * time.Millisecond
 
@@ -39,15 +39,15 @@ const settle = 3 * time.Millisecond
 // defaults are ten times as long.
 var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
 
-// start writes operands to a folder, which belongs to the rival, and runs a program with its
+// start writes operands to a folder, which belongs to the reference, and runs a program with its
 // path and arguments. It waits until the program has read them and run once.
-func (l *Lab) start(ctx context.Context, name string, env []string, files operands, program []string, args ...string) (*Rival, error) {
+func (l *Runner) start(ctx context.Context, name string, env []string, files operands, program []string, args ...string) (*Reference, error) {
 	dir, err := l.stage(files)
 	if err != nil {
 		return nil, err
 	}
 	line := slices.Concat(program, []string{dir}, args)
-	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, line[0], line[1:]...)}
+	r := &Reference{Name: name, dir: dir, cmd: exec.CommandContext(ctx, line[0], line[1:]...)}
 	r.cmd.Env = slices.Concat(os.Environ(), brief, env)
 	r.cmd.Stderr = &r.errors
 	if err := r.launch(); err != nil {
@@ -58,7 +58,7 @@ func (l *Lab) start(ctx context.Context, name string, env []string, files operan
 }
 
 // launch starts the process, waits until it is ready, and frees the files that it has read.
-func (r *Rival) launch() error {
+func (r *Reference) launch() error {
 	to, err := r.cmd.StdinPipe()
 	if err != nil {
 		return fault.System(opYardstick, r.cmd.Path, err)
@@ -87,8 +87,8 @@ func (r *Rival) launch() error {
 	return err
 }
 
-// Run lets the rival repeat its work for about the given time, at least once.
-func (r *Rival) Run(budget time.Duration) error {
+// Run lets the reference repeat its work for about the given time, at least once.
+func (r *Reference) Run(budget time.Duration) error {
 	answer, err := r.ask(fmt.Sprintf("run %f", budget.Seconds()))
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (r *Rival) Run(budget time.Duration) error {
 	return nil
 }
 
-// Result returns the last result of the rival.
-func (r *Rival) Result() ([]float32, error) {
+// Result returns the last result of the reference.
+func (r *Reference) Result() ([]float32, error) {
 	path := filepath.Join(r.dir, "result")
 	if _, err := r.ask("save " + path); err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func (r *Rival) Result() ([]float32, error) {
 }
 
 // ask sends one line and waits for one.
-func (r *Rival) ask(line string) (string, error) {
+func (r *Reference) ask(line string) (string, error) {
 	if _, err := io.WriteString(r.to, line+"\n"); err != nil {
 		return "", r.died(err)
 	}
 	return r.answer()
 }
 
-func (r *Rival) answer() (string, error) {
+func (r *Reference) answer() (string, error) {
 	line, err := r.from.ReadString('\n')
 	if err != nil {
 		return "", r.died(err)
@@ -134,8 +134,8 @@ func (r *Rival) answer() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// died returns the fault of a rival that does not answer, with the reason.
-func (r *Rival) died(err error) error {
+// died returns the fault of a reference that does not answer, with the reason.
+func (r *Reference) died(err error) error {
 	r.to.Close()
 	if end := r.cmd.Wait(); end != nil {
 		err = end
@@ -148,7 +148,7 @@ func (r *Rival) died(err error) error {
 }
 
 // Close ends the process and removes its operands.
-func (r *Rival) Close() error {
+func (r *Reference) Close() error {
 	r.to.Close()
 	return cmp.Or(r.cmd.Wait(), os.RemoveAll(r.dir))
 }

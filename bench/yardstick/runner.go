@@ -17,23 +17,23 @@ const opYardstick = "yardstick"
 //go:embed src
 var sources embed.FS
 
-// Lab is a temporary folder, in memory where the system has one, with the compiled yardsticks
-// and the operands of running ones. It is used by one goroutine.
-type Lab struct {
+// Runner starts yardsticks. It is a temporary folder, in memory where the system has one, with the
+// compiled yardsticks and the operands of running ones. It is used by one goroutine.
+type Runner struct {
 	tmp      *scratch.Folder
 	dir      string            // its path
 	compiled map[string]error  // by name, once requested
 	pythons  map[string]string // by their modules, once found
 }
 
-// NewLab makes the folder. Close removes it.
-func NewLab() (*Lab, error) {
+// NewRunner makes the folder. Close removes it.
+func NewRunner() (*Runner, error) {
 	// Operands are copied through the folder: memory is faster than a disk.
 	tmp, err := scratch.TempInMemory()
 	if err != nil {
 		return nil, fault.System(opYardstick, "", err)
 	}
-	l := &Lab{tmp: tmp, dir: tmp.Path, compiled: map[string]error{}, pythons: map[string]string{}}
+	l := &Runner{tmp: tmp, dir: tmp.Path, compiled: map[string]error{}, pythons: map[string]string{}}
 	if err := os.CopyFS(l.dir, sources); err != nil {
 		l.Close()
 		return nil, fault.System(opYardstick, l.dir, err)
@@ -41,14 +41,14 @@ func NewLab() (*Lab, error) {
 	return l, nil
 }
 
-// Close removes the folder. Rivals must be closed before.
-func (l *Lab) Close() { l.tmp.Close() }
+// Close removes the folder. References must be closed before.
+func (l *Runner) Close() { l.tmp.Close() }
 
 // source returns the path of a yardstick's source file.
-func (l *Lab) source(file string) string { return filepath.Join(l.dir, "src", file) }
+func (l *Runner) source(file string) string { return filepath.Join(l.dir, "src", file) }
 
 // compile compiles src/NAME.c at the first call.
-func (l *Lab) compile(ctx context.Context, name string, flags ...string) (string, error) {
+func (l *Runner) compile(ctx context.Context, name string, flags ...string) (string, error) {
 	path := filepath.Join(l.dir, name)
 	err, known := l.compiled[name]
 	if !known {
@@ -87,7 +87,7 @@ func complaint(said string) string {
 type operands map[string][]byte
 
 // stage writes operands into a new folder.
-func (l *Lab) stage(files operands) (string, error) {
+func (l *Runner) stage(files operands) (string, error) {
 	dir, err := os.MkdirTemp(l.dir, "operands-")
 	if err != nil {
 		return "", fault.System(opYardstick, l.dir, err)
