@@ -90,16 +90,16 @@ func New(d device.Device, from Products) (*Ops, error) {
 	return p.begin()
 }
 
-// Lanes returns n Ops on d with the same memory and separate streams: calls on different ones
-// are not ordered until one waits.
-func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
+// Queues returns n Ops on d with the same memory and separate streams. Calls on different Ops are
+// not ordered until one of them waits.
+func Queues(d device.Device, p Products, n int) (queues []kernels.Ops, err error) {
 	first, err := New(d, p)
 	for o := first; err == nil; o, err = first.program.begin() {
-		if lanes = append(lanes, o); len(lanes) == n {
-			return lanes, nil
+		if queues = append(queues, o); len(queues) == n {
+			return queues, nil
 		}
 	}
-	for _, o := range lanes {
+	for _, o := range queues {
 		o.Close()
 	}
 	return nil, err

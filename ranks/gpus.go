@@ -107,11 +107,11 @@ func (r *member) openGPU() error {
 // applyOnGPU makes the backend for the tensor work, but not the graph work, of a graph rank on
 // its GPU.
 func (r *joined) applyOnGPU() (tensor.Backend, error) {
-	lanes, err := cuda.Lanes(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.DeviceQueues)
+	queues, err := cuda.Queues(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.DeviceQueues)
 	if err != nil {
 		return nil, err
 	}
-	return tensor.NewDevice(lanes), nil
+	return tensor.NewDevice(queues), nil
 }
 
 // localRank returns the number of graph ranks on a part's host that come before the rank of the

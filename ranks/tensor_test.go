@@ -257,7 +257,7 @@ func silence(string) {}
 // wishes returns all request options of a backend.
 func wishes() []tensor.RequestOptions {
 	halves := task.Form{Halves: true}
-	return []tensor.RequestOptions{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
+	return []tensor.RequestOptions{{Fused: true, Recompute: true, Form: halves}, {}, {Fused: true}, {Recompute: true, Form: halves}}
 }
 
 // Tasks are self-contained: another process runs them with only the tasks' data. Its results

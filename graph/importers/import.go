@@ -206,9 +206,9 @@ func (f *importer) checkNamed(at input, names []string) {
 }
 
 // noChoice refuses --split for the reason why.
-func noChoice(op string, o Options, why string) {
+func noChoice(op string, o Options, reason string) {
 	if o.Split != "" {
-		input{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, why)
+		input{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, reason)
 	}
 }
 

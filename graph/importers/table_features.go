@@ -22,21 +22,21 @@ func (im *tableImport) chooseColumns() {
 			im.chooseColumn(i, p)
 		}
 	}
-	why := ""
+	reasons := ""
 	for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
-		why += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
+		reasons += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
 	}
-	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values", "no column becomes a feature%s", why)
+	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values", "no column becomes a feature%s", reasons)
 }
 
 // chooseColumn decides what a column becomes by its profile.
 func (im *tableImport) chooseColumn(i int, p *profile) {
 	name := im.nodes.names[i]
-	kind, why := p.kind(im.nodes, i, im.asked(name))
+	kind, reason := p.kind(im.nodes, i, im.asked(name))
 	if kind == "" {
 		im.nodes.require(!slices.Contains(im.Features, name), "leave it out of --features, or choose one of these",
-			"%s cannot be a feature: %s", im.nodes.called(i), why)
-		im.drop(name, why)
+			"%s cannot be a feature: %s", im.nodes.called(i), reason)
+		im.drop(name, reason)
 		return
 	}
 	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind, wordColumns)}

@@ -121,26 +121,26 @@ func (im *tableImport) findColumns(defaults graph.Table) {
 
 // isFeature reports whether a column may become a feature. It records the reason if not.
 func (im *tableImport) isFeature(i int) bool {
-	name, why := im.nodes.names[i], ""
+	name, reason := im.nodes.names[i], ""
 	switch {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:
 		return false
 	case name == "":
-		name, why = im.nodes.called(i), "it has no name"
+		name, reason = im.nodes.called(i), "it has no name"
 	case len(im.Features) > 0 && !slices.Contains(im.Features, name):
-		why = "--features does not name it"
+		reason = "--features does not name it"
 	case slices.Contains(im.Features, name) || im.asked(name) != "":
 	case im.times != nil && i == im.times.column:
-		why = "the split uses this column; add --dates or --categories to make it a feature"
+		reason = "the split uses this column; add --dates or --categories to make it a feature"
 	case im.split < 0 && name == usualSplit:
-		why = "the flags select another split"
+		reason = "the flags select another split"
 	}
-	if why != "" {
-		im.drop(name, why)
+	if reason != "" {
+		im.drop(name, reason)
 	}
-	return why == ""
+	return reason == ""
 }
 
-func (im *tableImport) drop(name, why string) {
-	im.table.Dropped = append(im.table.Dropped, graph.Dropped{Name: name, Why: why})
+func (im *tableImport) drop(name, reason string) {
+	im.table.Dropped = append(im.table.Dropped, graph.Dropped{Name: name, Why: reason})
 }

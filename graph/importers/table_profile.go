@@ -110,17 +110,17 @@ func (p *profile) add(at int64, cell []byte) {
 
 // kind returns the kind of the column's features, or in why the reason for none. asked is the
 // user's request, "" for none.
-func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string) {
+func (p *profile) kind(t *tableFile, column int, requested string) (kind, reason string) {
 	switch filled := p.filled(); {
-	case asked == graph.CategoryColumn && len(p.values) > p.most:
+	case requested == graph.CategoryColumn && len(p.values) > p.most:
 		t.require(false, "import it with --hash or --words", "%s: it has more than %d different values", t.called(column), p.most)
-	case asked == graph.DateColumn && filled > 0:
+	case requested == graph.DateColumn && filled > 0:
 		if _, bad := p.dateFormat(t, column); bad != nil {
 			check(bad)
 		}
-		return asked, ""
-	case asked != "" && asked != graph.DateColumn:
-		return asked, ""
+		return requested, ""
+	case requested != "" && requested != graph.DateColumn:
+		return requested, ""
 	case filled == 0:
 		return "", "it is empty"
 	case p.dates.dates.count == filled:

@@ -37,9 +37,9 @@ func setTargets(o Options, c *graph.Content, values []float32, columns int, at i
 		c.Task = graph.TargetTask(values, columns)
 	}
 	c.Labels = graph.TargetLabels(values, columns)
-	if i, why := graph.BadTarget(c.Task, values, columns, c.Labels); why != "" {
+	if i, reason := graph.BadTarget(c.Task, values, columns, c.Labels); reason != "" {
 		at.require(false, "write a number (0 or 1 for multilabel) in every column of a row, or in none",
-			"column %d of row %d is %v: %s", i%columns, i/columns, values[i], why)
+			"column %d of row %d is %v: %s", i%columns, i/columns, values[i], reason)
 	}
 	o.Log("task=%s columns=%d", c.Task, columns)
 	if c.Task != graph.Regression {

@@ -15,10 +15,10 @@ import (
 type Batch struct {
 	pulled
 	ops   kernels.Ops
-	cuts  []Cut
+	cuts  []BatchVertices
 	sets  []int // of the pass, by rank
 	epoch int   // of the pass
-	cut   Cut
+	cut   BatchVertices
 
 	own    []float32 // host copy of own rows in device memory
 	host   []float32 // [most ghosts x widest]
@@ -29,16 +29,16 @@ type Batch struct {
 
 var _ halo.Collective = (*Batch)(nil)
 
-// Cut is a batch: own vertices First..First+Rows-1, and the outside vertices that they
-// gather from.
-type Cut struct {
+// BatchVertices are the vertices of a batch: own vertices First..First+Rows-1, and the outside
+// vertices from which they gather.
+type BatchVertices struct {
 	First, Rows int
 	Outside     Set
 }
 
 // NewBatch makes the source of the mini-batches of a store, and exchanges the sets. It uses a
 // fork of ops; memory comes from a. Collective.
-func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, error) {
+func NewBatch(s *Store, cuts []BatchVertices, ops kernels.Ops, a *mapped.Arena) (*Batch, error) {
 	b, list, most, width := &Batch{pulled: pulled{s}, ops: ops.Fork(), cuts: cuts}, make([]Set, len(cuts)), 0, 0
 	for k, c := range cuts {
 		list[k], most = c.Outside, max(most, c.Outside.Len())

@@ -119,9 +119,9 @@ func (n *Network) isRead(r ref, list []Do) bool {
 	})
 }
 
-// Thin returns the stages that recompute inputs of a list of stages from values that are still
+// RecomputeStages returns the stages that recompute inputs of a list of stages from values that are still
 // stored. These inputs need not be sent.
-func (s *Store) Thin(list []Do) (before []Do) {
+func (s *Store) RecomputeStages(list []Do) (before []Do) {
 	inputs := s.Network.Transfers(nil, list, Pass{Train: true}).Inputs
 	for _, e := range s.plan.events { // in the order of a pass, so that one may depend on another
 		again := Do{Layer: e.Layer, Stage: e.Stage, Again: true}

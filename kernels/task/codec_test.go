@@ -37,7 +37,7 @@ func TestTasksThroughCodecs(t *testing.T) {
 				}
 				b := benchOf(t, s, features, many)
 				b.each(func(one *task.Task) {
-					what := fmt.Sprintf("%s, features %d, %s, %v behind %v", name, features, form.Codec.Name(), one.Do, one.Thin)
+					what := fmt.Sprintf("%s, features %d, %s, %v behind %v", name, features, form.Codec.Name(), one.Do, one.Recompute)
 					one.Form = form
 					message := one.Encode(nil, b.ops)
 					if !bytes.Equal(message, one.Encode(nil, b.ops)) {
@@ -71,7 +71,7 @@ func formOf(t testing.TB, name string) task.Form {
 func (b *bench) exact(t *testing.T, one *task.Task) []byte {
 	t.Helper()
 	c := one.Form.Codec
-	cut := b.net.Transfers(one.Thin, one.Do, one.Pass())
+	cut := b.net.Transfers(one.Recompute, one.Do, one.Pass())
 	if cut.Features && !b.net.Sparse {
 		b.through(t, c, b.frame.Vertices().Features.Dense, one, model.Ref{Value: model.Input})
 	}

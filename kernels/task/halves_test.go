@@ -86,9 +86,9 @@ func (b *bench) each(do func(t *task.Task)) {
 		train, fused, thin := k < 4, k%2 > 0, k < 2
 		for _, t := range b.tasks(train, fused) {
 			if thin {
-				t.Thin = b.store.Thin(t.Do)
+				t.Recompute = b.store.RecomputeStages(t.Do)
 			}
-			for i, r := range b.net.Transfers(t.Thin, t.Do, t.Pass()).Inputs {
+			for i, r := range b.net.Transfers(t.Recompute, t.Do, t.Pass()).Inputs {
 				if m := b.frame.Value(r); !m.Half() {
 					kernels.Write(b.ops, m, noise(m.Rows*m.Cols, uint64(i+3)))
 				}
@@ -127,12 +127,12 @@ func TestHalves(t *testing.T) {
 							t.Fatal(err)
 						}
 						b.each(func(one *task.Task) {
-							if b.net.ByRow(slices.Concat(one.Thin, one.Do)[0]) {
+							if b.net.ByRow(slices.Concat(one.Recompute, one.Do)[0]) {
 								early++
 							} else {
 								late++
 							}
-							sameInHalves(t, fmt.Sprintf("%s, features %d, %d rows, %s, %v behind %v", name, features, rows, variant, one.Do, one.Thin), b, one)
+							sameInHalves(t, fmt.Sprintf("%s, features %d, %d rows, %s, %v behind %v", name, features, rows, variant, one.Do, one.Recompute), b, one)
 						})
 					}
 				}

@@ -59,12 +59,12 @@ type Spent struct {
 // Task is a tensor task: stages of one interval that need no edge of the graph, in order.
 type Task struct {
 	Name
-	Version int        // of the weights
-	Do      []model.Do // in order; must not change
-	Thin    []model.Do // stages that a receiver can repeat instead of receiving their values; must not change
-	Frame   *model.Frame
-	Loss    *Loss // of a task that includes the loss
-	Form    Form  // its encoding
+	Version   int        // of the weights
+	Do        []model.Do // in order; must not change
+	Recompute []model.Do // stages that the receiver runs before Do, to recompute inputs of Do that are not sent; must not change
+	Frame     *model.Frame
+	Loss      *Loss // of a task that includes the loss
+	Form      Form  // its encoding
 }
 
 // Pass returns the pass of the task.

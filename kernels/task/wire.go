@@ -45,11 +45,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (t *Task) Encode(b []byte, o kernels.Ops) []byte {
 	w := writer{b: b, ops: o, codec: t.Form.Codec}
 	t.Frame.Enter(t.Do, t.Pass())
-	net, cut, rows := t.Frame.Network, t.Frame.Network.Transfers(t.Thin, t.Do, t.Pass()), t.Frame.Rows()
+	net, cut, rows := t.Frame.Network, t.Frame.Network.Transfers(t.Recompute, t.Do, t.Pass()), t.Frame.Rows()
 	first := t.Form.first(rows)
 	w.begin()
 	w.head(t, cut, first)
-	for _, r := range layers(net, t.Thin, t.Do) {
+	for _, r := range layers(net, t.Recompute, t.Do) {
 		w.mat(t.Frame.Weights.Part(r.Lo, r.Hi))
 	}
 	w.end()
@@ -216,9 +216,9 @@ func (w *writer) head(t *Task, cut model.Transfers, first int) {
 		codec = w.codec.Name()
 	}
 	w.bytes([]byte(codec))
-	w.number(len(t.Thin))
-	w.number(len(t.Thin) + len(t.Do))
-	for _, d := range slices.Concat(t.Thin, t.Do) {
+	w.number(len(t.Recompute))
+	w.number(len(t.Recompute) + len(t.Do))
+	for _, d := range slices.Concat(t.Recompute, t.Do) {
 		w.number(d.Layer)
 		w.number(int(d.Stage))
 		w.flag(d.Again)

@@ -20,19 +20,19 @@ func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 // prepare builds the graph work of the intervals' layers, the row exchange with other ranks
 // through a codec, and the exact passes. All memory comes from a.
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
-	way := &route{}
-	s.route, s.training, s.exact = way, way, way
+	newRoute := &route{}
+	s.route, s.training, s.exact = newRoute, newRoute, newRoute
 	if s.store.Network.GathersAny() {
-		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
-		if way.localGhosts = s.newLocalGhosts(e, o, a); e.Peers.Size() > 1 {
-			e.recordPlan(way.graph.Plan)
-			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.newOps(), a, way.graph.MaxWidth())
-			way.ghosts = halo.NewAlways(s.exchange, s.shapes(way), e.Config.Seed)
-			way.sumPieces = way.graph.SumPieces(pieceEdges)
-			way.pieces = ghostPieces(way.graph.Plan.Ghosts)
+		newRoute.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
+		if newRoute.localGhosts = s.newLocalGhosts(e, o, a); e.Peers.Size() > 1 {
+			e.recordPlan(newRoute.graph.Plan)
+			s.exchange = halo.NewExchange(e.Peers, newRoute.graph.Plan, rows, e.packers, e.workers.newOps(), a, newRoute.graph.MaxWidth())
+			newRoute.ghosts = halo.NewAlways(s.exchange, s.shapes(newRoute), e.Config.Seed)
+			newRoute.sumPieces = newRoute.graph.SumPieces(pieceEdges)
+			newRoute.pieces = ghostPieces(newRoute.graph.Plan.Ghosts)
 		}
 	}
-	a.Fill(func() { s.build(way, e.Config.Mode == "nopipe") })
+	a.Fill(func() { s.build(newRoute, e.Config.Mode == "nopipe") })
 }
 
 // pieceEdges is the approximate number of edges in a piece of the sums for other ranks.

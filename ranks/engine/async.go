@@ -26,7 +26,7 @@ type asyncRank struct {
 	cfg          config.Config
 	workers      *workers
 	tensor       tensor.Backend
-	announces    bool            // future tasks to tensor
+	announces    bool            // whether future tasks are announced to tensor
 	delay        *delay          // nil except in experiments
 	waitDeadline time.Time       // end of the rank's wait budget; zero: not waiting, or no limit
 	graph        *graphwork.Work // nil without propagation

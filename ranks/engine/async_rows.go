@@ -69,9 +69,9 @@ func (f *asyncRank) gather(i *interval, t schedule.Task) error {
 	if _, err := f.ghosts.View(slotOf(t)); err != nil {
 		return err
 	}
-	l, at := f.layers[t.Layer], i.graphInterval(t.Layer)
-	f.graph.GatherOwn(l, at, i.pass())
-	f.graph.GatherGhosts(l, at, i.pass())
+	l, part := f.layers[t.Layer], i.graphInterval(t.Layer)
+	f.graph.GatherOwn(l, part, i.pass())
+	f.graph.GatherGhosts(l, part, i.pass())
 	return nil
 }
 
@@ -91,15 +91,15 @@ func (f *asyncRank) gatherBackward(i *interval, t schedule.Task) error {
 
 // runWhole runs a task that is not specific to an interval.
 func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
-	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
+	ops, l, slot := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
-		grads := f.ghosts.SendBuffer(at)
+		grads := f.ghosts.SendBuffer(slot)
 		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // published, not read
 		f.graph.GhostGrads(ops, l, 0, grads)
-		return f.ghosts.Offer(at, grads, 0, grads.Rows)
+		return f.ghosts.Offer(slot, grads, 0, grads.Rows)
 	}
-	lo, hi, err := f.ghosts.Take(at)
-	if err == nil && !at.Backward {
+	lo, hi, err := f.ghosts.Take(slot)
+	if err == nil && !slot.Backward {
 		f.graph.PublishGhosts(ops, l, lo, hi-lo)
 	}
 	return err
@@ -111,11 +111,11 @@ func (f *asyncRank) handleRows(m world.Message) error {
 	if f.ghosts == nil {
 		return unexpectedRows(m.Source)
 	}
-	at, due, err := f.ghosts.Accept(m.Source, m.Data)
+	slot, due, err := f.ghosts.Accept(m.Source, m.Data)
 	if err != nil || !due {
 		return err
 	}
-	f.QueueReceive(at.Epoch, at.Layer, at.Backward)
+	f.QueueReceive(slot.Epoch, slot.Layer, slot.Backward)
 	return nil
 }
 

@@ -32,19 +32,20 @@ type AsyncScheduler struct {
 	intervalStates []intervalState
 	gates          []*gate // by layer, nil for a layer that does not gather
 
-	// queue[:received] are received messages, and the rest are tasks; both are in queueing
-	// order. active has an entry for each job that can run at once, here or with the backend;
-	// running entries are in use.
+	// queue[:received] has the tasks that store received rows, in order of arrival. The rest of
+	// queue has the tasks of intervals, in order of epochs and then of queueing. active has an
+	// entry for each job that can run at once, on a worker or in the backend; an entry is in use
+	// if its job is running.
 	queue    []job
 	received int
 	active   []job
-	running  int
+	running  int // number of running jobs
 }
 
 // Executor executes the decisions of an AsyncScheduler. It provides values and transport.
 type Executor interface {
 	// Oldest returns the lowest epoch of the ghost rows, or of the received gradients, that
-	// a gather would read. For missing rows it is before the first epoch.
+	// a gather would read. If a row is missing, Oldest returns a number before the first epoch.
 	Oldest(gather schedule.Task) int
 	// Gradient returns the gradient of a layer's weights from an interval.
 	Gradient(interval, layer int) []float32

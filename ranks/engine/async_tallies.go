@@ -14,9 +14,9 @@ import (
 // byRequest is the reason of a stretch that ends with a request to save or stop.
 const byRequest = "asked"
 
-// tallies are the results of epochs. A rank sums the results of its intervals, and sends them
-// to rank 0 when all of them have finished the epoch. Rank 0 sums over ranks, and reports the
-// epoch when it has every rank's tally.
+// tallies are the results of epochs. A rank sums the results of its intervals, and sends the sum
+// to rank 0 when all intervals have finished the epoch. Rank 0 sums over ranks, and reports the
+// epoch after the tally of the last rank has arrived.
 //
 // In bounded asynchrony the training passes compute an epoch's loss and accuracies. They use several
 // versions of the weights, and dropout if the network has any.
@@ -71,7 +71,8 @@ func (t *tallies) tallyOf(epoch int) tally {
 	return t.ownTallies[epoch]
 }
 
-// complete reports whether rank 0 has received everything it waits for.
+// complete reports whether all epochs have been reported. Ranks other than 0 report nothing, so
+// complete returns true there.
 func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.reportedEpoch >= epochs }
 
 // finishInterval records that an interval has finished an epoch, and notifies rank 0 after
@@ -152,13 +153,13 @@ func (t *tallies) decideStop(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return
 	}
-	why := t.history.Observe(line, t.versions[line.Epoch])
+	reason := t.history.Observe(line, t.versions[line.Epoch])
 	delete(t.versions, line.Epoch)
-	if why == stopping.GoesOn && t.anyRequest > signals.None {
-		why = byRequest
+	if reason == stopping.GoesOn && t.anyRequest > signals.None {
+		reason = byRequest
 	}
-	if t.stopped == stopping.GoesOn || why == stopping.ByDivergence {
-		t.stopped = why
+	if t.stopped == stopping.GoesOn || reason == stopping.ByDivergence {
+		t.stopped = reason
 	}
 }
 

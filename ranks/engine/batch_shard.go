@@ -12,7 +12,7 @@ import (
 // batchShard returns the shard of a mini-batch, the own vertices [lo, hi) of s. It has one part. Its
 // ghosts are the sources of its edges outside of the batch, own vertices of s first. places is a
 // buffer with an element for each local vertex of s. Arrays are allocated in a or shared with s.
-func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard.Shard, history.Cut) {
+func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*shard.Shard, history.BatchVertices) {
 	outside, offset := outsideSources(s, lo, hi, places), s.In.Offsets[lo]
 	n, own := hi-lo, s.NumOwn()
 	part := &shard.Shard{
@@ -36,7 +36,7 @@ func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*s
 			part.InStrength[n+k], part.OutStrength[n+k] = s.InStrength[u], s.OutStrength[u]
 		}
 	}
-	c := history.Cut{First: lo, Rows: n}
+	c := history.BatchVertices{First: lo, Rows: n}
 	for k, u := range outside {
 		part.InDegree[n+k], part.OutDegree[n+k] = s.InDegree[u], s.OutDegree[u]
 		if int(u) < own {

@@ -18,9 +18,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). Each is a
-// contiguous range of the own vertices with its own lockstep and shard. The ghosts of the shard are
-// vertices outside of the batch, of this rank and of others. A history is the source of the ghosts.
+// batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). A batch is a
+// contiguous range of the own vertices with a lockstep and a shard. The ghosts of the shard are the
+// vertices outside of the batch, of this rank and of other ranks. A history is the source of the ghosts.
 // The trainer does the evaluations, loads the weights and pushes the gradients.
 //
 // In a step every rank trains one of its batches, and gradients are summed over ranks. All
@@ -80,8 +80,8 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	return b, b.restoreHistory(e)
 }
 
-// noteStatistics prints the number of vertices outside of batches, each counted once per batch
-// that gathers from it. Collective over the graph ranks.
+// noteStatistics prints the number of vertices outside of batches. A vertex counts once for each
+// batch that gathers from it. Collective over the graph ranks.
 func (b *batches) noteStatistics(e *Engine) error {
 	if b.store == nil {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
@@ -102,7 +102,7 @@ func (b *batches) noteStatistics(e *Engine) error {
 // newHistoryBatches cuts the vertices of a trainer into mini-batches. Collective over the graph
 // ranks.
 func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int) error) error {
-	cuts, parts := make([]history.Cut, b.count), make([]*shard.Shard, b.count)
+	cuts, parts := make([]history.BatchVertices, b.count), make([]*shard.Shard, b.count)
 	bounds, places := evenly(e.Shard.NumOwn(), b.count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
 	for k := range cuts {
 		parts[k], cuts[k] = batchShard(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
@@ -113,16 +113,16 @@ func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int
 		return err
 	}
 	b.source = b.clusters
-	var like []*interval
+	var template []*interval
 	for k, part := range parts {
-		list := e.batchIntervals(t, store, cuts[k], like)
+		list := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, list)
 		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
-		way := &route{ghosts: b.clusters, keepsGradients: true}
-		way.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
-		s.route, s.training, s.exact = way, way, way
-		s.build(way, e.Config.Mode == "nopipe")
-		b.list, like = append(b.list, s), list
+		newRoute := &route{ghosts: b.clusters, keepsGradients: true}
+		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
+		s.route, s.training, s.exact = newRoute, newRoute, newRoute
+		s.build(newRoute, e.Config.Mode == "nopipe")
+		b.list, template = append(b.list, s), list
 	}
 	b.current = b.list[0]
 	return nil
@@ -172,9 +172,9 @@ func (e *Engine) batchStore(in model.Vertices) *model.Store {
 	return s
 }
 
-// batchIntervals divides a batch into intervals. They share all memory that belongs to no
-// vertex with the intervals of another batch, if there is one.
-func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, like []*interval) []*interval {
+// batchIntervals divides a batch into intervals. If template has the intervals of another batch, the
+// new intervals share all memory of the template that belongs to no vertex.
+func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchVertices, template []*interval) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
 	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows, 0), t.store.Forward(0, model.Gathered)
 	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
@@ -182,8 +182,8 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 	for k := range count {
 		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.newOps()}
 		var frame *model.Frame
-		if like != nil {
-			frame = like[k].frame
+		if template != nil {
+			frame = template[k].frame
 		}
 		first := c.First + i.lo
 		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.sharedWeights, frame)

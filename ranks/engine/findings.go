@@ -12,8 +12,8 @@ var splits = [...]int{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
 
 // Positions in findings.
 const (
-	trainLoss    = 0 // the mean over the training vertices of all ranks
-	valLoss      = 1 // the sum over validation vertices
+	trainLoss    = 0 // mean loss over the training vertices of all ranks; a rank has its part of the mean
+	valLoss      = 1 // summed loss of validation vertices
 	hits         = 2 // correct predictions, by split
 	totals       = hits + len(splits)
 	seenTraining = totals + len(splits) // training vertices

@@ -16,9 +16,10 @@ import (
 )
 
 // freeRank is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
-// submission, §3.2). It takes the newest weights, runs one local epoch as in synchronous
-// training, with the newest pushed ghost rows, and sends its gradient. Between its tasks it
-// processes messages of other ranks. It exists as long as the run, and so do its ghost rows.
+// submission, §3.2). In each epoch the rank fetches the newest weights, runs one local epoch
+// as in synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
+// tasks the rank processes messages of other ranks. A freeRank and its ghost rows exist until the
+// end of the run.
 //
 // The server counts epochs: one epoch is as many updates as there are graph ranks. A line
 // of metrics is written when the same number of metrics messages has arrived, with the
@@ -28,7 +29,7 @@ type freeRank struct {
 	transport
 	runner        *protocol.Runner
 	pushed        *refresh.Pushed // nil without ghosts
-	all           int             // epochs of the run
+	runEpochs     int             // epochs of the run
 	continues     bool            // no message has ended the stretch yet
 	awaitsWeights bool            // the rank waits for weights
 	left          []bool          // by graph rank: it sends no more messages in this stretch
@@ -53,8 +54,8 @@ type queuedTally struct {
 	weights []float32 // weights of the pass, if from is 0
 }
 
-// newestWeights is the params.Source of a free rank: the newest weights of the server, to which
-// it sends its gradients at the end of an epoch.
+// newestWeights is the params.Source of a free rank. It returns the newest weights of the server, and
+// sends the gradients to the server at the end of an epoch.
 type newestWeights struct {
 	params.Source // nil: a free rank needs only the methods below
 	f             *freeRank
@@ -92,19 +93,19 @@ func (s *newestWeights) Flush(_ int, grad []float32) error {
 
 // connectFree makes the single route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
-	way := &route{keepsGradients: true}
-	s.route, s.training, s.exact = way, way, way
+	newRoute := &route{keepsGradients: true}
+	s.route, s.training, s.exact = newRoute, newRoute, newRoute
 	if s.store.Network.GathersAny() {
-		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
+		newRoute.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
 		if e.Peers.Size() > 1 {
-			way.sumPieces = way.graph.SumPieces(pieceEdges)
-			way.ghosts = refresh.NewPushed(refresh.BoundedOptions{
-				Rank: e.Peers.Rank(), Shapes: way.graph.Shapes(), Plan: way.graph.Plan, Codec: e.Codecs[0], Seed: e.Config.Seed,
+			newRoute.sumPieces = newRoute.graph.SumPieces(pieceEdges)
+			newRoute.ghosts = refresh.NewPushed(refresh.BoundedOptions{
+				Rank: e.Peers.Rank(), Shapes: newRoute.graph.Shapes(), Plan: newRoute.graph.Plan, Codec: e.Codecs[0], Seed: e.Config.Seed,
 				Outbox: e.outbox, Tag: params.TagAsync,
 			}, e.Config.Pushes(), s.adder, a)
 		}
 	}
-	a.Fill(func() { s.build(way, false) })
+	a.Fill(func() { s.build(newRoute, false) })
 }
 
 // newFreeRank prepares the rank to continue after an epoch of the run, to the end of a
@@ -119,7 +120,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 		if err != nil {
 			return nil, err
 		}
-		f = &freeRank{trainer: t, all: e.Config.Epochs}
+		f = &freeRank{trainer: t, runEpochs: e.Config.Epochs}
 		source.f, t.countsTraining = f, true
 		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
 		f.pushed, _ = t.training.ghosts.(*refresh.Pushed)
@@ -137,7 +138,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	f.transport, f.epochs, f.left = m, epochs, make([]bool, ranks)
 	f.handler, f.left[m.world.Rank()] = f, true
 	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	newest, last := f.results.newest, f.results.weights // remain the newest in the next stretch
+	newest, last := f.results.newest, f.results.weights // of the previous stretch, until newer ones arrive
 	if newest == nil {
 		newest = make([][]float64, ranks)
 	}
@@ -281,7 +282,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 
 // verdict implements stretcher.
 func (f *freeRank) verdict(weights []float32) Verdict {
-	return f.results.verdict(f.epochs, f.all, weights)
+	return f.results.verdict(f.epochs, f.runEpochs, weights)
 }
 
 // handleRows implements messageHandler.

@@ -108,6 +108,6 @@ func (o Outline) fusedWork(store *model.Store, w tensor.RequestOptions) tensorWo
 			}
 		}
 	}
-	all.thin(store, w)
+	all.setRecompute(store, w)
 	return all
 }

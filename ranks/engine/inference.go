@@ -54,18 +54,18 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
 }
 
-// Labels returns the predicted labels of each own vertex, 1 or 0, and their probabilities
-// [own x labels].
-func (i *Inference) Labels() (said []uint8, probabilities []float32) {
+// Labels returns the predicted labels of each own vertex, 1 or 0, and the probabilities of the
+// labels. Both are [own x labels].
+func (i *Inference) Labels() (labels []uint8, probabilities []float32) {
 	probabilities = i.Logits()
-	said = make([]uint8, len(probabilities))
+	labels = make([]uint8, len(probabilities))
 	for k, z := range probabilities {
 		if objective.Says(z) {
-			said[k] = 1
+			labels[k] = 1
 		}
 		probabilities[k] = float32(1 / (1 + math.Exp(-float64(z))))
 	}
-	return said, probabilities
+	return labels, probabilities
 }
 
 // Logits returns the output of each own vertex [own x classes]. Call it before Classes.

@@ -82,11 +82,11 @@ func nameOf(t schedule.Task, part int, p model.Pass) task.Name {
 	return task.Name{Part: part, Interval: t.Interval, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train}
 }
 
-func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what tensorWork) (done bool, err error) {
+func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, work tensorWork) (done bool, err error) {
 	i.scheduled = t
 	i.task = task.Task{
 		Name:    nameOf(t, part, p),
-		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss, Form: b.RequestOptions().Form,
+		Version: version, Do: work.do, Recompute: work.recompute, Frame: i.frame, Loss: &i.loss, Form: b.RequestOptions().Form,
 	}
 	return b.Start(i.ops, &i.task)
 }

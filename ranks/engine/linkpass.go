@@ -20,7 +20,7 @@ const (
 // pairList is the current pairs: own vertices lo..hi-1, each with pairs of local ids. The
 // pairs of lo begin with others[0].
 type pairList struct {
-	begin    []int64 // v has begin[v+1]-begin[v] of them [own+1]
+	begin    []int64 // vertex v has begin[v+1]-begin[v] pairs [own+1]
 	lo, hi   int
 	others   []uint32
 	ids      []uint32 // dataset ids of others, for sampled pairs that are scored with dropout
@@ -132,13 +132,13 @@ func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) 
 		counted = p.buffers.histograms.acquire()
 		defer p.buffers.histograms.release(counted)
 	}
-	var room [pairBlock]float32
+	var buffer [pairBlock]float32
 	scale := 1 / float64(p.total)
 	for v := lo; v < hi; v++ {
 		x, first := p.rowOf(uint32(v)), int(l.begin[v]-l.begin[l.lo])
 		for ids := l.pairsOf(v); len(ids) > 0; {
 			n := min(len(ids), pairBlock)
-			scores := room[:n]
+			scores := buffer[:n]
 			if train && !l.mirrored {
 				scores = p.buffers.slopes[first : first+n]
 			}

@@ -19,7 +19,7 @@ import (
 type lockstep struct {
 	workers      *workers
 	tensor       tensor.Backend
-	announces    bool         // future tasks to tensor
+	announces    bool         // whether future tasks are announced to tensor
 	store        *model.Store // values of all intervals
 	*route                    // of the current pass
 	training     *route
@@ -59,15 +59,16 @@ type tensorWorkTable [][tensorTasks]tensorWork
 
 const tensorTasks = schedule.EmitBackward + 1
 
-// tensorWork is the work of a tensor task, and the part that need not be sent with it.
-type tensorWork struct{ do, thin []model.Do }
+// tensorWork is the work of a tensor task, and the stages with which a remote receiver recomputes
+// inputs that are not sent.
+type tensorWork struct{ do, recompute []model.Do }
 
-// thin fills in the parts that need not be sent.
-func (c tensorWorkTable) thin(s *model.Store, w tensor.RequestOptions) {
+// setRecompute sets the recompute stages of all tasks, if the backend requests them.
+func (c tensorWorkTable) setRecompute(s *model.Store, w tensor.RequestOptions) {
 	for l := range c {
 		for stage := range c[l] {
-			if at := &c[l][stage]; w.Thin && len(at.do) > 0 {
-				at.thin = s.Thin(at.do)
+			if work := &c[l][stage]; w.Recompute && len(work.do) > 0 {
+				work.recompute = s.RecomputeStages(work.do)
 			}
 		}
 	}
@@ -214,10 +215,10 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	case schedule.AddSums:
 		return true, s.addSums(i, t)
 	default:
-		what := s.walk.tasks[t.Layer][t.Stage]
-		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass, what)
+		work := s.walk.tasks[t.Layer][t.Stage]
+		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass, work)
 		if done {
-			s.publish(i, what.do)
+			s.publish(i, work.do)
 		}
 		return done, err
 	}
@@ -230,12 +231,12 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 		if d.Again || !s.gathers(d.Layer) {
 			continue
 		}
-		l, at := s.graph.Layer(d.Layer), i.graphInterval(d.Layer)
+		l, part := s.graph.Layer(d.Layer), i.graphInterval(d.Layer)
 		switch {
 		case d.Stage == model.Emit:
-			s.graph.Publish(l, at, i.part(l.Rows))
+			s.graph.Publish(l, part, i.part(l.Rows))
 		case d.Stage == model.ApplyBackward && s.store.Network.GathersBackward(d.Layer):
-			s.graph.PublishGrads(l, at, i.frame.At(d, model.GatheredGrad))
+			s.graph.PublishGrads(l, part, i.frame.At(d, model.GatheredGrad))
 		}
 	}
 }

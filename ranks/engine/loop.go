@@ -54,11 +54,11 @@ type epochState struct {
 	line    runfolder.Epoch
 	started time.Time
 	ready   bool    // the evaluation was the forward pass of training, with its loss
-	loss    float64 // of this rank
+	loss    float64 // training loss of this rank
 }
 
-// hook is a part of an epoch before or after its steps, on every graph rank. leave skips the
-// hooks after it. Before the steps it also ends the loop.
+// hook is a part of an epoch before or after the steps of the epoch, on every graph rank. leave
+// skips the later hooks. A hook before the steps also ends the loop with leave.
 type hook func(e *epochState) (leave bool, err error)
 
 // hooks run in order.

@@ -97,10 +97,11 @@ func (l *measured) count(view halo.View, epoch int) {
 	add(rows, epoch)
 }
 
-// begin marks the start of the exact pass, and ended its end. If training uses no ghosts, all
-// of H is missing.
+// begin marks the start of the exact pass of an epoch.
 func (m *staleness) begin(epoch int) { m.epoch, m.inExactPass = epoch, true }
 
+// ended marks the end of the exact pass. It sets the difference H - H̃ of each layer to H, which
+// holds if training uses no ghosts; otherwise recordRows overwrites the difference.
 func (m *staleness) ended() {
 	m.inExactPass = false
 	for _, l := range m.layers {

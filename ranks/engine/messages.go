@@ -56,13 +56,13 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 	}
 	s := e.lockstep(store, e.newIntervals(store, kernels.NewMat(ops, a, net.NumWeights(), 1), a))
 	s.endsInLoss = true
-	way := &route{}
-	s.build(way, false)
+	newRoute := &route{}
+	s.build(newRoute, false)
 	for _, pass := range []struct {
 		to    *Messages
 		walk  *walk
 		train bool
-	}{{&p.Epoch, way.epochWalk, true}, {&p.Forward, way.forwardWalk, true}, {&p.Backward, way.backwardWalk, true}, {&p.Evaluation, way.forwardWalk, false}} {
+	}{{&p.Epoch, newRoute.epochWalk, true}, {&p.Forward, newRoute.forwardWalk, true}, {&p.Backward, newRoute.backwardWalk, true}, {&p.Evaluation, newRoute.forwardWalk, false}} {
 		r := &measuringBackend{options: w}
 		if err := s.runTasks(r, pass.walk.tasks, model.Pass{Epoch: 1, Train: pass.train}); err != nil {
 			return EpochMessages{}, err
@@ -75,12 +75,12 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 // runTasks starts each tensor task of a walk on the first interval.
 func (s *lockstep) runTasks(r *measuringBackend, tasks tensorWorkTable, p model.Pass) error {
 	for l := range tasks {
-		for stage, what := range tasks[l] {
-			if len(what.do) == 0 {
+		for stage, work := range tasks[l] {
+			if len(work.do) == 0 {
 				continue
 			}
 			t := schedule.Task{Layer: l, Stage: schedule.Stage(stage)}
-			if _, err := s.intervals[0].start(r, t, 0, p.Epoch, p, what); err != nil {
+			if _, err := s.intervals[0].start(r, t, 0, p.Epoch, p, work); err != nil {
 				return err
 			}
 		}
@@ -115,7 +115,7 @@ func (r *measuringBackend) Start(own kernels.Ops, t *task.Task) (bool, error) {
 		least = min(least, time.Since(began))
 	}
 	m := Messages{Tasks: 1, To: int64(len(message)), From: int64(len(result)), Work: []time.Duration{least}}
-	if net.Sparse && net.Transfers(t.Thin, t.Do, t.Pass()).Features {
+	if net.Sparse && net.Transfers(t.Recompute, t.Do, t.Pass()).Features {
 		m.NonZeros = 1
 	}
 	r.seen = r.seen.Add(m)

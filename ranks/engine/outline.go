@@ -87,9 +87,9 @@ func (p PassGraph) Stages(t schedule.Task) []schedule.Task {
 	return list
 }
 
-func (o Outline) buildPass(way func(p *passBuilder)) PassGraph {
+func (o Outline) buildPass(addTasks func(p *passBuilder)) PassGraph {
 	p := newPassBuilder(o, func(layer int, stage model.Stage) []model.Do { return []model.Do{{Layer: layer, Stage: stage}} })
-	way(p)
+	addTasks(p)
 	return PassGraph{p.g, p.tasks}
 }
 

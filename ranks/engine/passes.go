@@ -14,7 +14,7 @@ type passBuilder struct {
 	g          *schedule.Graph
 	tasks      tensorWorkTable
 	openTask   *[]model.Do   // the work of the last task, if that is a tensor task
-	localRows  []schedule.ID // own and ghosts' rows of the last layer whose ghosts' rows are computed here
+	localRows  []schedule.ID // tasks that compute the own and ghost rows of the last layer whose ghost rows are computed here
 	ghostTasks []schedule.ID // the last tasks of ghosts whose rows are computed here
 }
 
@@ -26,10 +26,10 @@ func newPassBuilder(o Outline, do func(layer int, stage model.Stage) []model.Do)
 // build makes the walks of a route.
 func (s *lockstep) build(r *route, barrier bool) {
 	o := s.outline(r, barrier)
-	walkOf := func(way func(p *passBuilder)) *walk {
+	walkOf := func(addTasks func(p *passBuilder)) *walk {
 		p := newPassBuilder(o, s.store.Do)
-		way(p)
-		p.tasks.thin(s.store, s.tensor.RequestOptions())
+		addTasks(p)
+		p.tasks.setRecompute(s.store, s.tensor.RequestOptions())
 		return &walk{schedule.NewWalk(p.g), p.tasks}
 	}
 	r.forwardWalk = walkOf(func(p *passBuilder) { p.forward() })
@@ -52,7 +52,7 @@ func (p *passBuilder) addTensorTasks(stage schedule.Stage, layer int, after ...[
 }
 
 // addPerInterval adds a task of every interval. The task of interval i depends on the i-th
-// element of each list, or on the only one.
+// element of each list, or on the only element.
 func (p *passBuilder) addPerInterval(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
 	p.openTask = nil
 	ids := make([]schedule.ID, p.Intervals)
@@ -175,7 +175,7 @@ func (p *passBuilder) backward(done []schedule.ID) {
 }
 
 // localPieces returns the number of tasks that compute the ghosts' rows of layer l here, and
-// whether it is the first layer that gathers; 0 if rows are exchanged.
+// whether l is the first layer that gathers. pieces is 0 if rows are exchanged.
 func (p *passBuilder) localPieces(l int) (pieces int, first bool) {
 	at := 0
 	for _, o := range p.Layers[:l] {

@@ -11,7 +11,7 @@ import (
 func RequestOptions(c *config.Config) (tensor.RequestOptions, error) {
 	codec, err := c.TaskCodec()
 	return tensor.RequestOptions{
-		Fused: c.With(config.Fusion), Thin: c.With(config.Rematerialisation),
+		Fused: c.With(config.Fusion), Recompute: c.With(config.Rematerialisation),
 		Form: task.Form{Halves: c.With(config.Streaming), Codec: codec},
 	}, err
 }

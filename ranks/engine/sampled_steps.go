@@ -134,8 +134,8 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 		ends[k] = f.Ends[len(f.Ends)-1-k]
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
-	way := &route{keepsGradients: true, graph: graphwork.NewBlocks(d.template.store, blocks, o, d.template.adder, d.scratch)}
-	s := d.stepBuffers.buildStep(way, ends)
+	newRoute := &route{keepsGradients: true, graph: graphwork.NewBlocks(d.template.store, blocks, o, d.template.adder, d.scratch)}
+	s := d.stepBuffers.buildStep(newRoute, ends)
 	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
 	return s
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Sketch makes the arrays of a graph rank on a shard, which is a sketch itself, to estimate
-// their memory. Values live as long as m says. Weights and the intervals' own arrays
+// their memory. m is the lifetime of values. Weights and the intervals' own arrays
 // (model.Spec.Footprint) are not included. kept has the arrays that live as long as the
 // run, or as a stretch in bounded asynchrony. scratch has the arrays that are freed after
 // ÂX has been computed or the ghost features have arrived. Both arenas are sketches, and
@@ -23,14 +23,14 @@ import (
 //
 // If ops or b computes on a device, Sketch makes intervals there, only one if features are
 // sparse. It runs each of their tasks once to measure the memory of arithmetic. Sums that
-// ranks compute for each other depend on the edges and are not included. counts are those
-// of the sketch s. Nothing is collective.
+// ranks compute for each other depend on the edges and are not included. counts has the
+// numbers from which s was sketched. Nothing is collective.
 //
 // Design note: one interval stands for all intervals in host memory, because the matrices
 // cover all own vertices, for any number of intervals.
 func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
-	far, asked := ops.Remote(), c.Intervals
-	if !far || s.Features.Sparse != nil {
+	onDevice, requested := ops.Remote(), c.Intervals
+	if !onDevice || s.Features.Sparse != nil {
 		c.Intervals = 1
 	}
 	e := &Engine{
@@ -42,13 +42,13 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	e.halo = e.sketchLocalHalo(counts, kept)
 	store := e.store(e.network(), m, kept)
 	if net.CacheInput {
-		e.sketchInput(store, far, scratch)
+		e.sketchInput(store, onDevice, scratch)
 	}
 	var list []*interval
-	if far {
+	if onDevice {
 		list = e.newIntervals(store, e.sketchWeights(m, kept), kept)
 	}
-	e.sketchTasks(m, asked)
+	e.sketchTasks(m, requested)
 	if m == model.Separate {
 		f := &asyncRank{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
 		if store.Network.GathersAny() {
@@ -79,11 +79,11 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 }
 
 // sketchInput allocates the memory to compute ÂX, and frees it.
-func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena) {
+func (e *Engine) sketchInput(store *model.Store, onDevice bool, scratch *mapped.Arena) {
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
 	e.newGhostInput(min(CachedColumns, e.Network.Dims[0]), e.Arena, a)
-	if far {
+	if onDevice {
 		runEachTask(once.tensor, once.store, once.intervals, once.graph)
 	}
 	mapped.Make[byte](scratch, int(a.Used()))
@@ -100,12 +100,12 @@ func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
 
 // sketchTasks makes a backend that stores values hold and run the tasks of intervals; asked is
 // the requested number of intervals. Memory of this process is not counted again.
-func (e *Engine) sketchTasks(m model.Memory, asked int) {
+func (e *Engine) sketchTasks(m model.Memory, requested int) {
 	if !e.Tensor.StoresValues() {
 		return
 	}
 	if e.Shard.Features.Sparse == nil {
-		e.Config.Intervals = asked
+		e.Config.Intervals = requested
 	}
 	a := mapped.NewSketch()
 	store := e.store(e.network(), m, a)
@@ -148,24 +148,24 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 	if w == nil || w.Layer(l) == nil {
 		return
 	}
-	layer, at := w.Layer(l), i.graphInterval(l)
+	layer, part := w.Layer(l), i.graphInterval(l)
 	if layer.Rows.IsNil() {
 		layer.Rows = store.Emitted(l, p)
 	}
 	rows := kernels.Mat{Rows: w.Plan.Ghosts, Cols: layer.Width}
-	w.Publish(layer, at, i.part(layer.Rows))
-	w.GatherOwn(layer, at, p)
+	w.Publish(layer, part, i.part(layer.Rows))
+	w.GatherOwn(layer, part, p)
 	if layer.Ghosts.IsNil() {
 		w.TakeGhosts(i.ops, layer, rows)
 	}
-	w.GatherGhosts(layer, at, p)
+	w.GatherGhosts(layer, part, p)
 	if !p.Train || !layer.Returns() {
 		return
 	}
-	w.PublishGrads(layer, at, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	w.PublishGrads(layer, part, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
 	w.Enter(layer, p, i.frame.Weights)
 	w.GhostGrads(i.ops, layer, 0, rows)
-	w.GatherBackward(layer, at, p)
+	w.GatherBackward(layer, part, p)
 }
 
 // sketchOps is one Ops for all users that never compute.

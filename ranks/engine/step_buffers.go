@@ -10,7 +10,7 @@ import (
 )
 
 // stepBuffers has the buffers that successive sampled steps reuse: intervals and values of the
-// largest step, and copied data of its vertices.
+// largest step, and copied data of the step's vertices.
 //
 // Rows of a step are grouped in stretches: all layers except the last k gather for the rows of
 // stretch k. Each stretch has its own intervals, so that layers skip rows that they do not
@@ -20,8 +20,8 @@ type stepBuffers struct {
 	template       *lockstep
 	intervalCounts []int         // intervals of each stretch
 	scratch        *mapped.Arena // of the step
-	packed         kernels.Mat   // features of its vertices, or ÂX
-	cached         bool          // ÂX
+	packed         kernels.Mat   // rows of ÂX of the step's vertices if cached, otherwise features
+	cached         bool          // whether packed has ÂX
 	ids            []uint32
 	labels         []int32
 	split          []uint8
@@ -97,9 +97,9 @@ func (r *stepBuffers) setUnlabelled(row int, id uint32) {
 }
 
 // buildStep returns the lockstep of a step along a route. Stretch k ends in row ends[k].
-func (r *stepBuffers) buildStep(way *route, ends []int) *lockstep {
+func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 	s, at, lo := *r.template, 0, 0
-	s.route, s.training, s.exact = way, way, way
+	s.route, s.training, s.exact = stepRoute, stepRoute, stepRoute
 	for k, count := range r.intervalCounts {
 		rows := ends[k] - lo
 		for j := range count {
@@ -112,7 +112,7 @@ func (r *stepBuffers) buildStep(way *route, ends []int) *lockstep {
 		}
 		lo = ends[k]
 	}
-	s.build(way, r.e.Config.Mode == "nopipe")
+	s.build(stepRoute, r.e.Config.Mode == "nopipe")
 	return &s
 }
 

@@ -13,7 +13,7 @@ type tally []float64
 // Positions in a tally, after the findings of the passes. These are summed over ranks.
 const (
 	tallyRaw        = findingsSize + iota // bytes of ghost rows as float32
-	tallySent                             // and as sent
+	tallySent                             // bytes of ghost rows as sent, after encoding
 	tallyPairs                            // bytes of rows for scores of pairs
 	tallyStarts                           // starts of intervals
 	tallyLateStarts                       // starts with weights of an earlier epoch

@@ -19,8 +19,8 @@ type allSums struct {
 	read          []float32   // the part that stages read
 }
 
-// newAllSums allocates the sums of a network, nil if no layer needs any. ops is for their
-// exclusive use, because updates of other layers continue meanwhile; weights and grad are the
+// newAllSums allocates the sums of a network, nil if no layer needs any. No other code may
+// use the result of ops, because updates of other layers run at the same time; weights and grad are the
 // rank's flat vectors.
 func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weights, grad []float32) *allSums {
 	t, most := &allSums{comm: c, weights: weights, grad: grad, state: make([][]float64, len(net.Layers))}, 0

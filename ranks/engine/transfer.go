@@ -52,23 +52,23 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	if s.exact.localGhosts != nil && len(s.shapes(s.exact)) == 0 {
 		return // no rows are exchanged
 	}
-	way, policy := *s.exact, e.Config.Ghosts()
-	way.keepsGradients = !e.Config.Returns()
+	newRoute, policy := *s.exact, e.Config.Ghosts()
+	newRoute.keepsGradients = !e.Config.Returns()
 	ho := halo.HistoryOptions{
-		Shapes: s.shapes(&way), Seed: e.Config.Seed, Comm: e.Peers, Plan: way.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
+		Shapes: s.shapes(&newRoute), Seed: e.Config.Seed, Comm: e.Peers, Plan: newRoute.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
 	}
 	switch {
 	case policy.NoGhosts() || policy.Alternates():
 		o.Alone, o.Forward, o.Reduction = true, false, nil
-		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
+		newRoute.graph, newRoute.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 	case policy.Exact(): // evaluations have the same exchange
 	default:
-		way.ghosts = policy.NewSource(ho)
+		newRoute.ghosts = policy.NewSource(ho)
 	}
-	if way.ghosts == nil || way.keepsGradients {
-		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
+	if newRoute.ghosts == nil || newRoute.keepsGradients {
+		a.Fill(func() { s.build(&newRoute, e.Config.Mode == "nopipe") })
 	}
-	s.route, s.training, s.inexactRoute = &way, &way, &way
+	s.route, s.training, s.inexactRoute = &newRoute, &newRoute, &newRoute
 	s.alternates = policy.Alternates()
 }
 
@@ -90,15 +90,15 @@ func (s *lockstep) shapes(r *route) []halo.Shape {
 // reserveResiduals allocates the residuals of lossy codecs in training. With phases, exact
 // epochs train too.
 func (s *lockstep) reserveResiduals() {
-	way := s.training
+	training := s.training
 	if s.alternates {
-		way = s.exact
+		training = s.exact
 	}
-	if way.ghosts == nil {
+	if training.ghosts == nil {
 		return
 	}
-	for _, l := range s.shapes(way) {
-		way.ghosts.Reserve(l)
+	for _, l := range s.shapes(training) {
+		training.ghosts.Reserve(l)
 	}
 }
 
@@ -114,18 +114,18 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 // transfer runs a task of a layer between this rank and the others. Send and
 // Receive, forward and backward, are collective over the graph ranks.
 func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
-	at := s.slot(t)
+	slot := s.slot(t)
 	switch t.Stage {
 	case schedule.Sum:
-		if sums := s.ghosts.SendBuffer(at); !sums.IsNil() {
+		if sums := s.ghosts.SendBuffer(slot); !sums.IsNil() {
 			from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
 			s.graph.Sums(worker, l, from, sums.Part(from, to))
 		}
 	case schedule.Send:
 		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
-		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
+		return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
-		return s.receive(worker, l, at)
+		return s.receive(worker, l, slot)
 	case schedule.EmitGhosts:
 		s.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
@@ -135,27 +135,27 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			s.localGhosts.grads(worker, s, l, t)
 			break
 		}
-		if grads := s.ghosts.SendBuffer(at); !grads.IsNil() {
+		if grads := s.ghosts.SendBuffer(slot); !grads.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
 			s.graph.GhostGrads(worker, l, from, grads.Part(from, to))
 		}
 	case schedule.SendBackward:
-		grads := s.ghosts.SendBuffer(at)
-		return s.ghosts.Offer(at, grads, 0, grads.Rows)
+		grads := s.ghosts.SendBuffer(slot)
+		return s.ghosts.Offer(slot, grads, 0, grads.Rows)
 	case schedule.ReceiveBackward:
-		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, l.Rows.Rows)
+		return s.ghosts.Add(worker, slot, s.graph.Backward(l), 0, l.Rows.Rows)
 	}
 	return nil
 }
 
 // receive stores the ghost rows: zeros for rows that never arrived.
-func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot) error {
-	if _, _, err := s.ghosts.Take(at); err != nil {
+func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slot) error {
+	if _, _, err := s.ghosts.Take(slot); err != nil {
 		return err
 	}
-	view, err := s.ghosts.View(at)
+	view, err := s.ghosts.View(slot)
 	if err == nil {
-		s.stale.recordRows(worker, at, view)
+		s.stale.recordRows(worker, slot, view)
 		s.graph.TakeGhosts(worker, l, view.Rows)
 	}
 	return err

@@ -77,11 +77,11 @@ func (v *variates) step(epoch, k int) *lockstep {
 	v.sample(e.shuffledShare(v.targets, epoch, k), draws)
 	v.loadInputs()
 	v.scratch.Free()
-	way := &route{ghosts: v.source, keepsGradients: true}
+	newRoute := &route{ghosts: v.source, keepsGradients: true}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
-	way.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
+	newRoute.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
 	v.source.Begin(epoch, v.field)
-	return v.stepBuffers.buildStep(way, []int{len(v.field.Rows)})
+	return v.stepBuffers.buildStep(newRoute, []int{len(v.field.Rows)})
 }
 
 // shuffledShare returns the k-th step's part of a list, which is shuffled again in each epoch.

@@ -172,7 +172,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
-	lanes, err := cuda.Lanes(far, cuda.Own, tensor.DeviceQueues)
+	lanes, err := cuda.Queues(far, cuda.Own, tensor.DeviceQueues)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,11 @@ import (
 	"siafu/kernels/model"
 )
 
-// packing gathers a layer's rows, or its gradients, without their zeros. It packs them in memory
-// that is idle during the gather, or in place if no other rank reads them. Whether packing is faster
-// depends on the number of zeros and on the caches. Therefore some passes alternate, and the next ones
-// use the faster way. The results are bitwise equal.
+// packing gathers a layer's rows, or its gradients, without their zeros. The rows are packed in
+// memory that is idle during the gather, or in place if no other rank reads the rows. Whether packing
+// is faster depends on the number of zeros and on the caches. Therefore some passes are timed with
+// and without packing alternately, and the next passes use the faster way. The results are bitwise
+// equal.
 type packing struct {
 	rows      kernels.Packed // none: packing is never used
 	own       int            // number of own vertices

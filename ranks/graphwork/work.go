@@ -60,10 +60,12 @@ type Options struct {
 	// Factor [own] scales the edges into a vertex, because the edges of a sample represent
 	// more neighbours. Self loops are then ordinary edges. nil: no scaling.
 	Factor []float32
-	// OneWay omits everything that only the gradients of ghosts need.
+	// OneWay omits everything that only the gradients of ghosts need. Gradients then do not
+	// return to other ranks.
 	OneWay bool
-	// First is the number of own vertices for which each layer gathers, the first ones; layers
-	// without a number are left out. nil: all layers gather for all vertices.
+	// First has, by layer, the number of own vertices for which the layer gathers: the layer
+	// gathers for vertices 0..First[l]-1. Layers without a number do not gather. nil: all layers
+	// gather for all vertices.
 	First map[int]int
 	// Targets restricts the gradient of the logits to the shard's training vertices: the last
 	// layer then uses only edges into those, on the forward pass too if the pass needs no
@@ -200,15 +202,16 @@ func (w *Work) Shapes() []halo.Shape {
 	return list
 }
 
-// Reverse reports which edges by source the backward pass needs: all, and apart, in the last
-// layer, those into training vertices, the only ones with a gradient. back reports for each layer
-// whether gradients follow its edges. apart is set if its arrays replace those of all edges, or have
-// less than half as many.
-func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool) {
+// Reverse reports which edges by source the backward pass needs. back reports for each layer whether
+// gradients follow the edges of the layer. all is set if the arrays of all edges are needed.
+// trainingOnly is set if the last layer has its own arrays with only the edges into training
+// vertices, because only their logits have a gradient. These arrays replace the arrays of all edges,
+// or have less than half as many edges.
+func Reverse(back []bool, directed bool, trained, edges int64) (all, trainingOnly bool) {
 	last := len(back) - 1
 	others := slices.Contains(back[:last], true)
-	apart = back[last] && (2*trained < edges || directed && !others)
-	return others || back[last] && !apart, apart
+	trainingOnly = back[last] && (2*trained < edges || directed && !others)
+	return others || back[last] && !trainingOnly, trainingOnly
 }
 
 // prepareBackward makes the reverse edges of the layers. Layers with the same mesh share them.
@@ -221,7 +224,7 @@ func (w *Work) prepareBackward(o Options) {
 	for l, at := range w.layers {
 		back[l] = at != nil && at.needed
 	}
-	_, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
+	_, trainingOnly := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	all := map[*mesh]*transposed{}
 	for l, at := range w.layers {
 		if !back[l] {
@@ -234,7 +237,7 @@ func (w *Work) prepareBackward(o Options) {
 		if plain {
 			ghosts.Featured = false
 		}
-		if l == len(back)-1 && apart {
+		if l == len(back)-1 && trainingOnly {
 			at.edges, at.apart = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
 			continue
 		}

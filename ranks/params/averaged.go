@@ -18,11 +18,11 @@ type Averaged struct {
 	rounds Rounds
 	adder  Adder
 	share  float32
-	all    []float32 // weights and then the optimiser's state, slot after slot
+	all    []float32 // the weights, followed by the optimiser's state, slot after slot
 }
 
-// Rounds reports which epochs end a round, and the number of an optimiser's step: of an
-// epoch, or of the k-th correction after it.
+// Rounds reports which epochs end a round, and numbers the optimiser's steps: the step of an epoch,
+// and the steps of the corrections after the epoch.
 type Rounds interface {
 	Shared(epoch int) bool // all ranks start it from the same weights
 	Step(epoch, k int) int
@@ -33,7 +33,7 @@ type Adder interface {
 	// Sum adds the vectors of all ranks to x, in ascending order. Collective over the
 	// graph ranks.
 	Sum(x []float32) error
-	// Asked, Saved and Leave are those of Source.
+	// Asked, Saved and Leave are as in Source.
 	Asked() signals.Request
 	Saved()
 	Leave() error
@@ -118,7 +118,8 @@ func (c *Client) Sum(x []float32) error {
 	return c.Pull(at+1, x)
 }
 
-// Means is the protocol.Updater of servers that only add up: the sum replaces the weights.
+// Means is the protocol.Updater of servers that only add up vectors. A server's sum replaces its
+// weights.
 type Means struct{}
 
 // Update implements protocol.Updater.

@@ -28,7 +28,7 @@ type Client struct {
 	epoch   int       // of the last pulled weights
 	fetched bool      // the response to Begin has arrived
 	ask     signals.Request
-	done    bool // the request has been served, and the server does not know it yet
+	done    bool // this process has carried out the server's request, and has not confirmed it yet
 }
 
 // Setting returns the settings that all ranks of a synchronous run share. The run starts
@@ -119,8 +119,9 @@ func (c *Client) Pull(epoch int, dst []float32) error {
 	return nil
 }
 
-// Begin implements Source: the server stashes the version that this rank has. Its response is
-// received before the first gradient is sent, so that nothing waits for it.
+// Begin implements Source. The server stashes the version that this rank has. The response of the
+// server is received only before the first gradient is sent, so that the forward pass does not wait
+// for the response.
 func (c *Client) Begin() error {
 	c.fetched = false
 	for _, m := range c.chooser.Fetch(0, c.epoch, c.epoch) {

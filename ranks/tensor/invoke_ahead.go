@@ -33,9 +33,9 @@ func (r *Remote) beginAhead(name task.Name, attempt int) []pool.Order[task.Name]
 		r.aheadAttempts[key] = attempt
 		return nil
 	}
-	why := pool.NotStarted
-	errors.As(err, &why)
-	return r.pool.Failed(r.now(), key, attempt, why, err.Error())
+	failure := pool.NotStarted
+	errors.As(err, &failure)
+	return r.pool.Failed(r.now(), key, attempt, failure, err.Error())
 }
 
 // sendAhead sends the task of an attempt that was invoked ahead and is still active. Called with the

@@ -179,14 +179,14 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 		r.account.begin(p.task.Name, r.now())
 		return nil
 	}
-	why, detail := pool.NotStarted, err.Error()
-	if !errors.As(err, &why) {
+	failure, detail := pool.NotStarted, err.Error()
+	if !errors.As(err, &failure) {
 		return r.giveUp(p.task.Name, err)
 	}
-	if detail == why.Error() {
+	if detail == failure.Error() {
 		detail = ""
 	}
-	return r.pool.Failed(r.now(), p.task.Name.WithoutAttempt(), attempt, why, detail)
+	return r.pool.Failed(r.now(), p.task.Name.WithoutAttempt(), attempt, failure, detail)
 }
 
 // giveUp ends a task, and with it the run, because no attempt can succeed. Called with the
@@ -208,8 +208,8 @@ func (r *Remote) fail(f task.Failure) {
 	if r.aheadAttempts[f.Name.WithoutAttempt()] == f.Attempt {
 		delete(r.aheadAttempts, f.Name.WithoutAttempt())
 	}
-	why := pool.Crashed
-	if errors.As(f.Err, &why); why == pool.Throttled {
+	failure := pool.Crashed
+	if errors.As(f.Err, &failure); failure == pool.Throttled {
 		r.account.drop(f.Name)
 	} else {
 		r.account.markWastedUnlessUsed(f.Name, r.now())
@@ -218,7 +218,7 @@ func (r *Remote) fail(f task.Failure) {
 		r.applyOrders(nil, r.giveUp(f.Name, f.Err))
 		return
 	}
-	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.WithoutAttempt(), f.Attempt, why, f.Err.Error()))
+	r.applyOrders(nil, r.pool.Failed(r.now(), f.Name.WithoutAttempt(), f.Attempt, failure, f.Err.Error()))
 }
 
 // runOnCPU runs a task without a remote result on the CPU, or ends it with an error. Called

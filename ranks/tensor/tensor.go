@@ -12,16 +12,16 @@ import (
 // Backend runs tensor tasks.
 type Backend interface {
 	// Start runs a task, or starts it elsewhere; done reports whether it has run. After a
-	// start elsewhere the caller must not touch the task's data until Finished returns it.
-	// own is for the task, and borrows the caller's workspace until Start returns. Several
-	// workers may call it at once, for different intervals.
+	// start elsewhere the caller must not touch the task's data until Finished returns the
+	// task. The task uses own, which borrows the caller's workspace until Start returns.
+	// Several workers may call Start at once, for different intervals.
 	Start(own kernels.Ops, t *task.Task) (done bool, err error)
 	// Finished returns the channel that receives each task started elsewhere once, when it has
 	// ended. It is nil if no task ever is. Senders do not block for long.
 	Finished() <-chan Finished
 	// RequestOptions returns how tasks are to be divided and sent.
 	RequestOptions() RequestOptions
-	// Close ends the backend. After it no task's data is written.
+	// Close ends the backend. After Close the backend writes no task's data.
 	Close()
 
 	// Reserve allocates memory in a for the values of the tasks of some frames of a store and
@@ -41,7 +41,8 @@ type Backend interface {
 	// Follow lets the number of concurrent invocations follow the queue of tasks that wait for
 	// a CPU (Dorylus, §6), until Close. Call it once.
 	Follow(q Queue)
-	// Tuning returns the history of that number, nil without invocations.
+	// Tuning returns the history of the number of concurrent invocations, nil without
+	// invocations.
 	Tuning() *Tuning
 	// Invocations returns the number of invocations so far. All of them are billed.
 	Invocations() int64
@@ -96,9 +97,9 @@ type RequestOptions struct {
 	// Fused joins stages without a gather between them into one task: the end of a layer and
 	// the beginning of the next one, and across the loss (Dorylus, §6).
 	Fused bool
-	// Thin omits from a task the inputs that it can recompute from others
-	// (rematerialisation; Dorylus, §6).
-	Thin bool
+	// Recompute omits from a message the inputs of a task that the receiver can recompute from
+	// other inputs (rematerialisation; Dorylus, §6).
+	Recompute bool
 	// Form is the wire format of tasks.
 	Form task.Form
 	// Ahead means that announced tasks are invoked ahead (Backend.Expect).

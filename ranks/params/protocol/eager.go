@@ -13,17 +13,17 @@ import (
 // epoch is as many updates as there are graph ranks, "global iterations on the server"
 // (theorem 3), to which a fast rank contributes more than a slow one.
 //
-// Between two updates of one rank at most Bound others are applied. The delay of an update,
-// the number of updates since its rank was sent the weights, has the same bound. An update
-// that would break this waits. Ranks in the order of their last updates, last[0] the longest
-// ago, can make theirs one after the other, the j-th j versions from now; that stays within
-// the bound
+// Between two updates of one rank at most Bound updates of other ranks are applied. The delay
+// of an update is the number of updates since its rank was sent the weights; the delay has the
+// same bound. An update that would break the bound waits. Sort the ranks by the versions of
+// their last updates, last[0] being the oldest. If they now update one after the other, rank j
+// updates j versions from now. All these updates are within the bound if
 //
 //	version + j - last[j] <= Bound    for all j
 //
-// since an update is applied only if this then holds for the other ranks, and its own rank is
-// then the last in the order, whose j is below the number of ranks. The first in the order may
-// always proceed, so no update waits forever.
+// An update is applied only if this condition then holds for the other ranks. The updating rank
+// becomes the last in the order, where the condition always holds, because j is less than the
+// number of ranks. The first rank in the order may always proceed, so no update waits forever.
 type Eager struct {
 	setting Setting
 	layers  []Range
@@ -34,7 +34,7 @@ type Eager struct {
 	applied int       // number of applied updates, including those before Trained
 	last    int       // value of applied at the end
 	runs    []run
-	whole   []int     // ranks with a complete waiting update, in order of arrival
+	ready   []int     // ranks with a complete update that is not applied yet, in order of arrival
 	waiting []Message // unanswered Fetches
 	left    []bool
 	delay   int // the maximal delay of an update
@@ -48,9 +48,9 @@ type Eager struct {
 
 // run is a graph rank between its Fetch and the application of its update.
 type run struct {
-	under   bool      // weights were sent, and the update is not applied yet
+	started bool      // weights were sent to the rank, and its update is not applied yet
 	epoch   int       // of the rank
-	taken   int       // value of applied when weights were sent to the rank
+	sentAt  int       // value of applied when weights were sent to the rank
 	last    int       // value of applied after the rank's last update
 	got     []bool    // by layer: its gradient has arrived
 	missing int       // number of layers without a gradient
@@ -118,13 +118,13 @@ func (s *Eager) AwaitedRanks() []int {
 	var owe []int
 	oldest := math.MaxInt
 	for r, n := range s.runs {
-		if slices.Contains(s.whole, r) || s.left[r] {
+		if slices.Contains(s.ready, r) || s.left[r] {
 			continue
 		}
-		if len(s.whole) > 0 && n.last < oldest {
+		if len(s.ready) > 0 && n.last < oldest {
 			owe, oldest = owe[:0], n.last
 		}
-		if len(s.whole) == 0 || n.last == oldest {
+		if len(s.ready) == 0 || n.last == oldest {
 			owe = append(owe, r)
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 // update.
 func (s *Eager) fetch(m Message) error {
 	n := &s.runs[m.From]
-	if n.under && n.missing > 0 {
+	if n.started && n.missing > 0 {
 		return broken("server", m, "the rank has not finished epoch %d", n.epoch)
 	}
 	if slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From }) {
@@ -177,7 +177,7 @@ func (s *Eager) fetch(m Message) error {
 func (s *Eager) gradient(m Message) error {
 	n := &s.runs[m.From]
 	switch {
-	case !n.under || m.Epoch != n.epoch || m.Interval != 0:
+	case !n.started || m.Epoch != n.epoch || m.Interval != 0:
 		return broken("server", m, "the rank has no weights for this epoch")
 	case m.Layer < 0 || m.Layer >= len(s.layers):
 		return broken("server", m, "there are %d layers", len(s.layers))
@@ -191,7 +191,7 @@ func (s *Eager) gradient(m Message) error {
 	copy(n.grad[at.Lo:at.Hi], m.Values)
 	n.got[m.Layer] = true
 	if n.missing--; n.missing == 0 {
-		s.whole = append(s.whole, m.From)
+		s.ready = append(s.ready, m.From)
 		s.settle()
 	}
 	return nil
@@ -200,14 +200,14 @@ func (s *Eager) gradient(m Message) error {
 // settle applies the updates within the bound, in order of arrival. Updates after the last one
 // are dropped.
 func (s *Eager) settle() {
-	for k := 0; k < len(s.whole); {
-		r := s.whole[k]
+	for k := 0; k < len(s.ready); {
+		r := s.ready[k]
 		if s.applied < s.last && !s.canApply(r) {
 			k++
 			continue
 		}
-		s.whole = slices.Delete(s.whole, k, k+1)
-		s.runs[r].under = false
+		s.ready = slices.Delete(s.ready, k, k+1)
+		s.runs[r].started = false
 		if s.applied < s.last {
 			s.apply(&s.runs[r])
 		}
@@ -235,7 +235,7 @@ func (s *Eager) canApply(rank int) bool {
 
 // apply replaces a rank's last gradient by the new one, and updates all layers.
 func (s *Eager) apply(n *run) {
-	s.delay = max(s.delay, s.applied-n.taken)
+	s.delay = max(s.delay, s.applied-n.sentAt)
 	s.applied++
 	n.last = s.applied
 	n.grad, n.newest = n.newest, n.grad
@@ -260,12 +260,12 @@ func (s *Eager) answer() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {
 		n := &s.runs[m.From]
-		if n.under {
+		if n.started {
 			kept = append(kept, m)
 			continue
 		}
 		if s.applied < s.last {
-			n.under, n.epoch, n.taken, n.missing = true, m.Epoch, s.applied, len(s.layers)
+			n.started, n.epoch, n.sentAt, n.missing = true, m.Epoch, s.applied, len(s.layers)
 			clear(n.got)
 		}
 		s.out = append(s.out, Message{
@@ -288,7 +288,7 @@ func (s *Eager) end(reported int) {
 // leave handles the leave of a rank with no pending update or request.
 func (s *Eager) leave(m Message) error {
 	waits := slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From })
-	if s.runs[m.From].under || waits {
+	if s.runs[m.From].started || waits {
 		return broken("server", m, "the rank has not finished epoch %d", s.runs[m.From].epoch)
 	}
 	s.left[m.From] = true

@@ -172,7 +172,7 @@ func (w *race) watch(before int) {
 		return
 	}
 	for r, n := range w.server.runs {
-		if n.under && w.server.applied-w.taken[r] > w.bound {
+		if n.started && w.server.applied-w.taken[r] > w.bound {
 			w.t.Fatalf("rank %d is at work on version %d, and %d updates are in the weights, bound %d", r, w.taken[r]+1, w.server.applied, w.bound)
 		}
 	}

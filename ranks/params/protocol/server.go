@@ -16,9 +16,9 @@ type Server struct {
 	draft   *version // the latest version with the complete layers of the next; nil before the first
 	sums    map[int]*epochSums
 	total   []float32 // buffer for a layer's gradient
-	closed  []int     // by graph rank: epochs for which it has chosen servers
-	sent    []int     // by layer: epochs whose sum the other servers have been sent
-	heard   [][]int   // by server and layer: epochs whose sum it has sent
+	closed  []int     // by graph rank: number of epochs for which the rank has chosen servers
+	sent    []int     // by layer: number of epochs whose sum this server has sent
+	heard   [][]int   // by server and layer: number of epochs whose sum that server has sent
 	waiting []Message // requests for later versions
 	left    []bool    // by graph rank
 	out     []Message

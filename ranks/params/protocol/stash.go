@@ -24,7 +24,7 @@ func (m *Memory) wait(bytes int64) {
 type version struct {
 	number  int
 	weights []float32
-	holders int // intervals that have stashed it
+	holders int // number of intervals that have stashed this version
 }
 
 // stashEntry is the server's state of one interval between its Fetch and its last gradient.

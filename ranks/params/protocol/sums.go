@@ -2,7 +2,7 @@ package protocol
 
 // epochSums collects the gradients of one epoch on one server.
 type epochSums struct {
-	mine    []bool // by interval of all ranks: it chose this server
+	mine    []bool // by interval of all ranks: whether the interval chose this server
 	layers  []layerSum
 	applied int // layers applied to the weights
 }
@@ -13,7 +13,7 @@ type layerSum struct {
 	early   [][]float32 // by interval: gradients that arrived before their order
 	own     part        // of this server
 	parts   []part      // by server, including this one when complete
-	heard   int         // complete ones among them
+	heard   int         // number of complete parts
 	applied bool
 }
 
