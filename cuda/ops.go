@@ -17,7 +17,7 @@ import (
 //
 // Design note: all Ops of a rank queue their work on one stream, because every call must see
 // the results of earlier ones on any Ops. With separate streams each call would have to wait
-// for all others. Only copies of rows for other ranks have their own streams (crossing).
+// for all others. Only copies of rows for other ranks have their own streams (copier).
 type Ops struct {
 	*rank
 	*lossResults
@@ -32,7 +32,7 @@ var _ kernels.Ops = (*Ops)(nil)
 type rank struct {
 	*program
 	stream device.Stream // of kernels
-	ways   copyStreams
+	copies copyStreams
 	blas   device.BLAS // nil: dense products use siafu's kernels
 
 	mu     sync.Mutex
@@ -185,7 +185,7 @@ func (r *rank) end() {
 	if r.blas != nil {
 		_ = r.blas.Close()
 	}
-	for _, s := range []device.Stream{r.ways.out, r.ways.in, r.stream} {
+	for _, s := range []device.Stream{r.copies.down, r.copies.up, r.stream} {
 		if s != nil {
 			_ = s.Close()
 		}

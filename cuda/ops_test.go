@@ -177,16 +177,16 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	}
 	state := []kernels.Mat{square, square}
 	labels, split := kernels.Place(o, arena, make([]int32, n)), kernels.Place(o, arena, make([]uint8, n))
-	c, bytes := o.Crossing(arena), make([]byte, 4)
+	c, bytes := o.Copier(arena), make([]byte, 4)
 	coded := kernels.NewVector[uint8](o, arena, n*n+4*n)
 	for name, call := range map[string]func(){
 		"EncodeRows": func() { o.EncodeRows(coded, 8, kernels.Outgoing{X: square, Raw: square}) },
 		"DecodeRows": func() { o.DecodeRows(kernels.Incoming{X: square, Len: n}, 8, coded) },
-		"Crossing": func() {
+		"Copier": func() {
 			c.Mark()
-			c.Wait(c.Out(bytes, square.Address()))
-			c.In(square.Address(), bytes)
-			c.Land()
+			c.Wait(c.StartDownload(bytes, square.Address()))
+			c.StartUpload(square.Address(), bytes)
+			c.AwaitUploads()
 			c.Settle()
 		},
 		"MatMul":              func() { o.MatMul(square, half, square, false) },

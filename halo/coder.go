@@ -11,9 +11,9 @@ import (
 // Coder encodes and decodes blocks of rows in the memory of an Ops, with its kernels, for
 // sources whose messages are blocks. Only one method may run at a time.
 type Coder struct {
-	ops      kernels.Ops
-	crossing kernels.Crossing
-	codec    codec.Coded
+	ops    kernels.Ops
+	copier kernels.Copier
+	codec  codec.Coded
 	slotBuffer
 	raw kernels.Mat // [rows x cols], rows sent raw
 	row []float32   // one of them
@@ -28,11 +28,11 @@ func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Co
 	}
 	size, _ := c.Size(rows, cols)
 	k := &Coder{
-		ops: o, crossing: o.Crossing(a), codec: coded,
+		ops: o, copier: o.Copier(a), codec: coded,
 		slotBuffer: slotBuffer{mapped.MakeApart(a, size), kernels.NewVector[uint8](o, a, size)},
 		raw:        kernels.NewMat(o, a, rows, cols), row: make([]float32, cols),
 	}
-	k.crossing.Pin(k.host)
+	k.copier.Pin(k.host)
 	return k
 }
 
@@ -42,10 +42,10 @@ func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key)
 	size, _ := k.codec.Size(n, rows.X.Cols)
 	rows.Raw = k.raw.Reshape(n, rows.X.Cols)
 	rows.Rows, rows.Sums = codec.Draws(key)
-	k.crossing.Settle()
+	k.copier.Settle()
 	k.ops.EncodeRows(k.device.Part(0, size), k.codec.Bits(), rows)
-	k.crossing.Mark()
-	k.crossing.Wait(k.crossing.Out(k.host[:size-k.codec.Slack()], k.device.Address()))
+	k.copier.Mark()
+	k.copier.Wait(k.copier.StartDownload(k.host[:size-k.codec.Slack()], k.device.Address()))
 	clear(k.host[size-k.codec.Slack() : size])
 	at := len(dst)
 	dst = append(slices.Grow(dst, codec.BlockHeader+size)[:at+codec.BlockHeader], k.host[:size]...)
@@ -63,11 +63,11 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 	if err != nil {
 		return err
 	}
-	k.crossing.Settle()
-	k.crossing.Mark()
+	k.copier.Settle()
+	k.copier.Mark()
 	copy(k.host, payload)
-	k.crossing.In(k.device.Address(), k.host[:len(payload)])
-	k.crossing.Land()
+	k.copier.StartUpload(k.device.Address(), k.host[:len(payload)])
+	k.copier.AwaitUploads()
 	k.ops.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.device.Part(0, len(payload)))
 	return nil
 }

@@ -92,7 +92,7 @@ func (b *slotBuffer) grow(e *Exchange, bytes int) {
 	if len(b.host) < bytes {
 		a := e.arena.For(Buffers)
 		b.host, b.device = mapped.MakeApart(a, bytes), kernels.NewVector[uint8](e.ops, a, bytes)
-		e.staged.crossing.Pin(b.host)
+		e.staged.copier.Pin(b.host)
 	}
 }
 
@@ -156,8 +156,8 @@ func (h *chunked) encodeOnDevice() {
 		o.block = f.out.host[at : at+codec.BlockHeader+size : at+codec.BlockHeader+size]
 		payload := f.out.device.Part(at+codec.BlockHeader, at+codec.BlockHeader+size)
 		f.ops.EncodeRows(payload, f.codec.Bits(), rows.Part(o.from, o.end))
-		f.crossing.Mark()
-		o.copy = f.crossing.Out(o.block[codec.BlockHeader:len(o.block)-slack], payload.Address())
+		f.copier.Mark()
+		o.copy = f.copier.StartDownload(o.block[codec.BlockHeader:len(o.block)-slack], payload.Address())
 	}
 	h.copied = 0
 }
@@ -171,10 +171,10 @@ func (h *chunked) sendEncoded(wait bool) (err error) {
 	start := time.Now()
 	for ; h.copied < len(h.out) && h.failed == nil; h.copied++ {
 		o := &h.out[h.copied]
-		if !wait && !h.deviceCodec.crossing.Done(o.copy) {
+		if !wait && !h.deviceCodec.copier.Done(o.copy) {
 			break
 		}
-		h.deviceCodec.crossing.Wait(o.copy)
+		h.deviceCodec.copier.Wait(o.copy)
 		h.seal(o)
 		h.stats.count(4*(o.end-o.from)*h.direction.out.Cols, len(o.block))
 		h.noteSent(h.comm.Isend(o.block, o.to, h.tag))
@@ -229,7 +229,7 @@ func (h *chunked) copyToDevice(c *incoming) error {
 	c.first, c.rows, c.payload = from, b.Rows, f.in.device.Part(at, at+len(payload))
 	here := f.in.host[at : at+len(payload)]
 	copy(here, payload)
-	f.crossing.In(c.payload.Address(), here)
+	f.copier.StartUpload(c.payload.Address(), here)
 	c.data = nil
 	return nil
 }
@@ -237,7 +237,7 @@ func (h *chunked) copyToDevice(c *incoming) error {
 // fetchMessage returns the message of a chunk that was copied to the device.
 func (h *chunked) fetchMessage(c incoming) []byte {
 	f := h.deviceCodec
-	f.crossing.Land()
+	f.copier.AwaitUploads()
 	payload := kernels.FetchVector(f.ops, c.payload)
 	b := append(make([]byte, codec.BlockHeader), payload...)
 	raw := h.direction.deviceIn.Raw
@@ -260,7 +260,7 @@ func sameShape(b codec.Block, rows, cols int) error {
 // decodeOnDevice decodes the chunks of ready.
 func (h *chunked) decodeOnDevice() {
 	f := h.deviceCodec
-	f.crossing.Land()
+	f.copier.AwaitUploads()
 	for _, c := range h.ready {
 		if c.err == nil {
 			f.ops.DecodeRows(h.direction.deviceIn.Part(c.first, c.first+c.rows), f.codec.Bits(), c.payload)

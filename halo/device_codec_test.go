@@ -62,8 +62,8 @@ type apart struct {
 	reads *atomic.Int64
 }
 
-func (apart) Remote() bool                              { return true }
-func (o apart) Crossing(*mapped.Arena) kernels.Crossing { return kernels.SyncCrossing(o) }
+func (apart) Remote() bool                          { return true }
+func (o apart) Copier(*mapped.Arena) kernels.Copier { return kernels.SyncCopier(o) }
 func (apart) Alloc(a *mapped.Arena, bytes int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(mapped.Make[byte](a, bytes)))
 }

@@ -55,9 +55,9 @@ type Block struct{ First, Rows, Epoch int }
 // have them as ghosts. The policy decides which rows are sent in an epoch, and of which
 // epoch the gathered rows are. Always is exact; package refresh has the other policies.
 //
-// The caller writes a slot's rows and passes them to Offer. Once Arrived returns true, and
-// Take has stored the received rows, forward gathers read the result of View, and backward
-// passes add gradients to own rows with Add.
+// The caller writes a slot's rows and passes them to Offer. After Arrived has returned true and
+// Take has stored the received rows, forward gathers read the result of View. Backward passes add
+// gradients to own rows with Add.
 //
 // Calls for one layer and direction exclude each other, except that several workers may call
 // View and Add at once. Arrived may run beside all of them. Calls for different layers or
@@ -119,8 +119,8 @@ type Collective interface {
 // rank has sent them.
 type Receiver interface {
 	Source
-	// Accept takes a message of a rank and owns it. due is true if its rows are useful:
-	// then call Take once for the slot.
+	// Accept takes a message of a rank. The source owns the message from then on. If due is
+	// true, the caller must call Take once for the slot, because the message has useful rows.
 	Accept(from int, message []byte) (s Slot, due bool, err error)
 	// Oldest returns the lowest epoch of the stored rows: 0 if a row has never arrived,
 	// math.MaxInt if no row is expected.

@@ -19,7 +19,7 @@ type staged struct {
 	rows       []float32
 	deviceRows kernels.Mat
 	sendRows   kernels.Vector[uint32]
-	crossing   kernels.Crossing
+	copier     kernels.Copier
 }
 
 // allocStaging allocates the buffers. With a device, host memory is allocated on first use.
@@ -34,7 +34,7 @@ func (e *Exchange) allocStaging() {
 	e.ghosts = kernels.NewMat(e.ops, ghosts, p.Ghosts, e.maxCols)
 	s.deviceRows = kernels.NewMat(e.ops, buffers, len(p.SendRows), e.maxCols)
 	s.sendRows = kernels.Place(e.ops, buffers, p.SendRows)
-	s.crossing = e.ops.Crossing(e.arena)
+	s.copier = e.ops.Copier(e.arena)
 }
 
 // hostStaging allocates the host memory on first use.
@@ -44,8 +44,8 @@ func (e *Exchange) hostStaging() *staged {
 		ghosts := mapped.MakeApart(e.arena.For(Ghosts), 4*e.plan.Ghosts*e.maxCols)
 		rows := mapped.MakeApart(e.arena.For(Buffers), 4*len(e.plan.SendRows)*e.maxCols)
 		s.ghosts, s.rows = mapped.Cast[float32](ghosts), mapped.Cast[float32](rows)
-		s.crossing.Pin(ghosts)
-		s.crossing.Pin(rows)
+		s.copier.Pin(ghosts)
+		s.copier.Pin(rows)
 	}
 	return s
 }
@@ -53,21 +53,21 @@ func (e *Exchange) hostStaging() *staged {
 // waitCopies waits until the host memory is free for an exchange. Its copies are ordered after
 // earlier calls.
 func (s *staged) waitCopies() {
-	s.crossing.Settle()
-	s.crossing.Mark()
+	s.copier.Settle()
+	s.copier.Mark()
 }
 
 // copyToHost waits for earlier copies, and copies x to dst in host memory during computation.
 // It returns when the copy is done.
 func (s *staged) copyToHost(dst []float32, x kernels.Mat) {
 	s.waitCopies()
-	s.crossing.Wait(s.crossing.Out(mapped.Bytes(dst), x.Address()))
+	s.copier.Wait(s.copier.StartDownload(mapped.Bytes(dst), x.Address()))
 }
 
 // copyToDevice copies src in host memory to x. src must stay unchanged until waitCopies.
 func (s *staged) copyToDevice(x kernels.Mat, src []float32) {
-	s.crossing.In(x.Address(), mapped.Bytes(src))
-	s.crossing.Land()
+	s.copier.StartUpload(x.Address(), mapped.Bytes(src))
+	s.copier.AwaitUploads()
 }
 
 // usesDeviceMemory reports whether the communicator gets the next direction's rows in device

@@ -16,8 +16,8 @@ type Generic struct {
 // NewGeneric returns the methods for o.
 func NewGeneric(o Ops) Generic { return Generic{ops: o} }
 
-// Crossing implements Ops with copies that wait.
-func (g *Generic) Crossing(*mapped.Arena) Crossing { return SyncCrossing(g.ops) }
+// Copier implements Ops with copies that wait.
+func (g *Generic) Copier(*mapped.Arena) Copier { return SyncCopier(g.ops) }
 
 // EncodeRows and DecodeRows panic, as a Team's.
 func (g *Generic) EncodeRows(Vector[uint8], int, Outgoing) { panic(noCoding) }

@@ -45,7 +45,7 @@ type Ops interface {
 	Intervals(cached int) int
 	// Kernel returns the name of the arithmetic.
 	Kernel() string
-	// Has reports whether it has its own kernels for all of f.
+	// Has reports whether this Ops has its own kernels for all of f.
 	Has(f Feature) bool
 	// Close ends an Ops that is idle; a second Close does nothing.
 	Close()
@@ -67,10 +67,10 @@ func (f Feature) Includes(all Feature) bool { return f&all == all }
 // Memory is the memory of an Ops. NewMat, NewVector and Place allocate it; Read and Write copy
 // between it and host memory.
 type Memory interface {
-	// Remote reports whether Go code cannot read it.
+	// Remote reports whether the memory is on a device, so that Go code cannot read it.
 	Remote() bool
-	// Alloc returns zero bytes, aligned to 64, that are valid as long as a. Without memory it
-	// panics, like mapped.Make.
+	// Alloc returns zero bytes, aligned to 64 bytes, that are valid until a is freed. It panics
+	// like mapped.Make if there is not enough memory.
 	Alloc(a *mapped.Arena, bytes int) unsafe.Pointer
 	// Upload sets memory from Alloc, or a part of it, to src.
 	Upload(dst unsafe.Pointer, src []byte)
@@ -169,8 +169,8 @@ type Gathers interface {
 	SpMMLists(dst Mat, e Edges, l Lists, add bool)
 	// Packs reports whether packing rows of this width may save time.
 	Packs(width int) bool
-	// Pack packs x as the rows of p from lo on, and returns the number of values. x may be the
-	// same rows, which it then overwrites.
+	// Pack packs x as the rows of p from lo on, and returns the number of packed values. x may be
+	// these rows of p; Pack then overwrites x.
 	Pack(p Packed, lo int, x Mat) (kept int)
 	// SpMMPacked computes SpMM with the packed rows of p, which have about kept values in total. It
 	// gives the same bits if no scale is negative.
@@ -196,8 +196,8 @@ type Attentions interface {
 	// AttentionGradSigned sets dr [n x Heads], the gradient of r, given grad, the gradient of
 	// the output [n x Columns()], and its dots [n x Heads].
 	AttentionGradSigned(a Attention, dr, signed, grad, dots Mat)
-	// AttentionGradDst computes dr (+)= the gradient of r along the edges e, and along (+)= their
-	// gradients of the scores' weights.
+	// AttentionGradDst computes dr (+)= the gradient of r along the edges e, and along (+)= the
+	// gradients of the scores' weights (Vector and Edge) along the edges e.
 	AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool)
 	// AttentionGradSrc sets dst to the gradient of emitted rows x along edges by source.
 	AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended)

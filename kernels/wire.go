@@ -14,8 +14,8 @@ import (
 // steps, and the codes of each row, rounded up to bytes. The slack after codes is not written.
 // Payloads start at a multiple of 2.
 type Wire interface {
-	// Crossing makes a Crossing, which is valid as long as a.
-	Crossing(a *mapped.Arena) Crossing
+	// Copier makes a Copier. It is valid until a is freed.
+	Copier(a *mapped.Arena) Copier
 	// EncodeRows sets dst to the payload of rows.
 	EncodeRows(dst Vector[uint8], bits int, rows Outgoing)
 	// DecodeRows sets rows to the decoded src, or adds it.
@@ -74,31 +74,32 @@ func (r Incoming) Part(from, to int) Incoming {
 // RawStep is the step of rows that no Grid spans: NaN.
 const RawStep BF16 = 0x7fc0
 
-// Crossing copies between host memory and that of an Ops, during computation. One goroutine at
-// a time calls its methods. Host memory belongs to a copy from its start: Out's until Wait,
-// In's until Settle.
-type Crossing interface {
-	// Pin page-locks an array, if the system allows it, to make its copies faster. The array
-	// must be valid as long as the Crossing and have its own pages (mapped.MakeApart).
+// Copier copies between host memory and the memory of an Ops, while the Ops computes. One
+// goroutine at a time calls the methods. The caller must not touch the host memory of a running
+// copy: of a download until Wait, of an upload until Settle.
+type Copier interface {
+	// Pin page-locks an array, if the system allows it, to make copies of the array faster. The
+	// array must be valid as long as the Copier and have its own pages (mapped.MakeApart).
 	Pin(b []byte)
 	// Mark makes later copies wait for all earlier calls, on any Ops of the rank, but not for
 	// later calls.
 	Mark()
-	// Out starts to copy memory of the Ops to dst, and returns the number of the copy.
-	Out(dst []byte, src unsafe.Pointer) int
-	// Done reports whether a copy out is done, and Wait returns when it is.
+	// StartDownload starts to copy memory of the Ops to dst, and returns the number of the
+	// download.
+	StartDownload(dst []byte, src unsafe.Pointer) int
+	// Done reports whether a download has ended. Wait returns when it has ended.
 	Done(copy int) bool
 	Wait(copy int)
-	// In starts to copy src to memory of the Ops.
-	In(dst unsafe.Pointer, src []byte)
-	// Land makes all later calls wait for the copies that In has started.
-	Land()
+	// StartUpload starts to copy src to memory of the Ops.
+	StartUpload(dst unsafe.Pointer, src []byte)
+	// AwaitUploads makes all later calls of the Ops wait for the started uploads.
+	AwaitUploads()
 	// Settle waits for all started copies.
 	Settle()
 }
 
-// Crossing implements Ops.
-func (t *Team) Crossing(*mapped.Arena) Crossing { return SyncCrossing(t) }
+// Copier implements Ops.
+func (t *Team) Copier(*mapped.Arena) Copier { return SyncCopier(t) }
 
 const noCoding = "kernels: this Ops has no RowCoding"
 
@@ -106,27 +107,27 @@ const noCoding = "kernels: this Ops has no RowCoding"
 func (t *Team) EncodeRows(Vector[uint8], int, Outgoing) { panic(noCoding) }
 func (t *Team) DecodeRows(Incoming, int, Vector[uint8]) { panic(noCoding) }
 
-// SyncCrossing returns a Crossing whose copies are Uploads and Downloads.
-func SyncCrossing(m Memory) Crossing { return syncCrossing{m} }
+// SyncCopier returns a Copier whose copies are Uploads and Downloads.
+func SyncCopier(m Memory) Copier { return syncCopier{m} }
 
-// syncCrossing copies synchronously.
-type syncCrossing struct{ Memory }
+// syncCopier copies synchronously.
+type syncCopier struct{ Memory }
 
-func (c syncCrossing) Pin([]byte)    {}
-func (c syncCrossing) Mark()         {}
-func (c syncCrossing) Wait(int)      {}
-func (c syncCrossing) Done(int) bool { return true }
-func (c syncCrossing) Land()         {}
-func (c syncCrossing) Settle()       {}
+func (c syncCopier) Pin([]byte)    {}
+func (c syncCopier) Mark()         {}
+func (c syncCopier) Wait(int)      {}
+func (c syncCopier) Done(int) bool { return true }
+func (c syncCopier) AwaitUploads() {}
+func (c syncCopier) Settle()       {}
 
-func (c syncCrossing) Out(dst []byte, src unsafe.Pointer) int {
+func (c syncCopier) StartDownload(dst []byte, src unsafe.Pointer) int {
 	if len(dst) > 0 {
 		c.Download(dst, src)
 	}
 	return 0
 }
 
-func (c syncCrossing) In(dst unsafe.Pointer, src []byte) {
+func (c syncCopier) StartUpload(dst unsafe.Pointer, src []byte) {
 	if len(src) > 0 {
 		c.Upload(dst, src)
 	}

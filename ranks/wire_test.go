@@ -17,10 +17,10 @@ import (
 // hostCoded is an Ops on a device that leaves codecs to the host.
 type hostCoded struct{ kernels.Ops }
 
-func (o hostCoded) Fork() kernels.Ops                       { return hostCoded{o.Ops.Fork()} }
-func (o hostCoded) Borrow(owner kernels.Ops)                { o.Ops.Borrow(owner.(hostCoded).Ops) }
-func (o hostCoded) Has(f kernels.Feature) bool              { return false }
-func (o hostCoded) Crossing(*mapped.Arena) kernels.Crossing { return kernels.SyncCrossing(o) }
+func (o hostCoded) Fork() kernels.Ops                   { return hostCoded{o.Ops.Fork()} }
+func (o hostCoded) Borrow(owner kernels.Ops)            { o.Ops.Borrow(owner.(hostCoded).Ops) }
+func (o hostCoded) Has(f kernels.Feature) bool          { return false }
+func (o hostCoded) Copier(*mapped.Arena) kernels.Copier { return kernels.SyncCopier(o) }
 
 // leftToHost makes the selected ranks leave codecs to the host.
 func leftToHost(with func(r *member), which func(rank int) bool) func(r *member) {

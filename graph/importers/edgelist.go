@@ -13,7 +13,7 @@ import (
 
 // edgeList is an edge list with ids of 64 bits.
 type edgeList struct {
-	resources *resources // of narrow or wide
+	resources *resources // memory of narrow or wide
 	input
 	narrow     *chunks[uint32] // all ids fit into uint32
 	wide       *chunks[int64]  // otherwise

@@ -47,11 +47,11 @@ type entry = catalog.Entry
 // importFormats.
 type importer struct {
 	entry
-	// read converts the source to a dataset in the memory of k. It ends with check.
+	// read converts the source to a dataset in the memory of k. An error ends read with check.
 	read func(k *resources, o Options) *graph.Content
 	// recognises reports whether src looks like this format; nil: never chosen automatically.
 	recognises func(src string) bool
-	// after, if set, adds to the dataset folder once it is written, or to the log.
+	// after, if set, adds files to the written dataset folder, or lines to the log.
 	after    func(o Options, r *graph.WriteReport) error
 	isTable  bool // has columns, which options can name
 	weights  bool // edge weights are read, if any
@@ -205,7 +205,7 @@ func (f *importer) checkNamed(at input, names []string) {
 	}
 }
 
-// noChoice refuses --split for the reason why.
+// noChoice refuses --split and states the reason.
 func noChoice(op string, o Options, reason string) {
 	if o.Split != "" {
 		input{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, reason)

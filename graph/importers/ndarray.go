@@ -20,7 +20,7 @@ type zipArrays struct {
 	input
 }
 
-// openZip opens an npz file until its release.
+// openZip opens an npz file, which k closes.
 func openZip(op, path string, k *resources) zipArrays { return zipArrays{k.zip(path), input{op, path}} }
 
 func (z zipArrays) has(name string) bool { return z.Has(name) }
@@ -31,7 +31,7 @@ func (z zipArrays) get(name string) ndarray {
 
 func (z zipArrays) words(name string) []string { return z.get(name).words() }
 
-// arrayAt maps an npy file until its release.
+// arrayAt maps an npy file, which k closes.
 func arrayAt(op, path string, k *resources) ndarray {
 	a, done, err := npy.Map(path)
 	check(err)

@@ -26,7 +26,7 @@ var driftKind = kind{
 //
 // A block H has moved if |H - S| >= THETA·|S|, where S is the block sent last and |·| the
 // Frobenius norm. With THETA=0 every block has moved, and the policy equals always. After K
-// epochs a block is sent anyway: no used row is K epochs old.
+// epochs a block is sent even if it has not moved, so that no used row is K epochs old.
 type drift struct {
 	theta float64
 	most  int

@@ -15,8 +15,8 @@ import (
 // each rank has the ghosts that it gathers). Gradients of ghosts are not returned.
 //
 // At most one message per layer is in transit from one rank to another. If the previous
-// message has not been taken, due rows wait. Therefore a slow rank has no backlog of
-// messages, and gets new rows in the next epoch of their owner.
+// message has not been stored, rows that are due are not sent yet. Therefore a slow rank has no
+// backlog of messages, and receives new rows in the next epoch of their owner.
 type Pushed struct {
 	*Bounded
 	every int

@@ -12,8 +12,8 @@ import (
 // Timed is a source with stored rows and a timetable. Each epoch sends some rows, which are used
 // some epochs later. Except Previous, the policies for synchronous passes are timetables.
 //
-// Offer stores the rows that are due in an epoch if it sends the same batch again. Otherwise Take
-// stores them.
+// Take stores the rows that are due in an epoch. If Offer is about to reuse the batch that has these
+// rows, Offer stores the rows first.
 type Timed struct {
 	timetable
 	store         *halo.Histories
@@ -40,7 +40,7 @@ type timetable struct {
 	lag int
 	// blend returns how stored rows change in an epoch; due: new rows are due.
 	blend func(backward, due bool) blend
-	// gradsPersist means that gradients stay stored, as rows do, and are added in every epoch.
+	// gradsPersist means that gradients remain stored like rows, and are added in every epoch.
 	gradsPersist bool
 	// selector returns the vertices of the only part in an epoch, before its first rows are
 	// sent.

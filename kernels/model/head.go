@@ -23,17 +23,17 @@ type Head struct {
 	params []Param             // in pairs, [in x out] and [1 x out]
 	n      int
 	width  int
-	values [][]float32 // the input of each of its layers [pairs x in], and the scores
-	slopes [][]float32 // their gradients
+	values [][]float32 // the input of each layer of the Head [pairs x in], and the scores
+	slopes [][]float32 // gradients of values
 }
 
 // mostScoreLayers is a generous upper bound.
 const mostScoreLayers = 64
 
-// headPrefix is the prefix of its weights' names.
+// headPrefix is the prefix of the names of a Head's weights.
 const headPrefix = "score"
 
-// headShapes returns the shapes of its weights.
+// headShapes returns the shapes of the Head's weights.
 func (s Spec) headShapes() (list []Shape) {
 	in := s.Dims[s.Layers()]
 	for l := range s.Design.ScoreLayers {
@@ -47,7 +47,7 @@ func (s Spec) headShapes() (list []Shape) {
 	return list
 }
 
-// HeadRange returns the range of its weights in the flat vector: empty without a Head.
+// HeadRange returns the range of the Head's weights in the flat vector. It is empty without a Head.
 func (s Spec) HeadRange() Range {
 	r := Range{Hi: s.NumWeights()}
 	r.Lo = r.Hi
@@ -57,7 +57,7 @@ func (s Spec) HeadRange() Range {
 	return r
 }
 
-// head returns its weights from an offset on.
+// head returns the weights of the Head, which begin at an offset of the flat vector.
 func (s Spec) head(offset int) (params []Param) {
 	for _, w := range s.headShapes() {
 		params = append(params, Param{Name: headPrefix + "." + w.Name, Layer: s.Layers() - 1, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias})

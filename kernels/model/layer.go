@@ -21,7 +21,7 @@ const (
 	Draw          Stage = iota // of the first layer: from the features to Input
 	Emit                       // from Input to Emitted
 	Apply                      // from Gathered to Output
-	Loss                       // of the last layer's Output, which is the network's
+	Loss                       // loss of the last layer's Output
 	ApplyBackward              // from OutputGrad to GatheredGrad
 	EmitBackward               // from EmittedGrad to InputGrad
 	Stages

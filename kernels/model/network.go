@@ -15,7 +15,7 @@ type Network struct {
 	Layers []Layer
 
 	ranges   []Range
-	skipped  []bool     // by layer: layers other than the next one read its output
+	skipped  []bool     // by layer: whether layers other than the next one read its output
 	builders []*Builder // the storage requests of the layers
 	epoch    []event
 }

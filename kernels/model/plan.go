@@ -13,7 +13,7 @@ type Memory uint8
 // In InStep and Forward, the intervals of all ranks are in the same layer, and a value that is
 // not read again releases its storage to another one.
 const (
-	// InStep is for epochs: forward, and backward through the same layers.
+	// InStep is for epochs: a forward pass, and a backward pass through the same layers.
 	InStep Memory = iota
 	// Recompute is InStep, and the backward pass recomputes values of the forward pass if that
 	// saves memory (Chen et al. 2016, arXiv 1604.06174).
@@ -75,11 +75,11 @@ type plan struct {
 	memory     Memory
 	events     []event
 	spans      []span
-	index      map[spanKey]int // of the spans
+	index      map[spanKey]int // position in spans
 	recomputed map[Do][]Do     // stages to repeat before a stage of the backward pass
 	widths     []int           // of the buffers
-	idle       map[Do]int      // by the stage before a gather, a buffer that is unused until the gather has ended
-	spent      map[Do]bool     // stages after which only the gather reads its rows, for the last time
+	idle       map[Do]int      // by the stage before a gather: a buffer that is unused until the gather has ended
+	gatherOnly map[Do]bool     // stages after which only the gather reads its rows, for the last time
 }
 
 // spanKey names a span.
@@ -113,14 +113,14 @@ func (p *plan) layOut(dropped []Do) {
 	ends := lastOverlaps(events)
 	for i, e := range events {
 		for _, r := range slices.Concat(e.writes, e.reads) {
-			p.stretch(r, e.phase(), i, i, makers)
+			p.extendSpan(r, e.phase(), i, i, makers)
 		}
 		for _, r := range e.shared {
-			s := p.stretch(r, e.phase(), i, ends[i], makers)
+			s := p.extendSpan(r, e.phase(), i, ends[i], makers)
 			s.open = true
 		}
 	}
-	p.place()
+	p.assignBuffers()
 	p.findIdleBuffers(events, ends)
 }
 
@@ -128,15 +128,17 @@ func (p *plan) layOut(dropped []Do) {
 // search visits all values.
 const maxIdleLookups = 1024
 
-// findIdleBuffers finds the buffers that are idle while rows of a layer are gathered. They
-// have the rows' width, and their values were read for the last time before, or by the stage
-// that computes the rows, in the same interval.
+// findIdleBuffers finds the buffers that are idle while rows of a layer are gathered. An idle
+// buffer has the width of the rows. Its value was read for the last time before the stage that
+// computes the rows, or by that stage in the same interval.
 func (p *plan) findIdleBuffers(events []event, ends []int) {
-	p.idle, p.spent = map[Do]int{}, map[Do]bool{}
+	p.idle, p.gatherOnly = map[Do]int{}, map[Do]bool{}
 	if p.memory == Separate || p.memory == Emission || len(events) > maxIdleLookups {
 		return
 	}
-	taken, until := -1, -1 // by the preceding gather, in which other intervals may still be
+	// The buffer of the preceding gather, and the last event at which other intervals may still be
+	// in that gather.
+	taken, until := -1, -1
 	for i := 1; i < len(events); i++ {
 		if e := events[i]; e.Stage >= Stages && len(e.shared) > 0 {
 			before := events[i-1].Do
@@ -148,14 +150,14 @@ func (p *plan) findIdleBuffers(events []event, ends []int) {
 				taken, until = b, ends[i]
 			}
 			if !before.Again && p.readsLast(events, i, ends[i]) {
-				p.spent[before] = true
+				p.gatherOnly[before] = true
 			}
 		}
 	}
 }
 
 // idleBuffer returns a buffer of the given width without a value from event from to event to,
-// except values whose last reader is event from. It is not taken.
+// except values whose last reader is event from. It never returns buffer taken.
 func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer int, ok bool) {
 	used := map[int]bool{taken: true}
 	for _, s := range p.spans {
@@ -171,9 +173,9 @@ func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer i
 }
 
 // readsLast reports whether only the gather of event i reads its shared rows after the stage
-// before has computed them. No stage up to event end, while other intervals may still gather,
-// nor any later one may read them; nor may the preceding gather, in which other intervals may
-// still be.
+// before has computed them. Three readers must not exist: a stage up to event end, when other
+// intervals may still gather; any later stage; and the preceding gather, in which other intervals
+// may still be.
 func (p *plan) readsLast(events []event, i, end int) bool {
 	e := events[i]
 	r := e.shared[0]
@@ -195,7 +197,7 @@ func (p *plan) readsLast(events []event, i, end int) bool {
 }
 
 // lastOverlaps returns, for each event, the last event that an interval can reach while
-// another interval is still in it: the last one before another gather.
+// another interval is still in the given event: the last event before another gather.
 func lastOverlaps(events []event) []int {
 	last := make([]int, len(events))
 	end := len(events) - 1
@@ -212,9 +214,9 @@ func overlap(a, b []ref) bool {
 	return slices.ContainsFunc(a, func(r ref) bool { return slices.Contains(b, r) })
 }
 
-// stretch extends the span of a root from event i to event to. Only dropped values have a
+// extendSpan extends the span of a root from event i to event to. Only dropped values have a
 // separate span in the backward pass.
-func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
+func (p *plan) extendSpan(r ref, at phase, i, to int, makers map[ref]int) *span {
 	if _, dropped := makers[r]; !dropped {
 		at = forward
 	}
@@ -228,10 +230,10 @@ func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	return &p.spans[k]
 }
 
-// place assigns a buffer to each span, in the order of their start: the buffer of a value that
-// is no longer read. It has the same width, so that asynchronous intervals do not overwrite
-// other intervals' rows.
-func (p *plan) place() {
+// assignBuffers assigns a buffer to each span, in the order of their start. It reuses the buffer of a
+// value that is no longer read, if the widths are equal. With unequal widths, an asynchronous interval
+// would overwrite rows of other intervals.
+func (p *plan) assignBuffers() {
 	free := map[int]*buffers{} // by width
 	for i := range p.spans {
 		s := &p.spans[i]

@@ -88,7 +88,7 @@ func stands(p *plan, events []event) error {
 				return fmt.Errorf("event %d, %+v, reads %v, where %v lies", i, e.Do, r, held)
 			}
 		}
-		if i > 0 && e.Stage >= Stages && p.spent[events[i-1].Do] {
+		if i > 0 && e.Stage >= Stages && p.gatherOnly[events[i-1].Do] {
 			if err := spends(events, i, buffer); err != nil {
 				return err
 			}
@@ -176,7 +176,7 @@ func TestSpent(t *testing.T) {
 	for order, want := range map[string][]Do{"gather-first": {emit}, "apply-first": {emit, back}} {
 		s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: "off"})
 		n := New(s, false)
-		spent := newPlan(n, InStep).spent
+		spent := newPlan(n, InStep).gatherOnly
 		for _, d := range want {
 			if !spent[d] {
 				t.Errorf("%s: %+v: rows are kept", order, d)
@@ -185,7 +185,7 @@ func TestSpent(t *testing.T) {
 		if spent[Do{Layer: 1, Stage: Emit}] && order == "gather-first" {
 			t.Errorf("%s: a hidden layer's output is spent", order)
 		}
-		if list := newPlan(n, Separate).spent; len(list) > 0 {
+		if list := newPlan(n, Separate).gatherOnly; len(list) > 0 {
 			t.Errorf("%s: spent beside intervals that go their own ways: %v", order, list)
 		}
 	}

@@ -31,17 +31,17 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 	for _, cols := range s.plan.widths {
 		s.buffers = append(s.buffers, kernels.NewMat(ops, a, s.Rows, cols))
 	}
-	for at := range phases {
-		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
+	for ph := range phases {
+		s.whole[ph] = make([][]kernels.Mat, len(n.Layers))
 		for l := range n.Layers {
-			if at == backward && !s.plan.moves(l) {
-				s.whole[at][l] = s.whole[forward][l]
+			if ph == backward && !s.plan.moves(l) {
+				s.whole[ph][l] = s.whole[forward][l]
 				continue
 			}
-			s.whole[at][l] = make([]kernels.Mat, n.values(l))
+			s.whole[ph][l] = make([]kernels.Mat, n.values(l))
 			for v := range n.values(l) {
-				if place, ok := s.plan.find(at, l, v); ok {
-					s.whole[at][l][v] = s.buffers[place.buffer]
+				if span, ok := s.plan.find(ph, l, v); ok {
+					s.whole[ph][l][v] = s.buffers[span.buffer]
 				}
 			}
 		}
@@ -93,26 +93,26 @@ func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Row
 func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 
 // Forward and Backward return the matrix of a value of layer l in the forward and backward
-// pass [own x ·]; none if it has no matrix, or is the features.
+// pass [own x ·]. They return the zero Mat if the value has no matrix or is the features.
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
 
-// Idle returns an unused matrix as wide as the rows that layer l gathers after a stage, Emit
-// or ApplyBackward, or none. An interval may write its rows of it after the stage, until all
-// have gathered.
-func (s *Store) Idle(l int, stage Stage) kernels.Mat {
+// IdleRows returns an unused matrix that is as wide as the rows that layer l gathers after a stage,
+// Emit or ApplyBackward. It returns the zero Mat if there is no such matrix. An interval may use its
+// own rows of the matrix after the stage, until all intervals have gathered.
+func (s *Store) IdleRows(l int, stage Stage) kernels.Mat {
 	if b, ok := s.plan.idle[Do{Layer: l, Stage: stage}]; ok {
 		return s.buffers[b]
 	}
 	return kernels.Mat{}
 }
 
-// Spent returns the rows that layer l gathers after a stage, Emit or ApplyBackward, if only
-// the gather reads them, else none. After the stage of a training pass, an interval may
-// overwrite its own rows in a form that the gather can read.
-func (s *Store) Spent(l int, stage Stage) kernels.Mat {
+// GatherOnly returns the rows that layer l gathers after a stage, Emit or ApplyBackward, if only the
+// gather reads them. Otherwise it returns the zero Mat. After the stage of a training pass, an
+// interval may overwrite its own rows in a form that the gather can read.
+func (s *Store) GatherOnly(l int, stage Stage) kernels.Mat {
 	switch {
-	case !s.plan.spent[Do{Layer: l, Stage: stage}]:
+	case !s.plan.gatherOnly[Do{Layer: l, Stage: stage}]:
 		return kernels.Mat{}
 	case stage == Emit:
 		return s.Forward(l, Emitted)

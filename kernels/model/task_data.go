@@ -35,7 +35,8 @@ type Transfers struct {
 func (n *Network) Transfers(before, list []Do, p Pass) Transfers {
 	var c Transfers
 	given := !n.Sparse && !n.masks(p)
-	held := func(r ref) bool { return !given || r != ref{0, Input} } // or the value is the features
+	// If the features are given, the input of the first layer is not stored: it is the features.
+	stored := func(r ref) bool { return !given || r != ref{0, Input} }
 	var made []ref
 	for k, d := range slices.Concat(before, list) {
 		e := n.event(d)
@@ -43,7 +44,7 @@ func (n *Network) Transfers(before, list []Do, p Pass) Transfers {
 			e.writes = nil
 		}
 		for _, r := range e.reads {
-			if held(r) && !slices.Contains(made, r) && !has(c.Inputs, r) {
+			if stored(r) && !slices.Contains(made, r) && !has(c.Inputs, r) {
 				c.Inputs = append(c.Inputs, r.at(d))
 			}
 		}
@@ -53,7 +54,7 @@ func (n *Network) Transfers(before, list []Do, p Pass) Transfers {
 			continue
 		}
 		for _, r := range e.writes {
-			if held(r) && !has(c.Outputs, r) && (n.isRead(r, list) || !p.Train && r == n.logits()) {
+			if stored(r) && !has(c.Outputs, r) && (n.isRead(r, list) || !p.Train && r == n.logits()) {
 				c.Outputs = append(c.Outputs, r.at(d))
 			}
 		}

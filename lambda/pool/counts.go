@@ -24,7 +24,7 @@ func (f Failure) Error() string {
 //
 // \tInvoked = Used + Dropped + Failed + Throttled + Lost + the running ones
 //
-// They also are numbers of tasks: Submitted = Used + Local + the open ones.
+// They are also numbers of tasks: Submitted = Used + Local + the open ones.
 type Counts struct {
 	Submitted int // tasks
 	Invoked   int

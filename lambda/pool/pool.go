@@ -50,12 +50,12 @@ type Pool[K comparable] struct {
 type task[K comparable] struct {
 	key     K
 	kind    int
-	ready   bool // its input exists: it was submitted
+	ready   bool // the task was submitted: its input exists
 	done    bool
 	tries   int           // number of attempts
 	last    int           // number of the newest attempt
 	crashes int           // number of crashed attempts
-	why     string        // reason of the newest failure
+	failure string        // reason of the newest failure
 	until   time.Duration // not invoked before this time
 	current *attempt      // awaited; nil: the task waits for a slot
 	alive   []*attempt    // running
@@ -68,7 +68,7 @@ type attempt struct {
 	from     time.Duration // time from which it ran with an input
 	deadline time.Duration // valid once the input exists
 	nth      int           // position among the task's attempts, from 1
-	void     bool          // it belongs to an earlier task of the same name
+	stale    bool          // the attempt belongs to an earlier task of the same name
 	serial   int           // number of the invocation, from 1
 }
 
@@ -113,11 +113,11 @@ func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 func (p *Pool[K]) Wants(key K, number int) bool {
 	t := p.byKey[key]
 	return t != nil && t.ready && !t.done &&
-		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
+		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.stale })
 }
 
-// Result records the result of an attempt. It reports whether to use the result, which is so for
-// the first result of a task.
+// Result records the result of an attempt. It reports whether to use the result: only the first
+// result of a task is used.
 func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
 	p.arrive(now)
 	t, a := p.end(key, number)
@@ -125,10 +125,10 @@ func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []
 		return false, p.settle()
 	}
 	took := p.now - a.began
-	if t.ready && !a.void {
+	if t.ready && !a.stale {
 		p.of(t.kind).add(p.now-a.from, p.s.Timeout.Window)
 	}
-	first = t.ready && !t.done && !a.void
+	first = t.ready && !t.done && !a.stale
 	p.succeeded(a)
 	if !first {
 		p.counts.Dropped++
@@ -157,11 +157,11 @@ func (p *Pool[K]) Failed(now time.Duration, key K, number int, why Failure, deta
 		p.counts.Failed++
 		p.counts.WastedTime += p.now - a.began
 	}
-	if why == Crashed && !a.void {
+	if why == Crashed && !a.stale {
 		t.crashes++
 		t.until = p.now + p.s.Backoff.draw(t.crashes, p.rng)
 	}
-	t.why = p.failed(a, why, detail)
+	t.failure = p.failed(a, why, detail)
 	return p.settle()
 }
 
@@ -210,7 +210,7 @@ func (p *Pool[K]) enter(key K, kind int) *task[K] {
 		}
 		t.last, t.alive = old.last, old.alive
 		for _, a := range t.alive {
-			a.void = true
+			a.stale = true
 		}
 		old.alive = nil
 	}
@@ -249,7 +249,7 @@ func (p *Pool[K]) settle() []Order[K] {
 		}
 	}
 	for _, t := range p.live {
-		p.place(t)
+		p.schedule(t)
 	}
 	p.live = slices.DeleteFunc(p.live, func(t *task[K]) bool {
 		over := len(t.alive) == 0 && t.done
@@ -263,18 +263,19 @@ func (p *Pool[K]) settle() []Order[K] {
 	return orders
 }
 
-// expire ends invocations that exceeded their life, and stops waiting for a late invocation.
+// expire ends invocations that exceeded InvocationLimit. If the current invocation of t exceeds its
+// timeout, the task no longer waits for it.
 func (p *Pool[K]) expire(t *task[K]) {
 	if a := t.current; a != nil && t.ready && p.now >= a.deadline {
 		t.current = nil
 		p.counts.Late++
-		t.why = p.failed(a, late, "")
+		t.failure = p.failed(a, late, "")
 	}
 	t.alive = slices.DeleteFunc(t.alive, func(a *attempt) bool {
 		if p.now < a.began+p.s.InvocationLimit {
 			return false
 		}
-		if t.current == a { // it was started ahead, and its task was never submitted
+		if t.current == a { // the invocation was started ahead, and its task was never submitted
 			t.current = nil
 		}
 		p.running--
@@ -287,18 +288,18 @@ func (p *Pool[K]) expire(t *task[K]) {
 	})
 }
 
-// place invokes a task if a slot is free, or orders the CPU to compute it.
-func (p *Pool[K]) place(t *task[K]) {
+// schedule invokes a task if a slot is free, or orders the CPU to compute the task.
+func (p *Pool[K]) schedule(t *task[K]) {
 	switch {
 	case t.done || t.current != nil:
 	case !t.ready && (t.tries > 0 || p.health.open):
 	case t.tries == p.s.Attempts:
-		p.local(t, fmt.Sprintf("no result after %d attempts, the last: %s", t.tries, t.why))
+		p.local(t, fmt.Sprintf("no result after %d attempts, the last: %s", t.tries, t.failure))
 	case p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
 		p.health.probe = p.invoke(t)
 	case p.health.open:
 		p.local(t, p.health.reason)
-	case p.now >= max(t.until, p.health.until) && p.places() > 0:
+	case p.now >= max(t.until, p.health.until) && p.freeSlots() > 0:
 		p.invoke(t)
 	}
 }
@@ -309,9 +310,9 @@ func (p *Pool[K]) local(t *task[K], reason string) {
 	p.orders = append(p.orders, Order[K]{Do: Local, Task: t.key, Reason: reason})
 }
 
-// places returns the number of free slots. Each running invocation occupies a slot. After failures
+// freeSlots returns the number of free slots. Each running invocation occupies a slot. After failures
 // the window limits the number of awaited invocations.
-func (p *Pool[K]) places() int { return min(p.s.Limit-p.running, p.window-p.awaited) }
+func (p *Pool[K]) freeSlots() int { return min(p.s.Limit-p.running, p.window-p.awaited) }
 
 // invoke starts the next attempt, and returns its serial number.
 func (p *Pool[K]) invoke(t *task[K]) int {
@@ -343,7 +344,7 @@ func (p *Pool[K]) Next() (at time.Duration, ok bool) {
 		case t.current != nil && t.ready:
 			due(t.current.deadline)
 		case t.done || t.current != nil || !t.ready && (t.tries > 0 || p.health.open):
-		case p.places() > 0:
+		case p.freeSlots() > 0:
 			due(max(t.until, p.health.until))
 		}
 	}

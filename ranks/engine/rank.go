@@ -95,7 +95,7 @@ type Engine struct {
 	arrays        int64         // bytes in bounded asynchrony, at their peak
 	values        Values
 	halo          *localHalo          // ghosts whose rows are computed here
-	ghostFeatures graph.Features      // of ghosts whose rows are computed here; without values if these need none
+	ghostFeatures graph.Features      // of ghosts whose rows are computed here; without values if the computation reads none
 	ghostInput    kernels.Mat         // cached ÂX of such ghosts, if any
 	rowsTo        []int64             // by rank: rows sent in an exchange; nil before the plan of training is known
 	outbox        *world.Outbox       // of asynchronous ranks
@@ -179,9 +179,9 @@ func (e *Engine) recordPlan(p *halo.Plan) {
 	}
 }
 
-// describeWaits registers the state of this rank and the ranks that it waits for, which
-// messages about long waits report. unsaid removes both.
-func (e *Engine) describeWaits(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
+// describeWaits registers functions that return the activity of this rank and the ranks that it waits
+// for. Messages about long waits report both. remove removes the functions.
+func (e *Engine) describeWaits(during func() string, awaited func() []int, comms ...world.Comm) (remove func()) {
 	l := e.Limits
 	l.During, l.Awaited = during, awaited
 	for _, c := range comms {

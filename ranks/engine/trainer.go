@@ -53,7 +53,7 @@ type trainer struct {
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
 	now            epochState
-	viewRequested  bool // a rank wants another view after the current epoch: the same on all graph ranks
+	viewRequested  bool // whether any rank requests another view after the current epoch: the same on all graph ranks
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run
@@ -94,7 +94,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	return t.settle()
 }
 
-// Memory returns how long values live while a run trains.
+// Memory returns the lifetime of values while a run trains.
 func Memory(c config.Config) model.Memory {
 	if c.Mode == "async" {
 		return model.Separate
@@ -102,8 +102,8 @@ func Memory(c config.Config) model.Memory {
 	return syncMemory(c)
 }
 
-// syncMemory returns how long values live in synchronous training: the values of all vertices,
-// which only evaluations use if training has mini-batches.
+// syncMemory returns the lifetime of the values of all vertices in synchronous training. If training
+// has mini-batches, only evaluations use these values.
 func syncMemory(c config.Config) model.Memory {
 	if c.Batches() > 0 {
 		return model.Forward
@@ -111,7 +111,7 @@ func syncMemory(c config.Config) model.Memory {
 	return passMemory(c)
 }
 
-// passMemory returns how long values live in the forward and the backward pass.
+// passMemory returns the lifetime of values in the forward and the backward pass.
 func passMemory(c config.Config) model.Memory {
 	if c.Recompute {
 		return model.Recompute

@@ -133,8 +133,8 @@ func (c *workers) takeSeconds() []float64 {
 	return sum
 }
 
-// pauseClocks stops the clocks. The returned function starts them again and discards the time in
-// between.
+// pauseClocks stops the clocks. The returned function restarts the clocks and discards the time of
+// the pause.
 func (c *workers) pauseClocks() func() {
 	before := c.clocks
 	waited := c.pool.TakeWaited()

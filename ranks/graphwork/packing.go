@@ -48,9 +48,9 @@ func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
 	if w.half || w.own.Weights.Len() > 0 {
 		return
 	}
-	idle, s := w.store.Idle(l, stage), w.shard
+	idle, s := w.store.IdleRows(l, stage), w.shard
 	if idle.IsNil() && w.noGhostReaders() && !o.OneWay {
-		idle, k.alone = w.store.Spent(l, stage), true
+		idle, k.alone = w.store.GatherOnly(l, stage), true
 	}
 	if idle.IsNil() || !w.ops.Packs(idle.Cols) || idle.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
 		return

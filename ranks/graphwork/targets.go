@@ -11,8 +11,8 @@ import (
 // gradient are zeros, and a pass with Pass.Targets does not read their logits. Gathers omit the
 // edges into them, and the results of training stay bitwise equal.
 type targets struct {
-	vertexMask kernels.VertexMask // of own vertices; nil: all are targets
-	apart      bool               // whether the backward pass has only edges into targets
+	vertexMask   kernels.VertexMask // of own vertices; nil: all are targets
+	trainingOnly bool               // whether the backward pass has only edges into targets
 }
 
 // Gathers omit edges only if fewer than kept of keptOf remain, because the mask also takes time.
@@ -35,7 +35,7 @@ func (t *targets) maskTargets(p model.Pass, e kernels.Edges) kernels.Edges {
 
 // maskSources returns the edges e by source without those that the backward pass omits.
 func (t *targets) maskSources(e kernels.Edges) kernels.Edges {
-	if !t.apart {
+	if !t.trainingOnly {
 		e.ColumnMask = t.vertexMask
 	}
 	return e

@@ -238,7 +238,7 @@ func (w *Work) prepareBackward(o Options) {
 			ghosts.Featured = false
 		}
 		if l == len(back)-1 && trainingOnly {
-			at.edges, at.apart = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
+			at.edges, at.trainingOnly = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
 			continue
 		}
 		if n, ok := o.First[l]; ok && n < s.NumOwn() {

@@ -11,14 +11,14 @@ import (
 	"siafu/kernels"
 )
 
-// crossing is embedded beside an Ops, which has a method Crossing.
-type crossing interface{ kernels.Crossing }
+// copier is embedded beside an Ops, which has a method Copier.
+type copier interface{ kernels.Copier }
 
 // crossingRig is an Ops on a stand-in device, whose streams run only when awaited, with a
-// crossing, host memory and device memory.
+// copier, host memory and device memory.
 type crossingRig struct {
 	*cuda.Ops
-	crossing
+	copier
 	host []byte
 	x, y kernels.Mat
 	said []string
@@ -32,7 +32,7 @@ func newPier(t *testing.T, s ptx.Settings) *crossingRig {
 	}
 	p := &crossingRig{Ops: o, host: mapped.MakeApart(arena, 4*8)}
 	o.Tell(func(line string) { p.said = append(p.said, line) })
-	p.crossing = o.Crossing(arena)
+	p.copier = o.Copier(arena)
 	p.x, p.y = kernels.NewMat(o, arena, 2, 4), kernels.NewMat(o, arena, 2, 4)
 	p.Pin(p.host)
 	t.Cleanup(func() {
@@ -53,7 +53,7 @@ func TestCopiesGoBesideKernels(t *testing.T) {
 	p.Upload(p.x.Address(), value(3))
 	p.Add(p.x, p.x)
 	p.Mark()
-	out := p.Out(p.host, p.x.Address())
+	out := p.StartDownload(p.host, p.x.Address())
 	p.Add(p.y, p.x) // concurrent with the copy
 	got := make([]float32, 8)
 	kernels.Read(p, got, p.y)
@@ -77,9 +77,9 @@ func TestCopiesLand(t *testing.T) {
 	copy(p.host, value(5))
 	p.Add(p.y, p.x) // reads zeros
 	p.Mark()
-	p.In(p.x.Address(), p.host)
+	p.StartUpload(p.x.Address(), p.host)
 	p.Add(p.y, p.y)
-	p.Land()
+	p.AwaitUploads()
 	p.Add(p.y, p.x)
 	got := make([]float32, 8)
 	kernels.Read(p, got, p.y)
@@ -89,7 +89,7 @@ func TestCopiesLand(t *testing.T) {
 	p.Settle()
 	copy(p.host, value(9)) // the stand-in checks that it was free
 	p.Mark()
-	p.In(p.x.Address(), p.host)
+	p.StartUpload(p.x.Address(), p.host)
 	p.Settle()
 }
 
@@ -99,8 +99,8 @@ func TestPageable(t *testing.T) {
 	p.Pin(p.host)
 	copy(p.host, value(5))
 	p.Mark()
-	p.In(p.x.Address(), p.host)
-	p.Land()
+	p.StartUpload(p.x.Address(), p.host)
+	p.AwaitUploads()
 	got := make([]float32, 8)
 	kernels.Read(p, got, p.x)
 	if !bytes.Equal(mapped.Bytes(got), value(5)) || len(p.said) != 1 {
