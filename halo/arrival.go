@@ -18,7 +18,7 @@ func (h *chunked) arrived() (bool, error) {
 
 // pendingRank returns a rank whose chunks have not all arrived, or -1.
 func (h *chunked) pendingRank() int {
-	return slices.IndexFunc(h.owed, func(n int) bool { return n > 0 })
+	return slices.IndexFunc(h.expected, func(n int) bool { return n > 0 })
 }
 
 func (h *chunked) await() error {
@@ -48,10 +48,10 @@ func (h *chunked) receiveFrom(rank int) error {
 
 func (h *chunked) end(w direction) error {
 	h.direction = w
-	for i := range h.owed {
+	for i := range h.expected {
 		turn := i // sums are in ascending order of ranks
 		if !w.add {
-			turn = (h.comm.Rank() + i) % len(h.owed)
+			turn = (h.comm.Rank() + i) % len(h.expected)
 		}
 		if err := h.receive(turn); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (h *chunked) receive(turn int) error {
 			}
 			continue
 		}
-		if h.owed[turn] == 0 {
+		if h.expected[turn] == 0 {
 			return nil
 		}
 		if err := h.receiveFrom(turn); err != nil {
@@ -87,8 +87,8 @@ func (h *chunked) collect() error {
 	if err := h.sendEncoded(false); err != nil {
 		return err
 	}
-	for q := range h.owed {
-		for h.owed[q] > 0 {
+	for q := range h.expected {
+		for h.expected[q] > 0 {
 			m, ok, err := h.comm.TryRecv(q, h.tag)
 			if err != nil {
 				return err
@@ -174,12 +174,12 @@ func (h *chunked) waitSent() error {
 	}
 	start := time.Now()
 	defer func() { h.stats.Wait += time.Since(start) }()
-	for _, r := range h.leaving {
+	for _, r := range h.sends {
 		if err := r.Wait(); err != nil {
 			return err
 		}
 	}
-	clear(h.leaving)
-	h.leaving = h.leaving[:0]
+	clear(h.sends)
+	h.sends = h.sends[:0]
 	return nil
 }

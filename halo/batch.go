@@ -80,11 +80,11 @@ func (r *History) directionOf(part *Part, x kernels.Mat) direction {
 	if r.backward {
 		kernels.Read(r.ops, r.gradients, r.Gradients())
 		w.out = codec.Rows{X: r.gradients, Cols: r.shape.Width, Len: len(part.Received), Index: part.Received, IDs: part.receivedIDs}
-		w.places, w.outAll = part.Received, r.o.Plan.Ghosts
+		w.outIndices, w.outAll = part.Received, r.o.Plan.Ghosts
 		return w
 	}
 	w.out = r.outgoingRows(part, x)
-	w.places, w.outAll = part.Sent, len(r.o.Plan.SendRows)
+	w.outIndices, w.outAll = part.Sent, len(r.o.Plan.SendRows)
 	return w
 }
 

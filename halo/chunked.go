@@ -12,14 +12,14 @@ import (
 
 // chunked is the transport that sends rows through a codec, in chunks of one block and one message
 // each. Workers encode chunks and send each as soon as it is encoded; the receiver decodes chunks
-// while later ones are in transit. No lengths are exchanged first: a message knows its own, and
-// both sides divide the rows in the same way.
+// while later ones are in transit. No lengths are exchanged first: a message has its own length,
+// and sender and receiver divide the rows into the same chunks.
 //
 // Messages of two transfers do not mix: their tags differ, or one transfer ends before the other
 // begins to receive, since a rank's messages with one tag arrive in order.
 //
 // Design note: messages are taken as they arrive, not received into prepared buffers. Blocks differ
-// in length, and a block whose rank is not yet due to be added waits encoded.
+// in length. Gradients are added in the order of ranks, and a block that arrives earlier waits encoded.
 type chunked struct {
 	comm        comm.Comm
 	codec       codec.Codec
@@ -35,15 +35,15 @@ type chunked struct {
 	key       Key
 	rows      int // of a chunk
 
-	out     []outgoing
-	lost    codec.Feedback // of the sent rows, nil: none
-	encode  func(lo, hi int)
-	mu      sync.Mutex // guards the fields below while chunks are encoded
-	leaving []comm.Request
-	failed  error
-	copied  int // encoding on the device: chunks of out that have been sent
+	out    []outgoing
+	lost   codec.Feedback // codec errors of the sent rows; nil: no error feedback
+	encode func(lo, hi int)
+	mu     sync.Mutex // guards the fields below while chunks are encoded
+	sends  []comm.Request
+	failed error
+	copied int // encoding on the device: chunks of out that have been sent
 
-	owed           []int  // chunks still expected from each rank
+	expected       []int  // chunks still expected from each rank
 	unchangedRanks []bool // ranks that have reported their rows unchanged
 	waiting        []incoming
 	ready          []incoming // chunks that are decoded together
@@ -55,7 +55,7 @@ type chunked struct {
 type outgoing struct {
 	to, first, from, end int
 	block                []byte
-	copy                 int // encoding on the device: the copy of the payload to block
+	copy                 int // encoding on the device: number of the download of the payload to block
 }
 
 // incoming is a chunk that has arrived.
@@ -81,7 +81,7 @@ type series struct {
 const chunkBytes = 60 << 10
 
 func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
-	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, owed: make([]int, c.Size())}
+	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, expected: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
 	return h
 }
@@ -117,11 +117,11 @@ func RowsIn(bytes int, c codec.Codec, cols int) int {
 func (h *chunked) begin(w direction, k Key) error {
 	start := time.Now()
 	h.direction, h.key, h.rows, h.failed = w, k, ChunkRows(h.codec, w.out.Cols), nil
-	for q := range h.owed {
-		h.owed[q] = h.chunks(rowsOfRank(w.inStart, q))
+	for q := range h.expected {
+		h.expected[q] = h.chunks(rowsOfRank(w.inStart, q))
 	}
 	if w.unchanged != nil {
-		h.unchangedRanks = append(h.unchangedRanks[:0], make([]bool, len(h.owed))...)
+		h.unchangedRanks = append(h.unchangedRanks[:0], make([]bool, len(h.expected))...)
 	}
 	h.planChunks()
 	if w.coded {
@@ -152,13 +152,13 @@ func (h *chunked) chunks(rows int) int { return (rows + h.rows - 1) / h.rows }
 // theirs.
 func (h *chunked) planChunks() {
 	old, most := h.out[:cap(h.out)], 0 // its buffers are reused
-	for q := range h.owed {
+	for q := range h.expected {
 		most = max(most, h.chunks(rowsOfRank(h.direction.outStart, q)))
 	}
 	h.out = h.out[:0]
 	for first := 0; first < most*h.rows; first += h.rows {
-		for i := range h.owed {
-			q := (h.comm.Rank() + i) % len(h.owed)
+		for i := range h.expected {
+			q := (h.comm.Rank() + i) % len(h.expected)
 			rows, from := rowsOfRank(h.direction.outStart, q)-first, int(h.direction.outStart[q])+first
 			if rows <= 0 {
 				continue
@@ -200,7 +200,7 @@ func (h *chunked) encodeChunk(o *outgoing) []byte {
 	}
 	var lost codec.Rows
 	if h.lost != nil {
-		lost = codec.Rows{X: h.lost, Cols: h.direction.out.Cols, Len: len(h.lost) / h.direction.out.Cols, Index: h.direction.places}.Part(o.from, o.end)
+		lost = codec.Rows{X: h.lost, Cols: h.direction.out.Cols, Len: len(h.lost) / h.direction.out.Cols, Index: h.direction.outIndices}.Part(o.from, o.end)
 	}
 	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, lost)
 }
@@ -210,7 +210,7 @@ func (h *chunked) noteSent(r comm.Request, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
-		h.leaving = append(h.leaving, r)
+		h.sends = append(h.sends, r)
 		err = h.progress()
 	}
 	if h.failed == nil {
@@ -221,8 +221,8 @@ func (h *chunked) noteSent(r comm.Request, err error) {
 // progress removes the first sends that have completed.
 func (h *chunked) progress() error {
 	n := 0
-	for n < len(h.leaving) {
-		left, err := h.leaving[n].Test()
+	for n < len(h.sends) {
+		left, err := h.sends[n].Test()
 		if err != nil {
 			return err
 		}
@@ -231,8 +231,8 @@ func (h *chunked) progress() error {
 		}
 		n++
 	}
-	kept := copy(h.leaving, h.leaving[n:])
-	clear(h.leaving[kept:])
-	h.leaving = h.leaving[:kept]
+	kept := copy(h.sends, h.sends[n:])
+	clear(h.sends[kept:])
+	h.sends = h.sends[:kept]
 	return nil
 }

@@ -194,10 +194,10 @@ func (h *chunked) seal(o *outgoing) {
 // accept takes a message.
 func (h *chunked) accept(m comm.Message) (err error) {
 	if h.direction.unchanged != nil && len(m.Data) == 0 {
-		h.owed[m.Source], h.unchangedRanks[m.Source] = 0, true
+		h.expected[m.Source], h.unchangedRanks[m.Source] = 0, true
 		return nil
 	}
-	h.owed[m.Source]--
+	h.expected[m.Source]--
 	c := incoming{from: m.Source, data: m.Data}
 	if h.direction.coded {
 		defer mapped.Catch(&err) // the caller of this method has no Catch

@@ -27,10 +27,10 @@ type Key = codec.Key
 // Stats counts the traffic of an exchange on one rank, in both directions.
 type Stats struct {
 	RawBytes  int64 // rows sent, as float32
-	SentBytes int64 // the same as sent, frames included
+	SentBytes int64 // rows sent, after encoding and with frames
 	Messages  int64 // blocks sent to other ranks
 	Encode    time.Duration
-	Wait      time.Duration // exposed: in End, without other work
+	Wait      time.Duration // exposed communication: time in End without other work
 	Decode    time.Duration
 }
 
@@ -43,11 +43,11 @@ func (s *Stats) count(raw, sent int) {
 	}
 }
 
-// Exchange moves rows along a plan, one exchange at a time. It stores the ghost rows:
-// forward they arrive there, backward their gradients are sent from there.
+// Exchange moves rows along a plan, one exchange at a time. It has one matrix for ghosts: forward,
+// the ghost rows are received into the matrix; backward, the gradients of ghosts are sent from it.
 type Exchange struct {
 	plan        *Plan
-	transport   transport // the current one of the two
+	transport   transport // direct or chunked
 	direct      *direct
 	chunked     *chunked     // nil until there is a codec
 	deviceCodec *deviceCodec // nil until rows are first encoded on the device
@@ -67,7 +67,7 @@ type Exchange struct {
 	tag       int         // of messages through codecs
 	direction direction   // of the current exchange
 	state     string      // "", forward, backward
-	discarded kernels.Mat // of Drop: receives discarded gradients; empty before
+	discarded kernels.Mat // receives the gradients that Drop discards; empty before the first Drop
 
 	observer   Observer      // nil: none
 	key        Key           // of the current exchange
@@ -102,12 +102,12 @@ type direction struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
-	// If only some rows are sent: their indices in outAll; nil: all. Codec errors are stored
-	// for all rows.
-	places []uint32
-	outAll int
-	// Ranks whose rows are unchanged: they get a message without rows. nil: rows are sent to
-	// all ranks.
+	// If only some rows are sent: the index of each row among all outAll rows, for which codec
+	// errors are stored; nil: all rows are sent.
+	outIndices []uint32
+	outAll     int
+	// By rank: whether the rows for the rank are unchanged. Such a rank gets a message without
+	// rows. nil: rows are sent to all ranks.
 	unchanged []bool
 
 	onDevice  bool // out and in are in device memory, which the communicator accepts

@@ -10,9 +10,10 @@ import (
 )
 
 // Reduction is a shard whose rows are summed before they are sent, if that makes fewer rows.
-// The edges from rank p to rank q need one row per vertex of a cover. Sources in the cover are
-// sent unchanged. For each destination in it, p sends the sum of its sources outside the
-// cover. Such a sum is a row of p and a ghost of q like any other, with an edge to one vertex.
+// The edges from rank p to rank q need one row for each vertex of a vertex cover of these edges.
+// Rank p sends the rows of sources in the cover unchanged. For each destination in the cover, p sends
+// the sum of the rows of the destination's sources outside the cover. Such a sum is a row of p and a
+// ghost of q with one edge, which leads to the destination.
 //
 // For sparse matrix-vector products, a vertex cover of each block between two parts is known
 // to give the fewest words (Kayaaslan, Aykanat and Uçar, SIAM J. Sci. Comput. 40, 2018); here

@@ -198,9 +198,9 @@ func (h *chunked) resume(w direction, blocks []RankBlock) error {
 		h.setSlotBases(h.deviceCodec.inBase, w.inStart)
 		h.deviceCodec.staged.waitCopies()
 	}
-	clear(h.owed)
+	clear(h.expected)
 	for _, b := range blocks {
-		h.owed[b.From]++
+		h.expected[b.From]++
 	}
 	for _, b := range blocks {
 		if err := h.accept(comm.Message{Source: b.From, Data: b.Data}); err != nil {

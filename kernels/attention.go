@@ -22,15 +22,15 @@ import (
 //
 // Variant: pull, row by row, in batches of edges: scores, then weights, then weighted sums.
 // Nothing is stored per edge: the backward pass recomputes scores and masks. The forward pass
-// subtracts the largest score so far in the exponents, and rescales its partial result when
-// that grows ("online softmax"), so that a row may be gathered in parts. One worker computes a
+// subtracts the largest score so far in the exponents, and rescales the partial result when
+// the largest score grows ("online softmax"), so that a row may be gathered in parts. One worker computes a
 // whole row, even of a hub. Exponentials are float32, with a relative error of 2e-7 in package
 // avx.
 
 // Attention is a layer's attention: Heads heads of Width columns, at least one of each. Slope
 // is LeakyReLU's below 0, in [0, 1]. Drop drops edges independently per head, as a function of
-// (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs are those of local vertices,
-// ghosts too. Layer is less than 65536.
+// (Seed, Epoch, Layer, dataset ids of both ends, head). Drop.IDs has the ids of local vertices,
+// including ghosts. Layer is less than 65536.
 //
 // Scores are those of GATv2 (dynamic.go) if Dynamic is set, with Vector [Heads x
 // Width] and, where edges have features, Edge [their number x Columns()].
@@ -114,7 +114,7 @@ func (t *Team) AttentionGather(a Attention, dst, signed, stats Mat, e Edges, x E
 		Attention: a, Gather: e.gather(), op: attend, dst: floatsOf(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: floatsOf(stats, rows, 2*a.Heads), signed: signedOf(a, signed, rows), merge: merge,
 		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: floatsOf(r, rows, a.ScoreWidth()), first: int(e.First),
-		wanted: e.RowMask,
+		rowMask: e.RowMask,
 	})
 }
 
@@ -200,12 +200,12 @@ func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, 
 // the local vertices from first on, its columns own vertices, own of them.
 func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended) {
 	b := back.host(a, own)
-	chosen := e.ColumnMask
+	columnMask := e.ColumnMask
 	if a.Dynamic {
-		chosen = nil // leakyGradient sums by blocks of edges
+		columnMask = nil // leakyGradient sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), chosen: chosen, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		Attention: a, Gather: e.gather(), columnMask: columnMask, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
 		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: floatsOf(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }

@@ -17,13 +17,13 @@ const (
 // edgeBatch has the current edges of one worker, half a megabyte. Values are stored by edge,
 // step floats each.
 type edgeBatch struct {
-	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows: the current ones, then the next ones
-	known    int                                   // including the next ones
-	places   [batchValues]int64                    // of the features of current edges: a row of Features, or ^row of Self
-	segments [batchValues / avx.Heads]segment
-	count    int
-	row, end int   // remaining rows
-	at       int64 // finished edges of row; the self loop is the first
+	ids         [batchValues + avx.ScoresAhead]uint32 // of far rows: the current ones, then the next ones
+	known       int                                   // number of ids, including the next ones
+	featureRows [batchValues]int64                    // where the features of current edges are: row r of Features as r, or row r of Self as ^r
+	segments    [batchValues / avx.Heads]segment
+	count       int
+	row, end    int   // remaining rows: row..end-1
+	at          int64 // number of finished edges of row; the self loop is the first edge
 
 	near, top, sum, signed, nearLSE, nearDots, ones avx.Near
 
@@ -99,7 +99,7 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 
 // edges returns the number of edges of a row, its self loop included.
 func (k *attentionTask) edges(r int) int64 {
-	if k.wanted != nil && k.wanted.has(uint32(k.first+r)) == 0 {
+	if k.rowMask != nil && k.rowMask.has(uint32(k.first+r)) == 0 {
 		return 0
 	}
 	n := k.End[r] - k.Begin[r]
@@ -117,20 +117,20 @@ func (b *edgeBatch) appendEdges(k *attentionTask, n int) {
 	} else if k.SelfLoops && n > 0 {
 		b.ids[b.known] = uint32(k.first + b.row)
 		if k.edge != nil {
-			b.places[b.known] = ^int64(b.row)
+			b.featureRows[b.known] = ^int64(b.row)
 		}
-		if k.chosen == nil || k.chosen.has(b.ids[b.known]) == 1 {
+		if k.columnMask == nil || k.columnMask.has(b.ids[b.known]) == 1 {
 			b.known++
 		}
 		n--
 	}
 	cols := k.Cols[from : from+int64(n)]
-	if k.chosen != nil {
-		b.known += k.chosen.copy(k.set, b.ids[b.known:][:n], cols)
+	if k.columnMask != nil {
+		b.known += k.columnMask.copy(k.set, b.ids[b.known:][:n], cols)
 		return
 	}
 	if k.edge != nil {
-		k.placesOf(b.places[b.known:][:n], from)
+		k.placesOf(b.featureRows[b.known:][:n], from)
 	}
 	b.add(k, cols)
 }

@@ -17,36 +17,37 @@ const (
 )
 
 // attentionTask computes one row after another, for a group of up to avx.Heads
-// heads at a time. A row is a near vertex, its edges lead to far ones: in the
-// backward pass to sources the near one is the source.
+// heads at a time. The vertex of the row is called near, and the vertices at the
+// other ends of its edges are called far. In the forward pass and in backToTargets
+// the near vertex is the destination of the edges; in backToSources it is the source.
 type attentionTask struct {
 	Attention
 	Gather
 	attended
-	wanted   VertexMask // near vertices whose edges count; nil: all
-	chosen   VertexMask // far vertices whose edges count; nil: all
-	op       edgeOp
-	merge    bool
-	first    int // local id of row 0
-	dst      []float32
-	dstWidth int
-	stats    []float32 // the largest score and the sum of each head
-	signed   []float32 // B and Q (attention_signed.go); nil: not requested
-	far      []float32 // rows of far vertices to weight or to multiply with
-	farWidth int
-	near     []float32 // r, or emitted rows, of near vertices
-	along    []float32 // sums of edge gradients of the weights along edges
+	rowMask    VertexMask // near vertices whose edges count; nil: all
+	columnMask VertexMask // far vertices whose edges count; nil: all
+	op         edgeOp
+	merge      bool
+	first      int // local id of row 0
+	dst        []float32
+	dstWidth   int
+	stats      []float32 // the largest score and the sum of each head
+	signed     []float32 // B and Q (attention_signed.go); nil: not requested
+	far        []float32 // rows of far vertices to weight or to multiply with
+	farWidth   int
+	near       []float32 // r, or emitted rows, of near vertices
+	along      []float32 // by near vertex: gradients of the weights along edges, summed over the edges
 
-	vector, edge []float32 // those weights
+	vector, edge []float32 // the weights along edges: Vector and Edge
 	dim          int       // features of an edge
 	packed       []float32 // the result of pack for all groups; nil: must be computed
 
 	set         avx.Set
 	batches     chan *edgeBatch // one for each worker
-	group, size int             // the first of the heads, and how many
+	group, size int             // the first head of the current group, and the number of heads in it
 	step        int             // size, rounded up to a power of two
 	values      []float32       // of far vertices: l, or r, lse and dots; size each
-	stride      int             // from one vertex to the next
+	stride      int             // distance of two vertices in values
 	heads       [avx.Heads * attentionMixed]uint32
 	most        int // maximum values of a batch
 	drop        bool

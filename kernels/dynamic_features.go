@@ -34,10 +34,10 @@ func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 	if k.edge == nil {
 		return nil
 	}
-	if p := b.places[i]; p >= 0 {
+	if p := b.featureRows[i]; p >= 0 {
 		return k.Features[int(p)*k.dim:][:k.dim]
 	}
-	return k.Self[int(^b.places[i])*k.dim:][:k.dim]
+	return k.Self[int(^b.featureRows[i])*k.dim:][:k.dim]
 }
 
 // gatherEdgeRows sets edgeRows [few.n x size·Width] to x[u] + f·E of few, the first edges from at on of

@@ -90,8 +90,8 @@ func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	switch {
 	case k.Weights != nil:
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
-	case k.chosen != nil:
-		return k.chosen.copy(k.set, buffer[:len(cols)], cols)
+	case k.columnMask != nil:
+		return k.columnMask.copy(k.set, buffer[:len(cols)], cols)
 	}
 	return len(cols)
 }

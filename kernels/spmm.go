@@ -58,7 +58,7 @@ func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
 	k := spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, sources: x.Rows}
 	if e.Weights.Len() == 0 { // they are indexed by column
-		k.chosen = e.ColumnMask
+		k.columnMask = e.ColumnMask
 	}
 	if x.half {
 		k.half = bitsOf(x.HostHalf(HalfSlack))
@@ -126,16 +126,16 @@ type spmmTask struct {
 	set    avx.Set
 	hubs   *hubs
 
-	sources int        // rows of x
-	chosen  VertexMask // of the columns; nil: all
-	last    []int64    // of a block of sources: the ends of rows, once found
-	bound   uint32     // the first column that is not of the block
+	sources    int        // rows of x
+	columnMask VertexMask // of the columns; nil: all
+	last       []int64    // of a block of sources: the ends of rows, once found
+	bound      uint32     // the first column that is not of the block
 }
 
 // chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
 	var masked *maskedEdges // nil: along all edges
-	if k.chosen != nil || k.last != nil {
+	if k.columnMask != nil || k.last != nil {
 		masked = maskedPool.Get().(*maskedEdges)
 		defer maskedPool.Put(masked)
 	}
@@ -198,7 +198,7 @@ func gatherHub(t *Team, k spmmTask, r int) {
 	pieces := k
 	pieces.dst = scratch(&t.floats, len(h.begin)*k.width)
 	pieces.Begin, pieces.End, pieces.RowScale = h.begin, h.end, h.scale
-	pieces.SelfLoops, pieces.add, pieces.last, pieces.chosen = false, false, nil, nil
+	pieces.SelfLoops, pieces.add, pieces.last, pieces.columnMask = false, false, nil, nil
 	do(t, pieces, len(h.begin), 1)
 	dst := rowOf(k.dst, r, k.width)
 	sumParts(t, dst, len(h.begin), k.add)

@@ -23,12 +23,12 @@ var adaptiveKind = kind{
 // A row whose elements span s has variance in proportion to (s/(2^b-1))² in b bits (AdaQP:
 // Wan, Zhao and Wu, MLSys'23, section 4). All rows start with 2 bits. The upgrade, from 2 to 4
 // bits or from 4 to 8, that lowers the variance most per bit comes first. AdaQP solves an
-// integer program for groups of rows every few epochs instead, and tells the receivers; here a
-// row's bits are sent with it.
+// integer program for groups of rows every few epochs instead, and sends the result to the
+// receivers. Here the number of bits is sent with each row.
 //
 // A row's bits depend only on the rows of its block.
 //
-// Its payload:
+// The payload of a block:
 //
 //	2 bits a row    0, 1, 2 or 3 for codes of 0, 2, 4 or 8 bits, low bits first
 //	2 bytes a row   offsets, as uniform's

@@ -25,8 +25,8 @@ type Key struct {
 
 // Rows are the rows of a block in place: row i is row Index[i] of X [? x Cols], or row i if
 // Index is nil. Indices after the last row of X refer to More. Codecs derive random numbers
-// from IDs [Len], the dataset ids; nil: the row numbers. Sums [Len] reports which rows are
-// sums, whose ids are their destinations'; nil: none.
+// from IDs [Len], the dataset ids; nil: the row numbers. Sums [Len] reports which rows are sums
+// (nil: none). The id of a sum is the id of its destination.
 type Rows struct {
 	X, More    []float32
 	Cols, Len  int

@@ -7,9 +7,9 @@ import (
 	"siafu/internal/fault"
 )
 
-// Messages between graph ranks in bounded asynchrony, in addition to the messages of package
-// protocol and of refresh.Bounded, whose first byte is below wireTally. All have one tag, so a
-// rank receives another rank's messages in the order of sending.
+// Messages between graph ranks in the asynchronous modes, in addition to the messages of package
+// protocol and of refresh.Bounded. The first byte of those is below wireTally. All messages have one
+// tag, so a rank receives another rank's messages in the order of sending.
 const (
 	wireTally      = 66 // a rank's results of a finished epoch, for rank 0
 	wireStop       = 67 // the last epoch of all ranks, from rank 0

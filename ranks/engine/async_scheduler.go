@@ -74,10 +74,10 @@ type job struct {
 }
 
 // NewAsyncScheduler returns the scheduler of a graph rank of a setting. weights is the number
-// of weights of the network. workers is the number of tasks that may run here at once, in
-// addition to those of a backend. The wait budget of an epoch is multiple times its usual
-// duration, measured by the clock now. If now is nil, it is time.Now. o.Ghosts reports whether this
-// rank has ghosts.
+// of weights of the network. workers is the number of tasks that may run on this rank at once,
+// in addition to the tasks of a backend. The wait budget of an epoch is multiple times the usual
+// duration of an epoch, measured by the clock now (nil: time.Now). o.Ghosts reports whether this rank
+// has ghosts.
 func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, executor Executor) *AsyncScheduler {
 	c := &AsyncScheduler{
 		Outline: o, executor: executor, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
@@ -279,8 +279,8 @@ func (c *AsyncScheduler) pushGradient(t schedule.Task) error {
 	return c.startReady()
 }
 
-// startReady requests weights for each interval that may start an epoch and whose weights
-// include the gradients of the previous epoch.
+// startReady requests weights for each interval that may start an epoch, if the weights will include
+// the gradients of the previous epoch.
 func (c *AsyncScheduler) startReady() error {
 	for k := range c.intervalStates {
 		if c.mayStart(k) && !c.late(k) {

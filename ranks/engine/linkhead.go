@@ -107,14 +107,13 @@ func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool)
 	return loss + p.headBlock(lane, l, first, n, train)
 }
 
-// headBlock returns the loss of a lane's n current pairs, which are those of the list from
-// first on.
+// headBlock returns the loss of a lane's n current pairs: pairs first..first+n-1 of the list.
 func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train bool) float64 {
 	if n == 0 {
 		return 0
 	}
 	scores := p.headScores(lane, n, p.pairDropout(lane, l, first, n))
-	if p.counting {
+	if p.evaluates {
 		counted := p.buffers.histograms.acquire()
 		counted.Count(scores, l.edges)
 		p.buffers.histograms.release(counted)

@@ -56,24 +56,24 @@ func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) 
 
 // ownPairs returns the positions of the pairs whose first vertex this rank owns, and the rows of
 // these vertices.
-func (p *pairing) ownPairs(list graph.Pairs) (at []int, rows []uint32) {
+func (p *pairing) ownPairs(list graph.Pairs) (positions []int, rows []uint32) {
 	for i, v := range list.Src {
-		if row, ok := p.places.Row(v); ok {
-			at, rows = append(at, i), append(rows, row)
+		if row, ok := p.directory.Row(v); ok {
+			positions, rows = append(positions, i), append(rows, row)
 		}
 	}
-	return at, rows
+	return positions, rows
 }
 
-// scoresOf returns the scores of a list's pairs whose first vertex this rank owns, and their
-// positions in the list. Collective over the graph ranks.
-func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err error) {
-	at, rows := p.ownPairs(list)
-	scores = make([]float32, len(at))
-	err = p.scores(len(at), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[at[i]] }, func(first int, some []float32) {
+// scoresOf returns the scores of the pairs of a list whose first vertex this rank owns, and the
+// positions of these pairs in the list. Collective over the graph ranks.
+func (p *pairing) scoresOf(list graph.Pairs) (positions []int, scores []float32, err error) {
+	positions, rows := p.ownPairs(list)
+	scores = make([]float32, len(positions))
+	err = p.scores(len(positions), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[positions[i]] }, func(first int, some []float32) {
 		copy(scores[first:], some)
 	})
-	return at, scores, err
+	return positions, scores, err
 }
 
 // heldSplit returns the held-out edges of a split.

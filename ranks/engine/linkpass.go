@@ -128,7 +128,7 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 // addOtherGrads unless they are mirrored.
 func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) {
 	var counted *objective.Histogram
-	if p.counting {
+	if p.evaluates {
 		counted = p.buffers.histograms.acquire()
 		defer p.buffers.histograms.release(counted)
 	}

@@ -18,11 +18,11 @@ import (
 // random pairs of vertices, which are sampled again in each epoch (kernels.SampleNegative) and
 // may be edges by chance. Each kind has half of the loss.
 //
-// An edge belongs to its destination's rank, which has its source as a ghost. If every edge
-// exists in both directions, each end's rank computes that end's gradient and half of the
-// loss; else the source's gradient returns to its owner. A sampled pair belongs to the rank
-// that owns the vertex it was sampled for. The samples do not depend on ranks; only the order
-// of sums changes the gradients.
+// An edge belongs to the rank of its destination, which has the source as a ghost. If every edge
+// exists in both directions, the rank of each end computes the gradient of that end and half of the
+// loss. Otherwise the gradient of the source returns to its owner. A sampled pair belongs to the
+// owner of the vertex for which it was sampled. The samples do not depend on the number of ranks;
+// only the order of sums changes the gradients.
 type pairing struct {
 	comm           world.Comm
 	ops            kernels.Ops
@@ -31,11 +31,11 @@ type pairing struct {
 	held           *graph.HeldOut
 	seed           uint64
 	width          int // of rows
-	places         *reach.Directory
+	directory      *reach.Directory
 	ghosts         *reach.Set
 	total          int64   // pairs of vertices with an edge to train on, of all ranks
 	sampledOffsets []int64 // own vertex v has the sampled pairs sampledOffsets[v]..sampledOffsets[v+1]-1 [own+1]
-	chunks         int     // of sampled pairs, on each rank
+	chunks         int     // number of chunks of sampled pairs, the same on each rank
 
 	z, rowBuffer   []float32            // rows of the last pass [own x width], and their buffer
 	x              []float32            // z, followed by the fetched rows of other ranks
@@ -43,10 +43,10 @@ type pairing struct {
 	grads          []float32            // of rows of other ranks
 	head           *linkHead            // nil if the dot product scores pairs
 	maxPairs       int64                // approximate number of pairs at a time
-	weights        []float32            // of the head, part of the network's
+	weights        []float32            // of the head: a part of the network's flat weights
 	buffers        pairBuffers          // of the current pairs
 	trainHistogram *objective.Histogram // of an evaluation's scores; allocated separately, because MPI memory must not adjoin Go pointers
-	counting       bool                 // this pass is an evaluation
+	evaluates      bool                 // this pass is an evaluation
 	movedBytes     int64                // bytes that training fetched and returned since takeMoved
 	found          linkFindings
 }
@@ -90,7 +90,7 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 		return nil, err
 	}
 	sh := e.Shard
-	if p.ghosts, err = p.places.Request(sh.Ghosts); err != nil {
+	if p.ghosts, err = p.directory.Request(sh.Ghosts); err != nil {
 		return nil, err
 	}
 	sums := []int64{int64(len(sh.In.Cols))}
@@ -121,7 +121,7 @@ func (e *Engine) newPairing(width int) (*pairing, error) {
 	if p.head, err = e.newLinkHead(); err != nil {
 		return nil, err
 	}
-	p.places, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
+	p.directory, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
 }
 
@@ -137,7 +137,7 @@ func (p *pairing) maxOverRanks(n int) (int, error) {
 // exchange of rows is in progress.
 func (s *lockstep) computePairLoss(layer int, count bool) error {
 	p := s.pairing
-	p.found, p.counting = linkFindings{}, count
+	p.found, p.evaluates = linkFindings{}, count
 	p.loadRows(s.store.Forward(layer, model.Output))
 	if p.head != nil {
 		p.head.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass))
@@ -233,7 +233,8 @@ func (p *pairing) addSampledLoss(pass model.Pass) error {
 	return nil
 }
 
-// row returns the row of a local vertex: own vertices first, then those of other ranks.
+// row returns the row of a local vertex. own has the rows of own vertices, others the rows of vertices
+// of other ranks.
 func (p *pairing) row(own, others []float32, at int) []float32 {
 	if n := p.shard.NumOwn(); at >= n {
 		own, at = others, at-n
@@ -246,19 +247,19 @@ func (p *pairing) row(own, others []float32, at int) []float32 {
 func (p *pairing) fetchRows(vertices []uint32) (*reach.Set, error) {
 	var others []uint32
 	for _, v := range vertices {
-		if _, ok := p.places.Row(v); !ok {
+		if _, ok := p.directory.Row(v); !ok {
 			others = append(others, v)
 		}
 	}
-	set, err := p.places.Request(others)
+	set, err := p.directory.Request(others)
 	if err != nil {
 		return nil, err
 	}
 	p.team.Run(len(vertices), pieceOfPairs, func(lo, hi int) {
 		for i, v := range vertices[lo:hi] {
-			row, ok := p.places.Row(v)
+			row, ok := p.directory.Row(v)
 			if !ok {
-				row = uint32(p.shard.NumOwn() + p.places.At(set, v))
+				row = uint32(p.shard.NumOwn() + p.directory.At(set, v))
 			}
 			vertices[lo+i] = row
 		}

@@ -26,8 +26,8 @@ func (e *Engine) PrepareTargets() error {
 	if values == nil && o.Task == graph.MultiLabel {
 		values = oneHot(sh.Labels, o.Outputs)
 	}
-	if at, reason := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); reason != "" {
-		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", at%o.Outputs, sh.Own[at/o.Outputs], values[at], reason).
+	if position, reason := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); reason != "" {
+		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", position%o.Outputs, sh.Own[position/o.Outputs], values[position], reason).
 			Then("leave --task out: the dataset's labels define the task")
 	}
 	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {

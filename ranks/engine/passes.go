@@ -217,8 +217,9 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	return returned
 }
 
-// gatherLocal adds the backward gather for ghosts whose rows are computed here. Their gradients are
-// not sent. Layers before the last local one also gather from ghosts, after their gradients.
+// gatherLocal adds the backward gather of a layer whose ghost rows are computed here. Gradients of
+// ghosts are not sent. Layers before the last such layer also gather from ghosts, after the gradients
+// of the ghosts.
 func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	grads = p.join(slices.Concat(grads, p.ghostTasks))

@@ -7,9 +7,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// Tags of the protocol's messages, which are delivered in order between two ranks. Different
-// tags separate messages in transit from bounded asynchrony from those of the synchronous run
-// after it.
+// Tags of the protocol's messages. Messages between two ranks with one tag are delivered in order.
+// A run may continue synchronously after bounded asynchrony. The two tags separate messages of
+// bounded asynchrony that are still in transit from messages of the synchronous run.
 const (
 	TagSync  = 1
 	TagAsync = 3

@@ -52,8 +52,8 @@ type Replicated struct {
 	updater *Updater
 }
 
-// NewReplicated takes ownership of the initial weights, which are equal on all ranks, and of an
-// updater, whose state is equal on all ranks. It allocates in a.
+// NewReplicated takes ownership of the initial weights and of an updater. The weights and the state
+// of the updater must be equal on all ranks. NewReplicated allocates in a.
 func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater, a *mapped.Arena) *Replicated {
 	r := &Replicated{comm: c, weights: kernels.PlaceMat(u.ops, a, len(weights), 1, weights), layers: Layers(s), updater: u}
 	if u.ops.Remote() {

@@ -159,7 +159,7 @@ func (s *Server) sender(m Message) error {
 	return nil
 }
 
-// interval returns the number of m's interval among those of all ranks.
+// interval returns the number of m's interval among the intervals of all ranks.
 func (s *Server) interval(m Message) (int, error) {
 	if err := s.sender(m); err != nil {
 		return 0, err
