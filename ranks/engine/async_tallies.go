@@ -54,8 +54,8 @@ func (t *tallies) saveVersion(i *interval, weights []float32) {
 	}
 }
 
-// count counts a start or a gather in an epoch at a position of its tally. If its input is older
-// than the epoch, it also counts at the next position.
+// count counts a start or a gather in an epoch at a position of the epoch's tally. If the input of the
+// start or gather is older than the epoch, count also counts at the next position.
 func (t *tallies) count(position, epoch, input int) {
 	own := t.tallyOf(epoch)
 	own[position]++

@@ -134,7 +134,7 @@ func (e *Engine) reserveBackend(store *model.Store, list []*interval, a *mapped.
 
 // newIntervals divides the own vertices of a shard into intervals of equal size along the
 // shard's order, which has few edges between intervals. The intervals share the vector
-// weights; if it is empty, each has its own weights.
+// weights. If weights is empty, each interval has its own weights.
 func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped.Arena) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
 	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn(), int64(len(sh.In.Cols)))

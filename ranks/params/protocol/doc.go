@@ -17,15 +17,15 @@
 // Version v is the weights that epoch v starts from in a synchronous run: all updates of the
 // epochs before v, no other. A server works on version v+1, layer by layer, while version v is
 // the latest; v+1 is the latest as soon as all its layers are complete. A version has the same
-// bits on all servers. So it is not sent again to a rank that still has it, and a checkpoint
-// of a version is valid for all servers.
+// bits on all servers. So a server does not send a version to a rank that still has the version,
+// and a checkpoint of a version is valid for all servers.
 //
 // An interval in epoch e receives the latest version v of its server, which delays a Fetch
 // until v ≥ e-s. So e-s ≤ v ≤ e: the bound holds for weights too, and with s = 0 they are
-// those of a synchronous run.
+// the weights of a synchronous run.
 //
-// A server stashes at most s+1 versions, the latest among them: an interval that still owes
-// gradients of epoch e took v ≥ e-s, and as long as it owes them the latest version is at most
+// A server stashes at most s+1 versions, including the latest: an interval that still owes
+// gradients of epoch e took v ≥ e-s. Until these gradients arrive, the latest version is at most
 // e, hence v ≥ latest-s. With the version in progress that is s+2 copies of the weights, for
 // any number of intervals.
 //
