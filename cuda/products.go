@@ -40,7 +40,7 @@ func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
 }
 
 // gemm computes dst (+)= op(a) op(b), sums of k terms, with the rank's library, and reports
-// whether it did: not without library, for BF16, or for empty products.
+// whether it did. It returns false if there is no library, a is BF16, or the product is empty.
 //
 // A row-major matrix is the transpose of a column-major one in the same memory, and dstᵀ =
 // op(b)ᵀ op(a)ᵀ: operands are swapped and no data is moved.
@@ -104,9 +104,10 @@ func (o *Ops) sumParts(dst, parts device.Ptr, size, count int, add bool) {
 	o.launch("sumParts", launch1D(size), o.newArgs().Ptr(dst).Ptr(parts).Int64(int64(size)).Int32(int32(count)).Int32(flag(add)))
 }
 
-// From apartTerms terms per sum on, a library's product with a separate epilogue pass replaces
-// the fused kernel. The pass moves 8 bytes per element, the time of 80 flops on a device with
-// 10 flops per byte; the fused product takes about twice its 2k flops.
+// With at least apartTerms terms in a sum, a library product plus a separate epilogue is faster
+// than the fused kernel. A sum of k terms takes 2k flops in the library, and about twice that time
+// in the fused kernel. The epilogue moves 8 bytes per element, the time of 80 flops on a device
+// with 10 flops per byte: 2k = 80 for k = 40.
 const apartTerms = 40
 
 // MatMulBiasReLUDropout implements kernels.Ops. dst must not overlap a or b.

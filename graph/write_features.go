@@ -76,8 +76,8 @@ func (w *writer) scale(v int) (float32, error) {
 	return float32(1 / sum), nil
 }
 
-// norm computes the root mean square of the norms of the rows as written. It skips features
-// from Draw.
+// norm computes the root mean square of the norms of the rows as written. It is not called
+// for features from Draw.
 func (w *writer) norm() error {
 	f, squares := &w.content.Features, 0.0
 	for v := range f.Rows {

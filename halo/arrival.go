@@ -145,15 +145,15 @@ func (h *chunked) decodeChunks(lo, hi int) {
 	}
 }
 
-// openBlock checks c, whose rows must be one chunk. It returns the first of them among all received
-// rows.
+// openBlock checks c, whose rows must be one chunk, and returns the index of its first row in the
+// receive buffer.
 func (h *chunked) openBlock(c *incoming) (b codec.Block, from int, err error) {
 	if b, err = codec.Open(c.data, h.codec); err != nil {
 		return b, 0, err
 	}
 	all := rowsOfRank(h.direction.inStart, c.from)
 	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
-		return b, 0, fmt.Errorf("%d rows at row %d do not fit a block of %d rows", b.Rows, b.First, all)
+		return b, 0, fmt.Errorf("%d rows at row %d are not a chunk of the %d rows expected from this rank", b.Rows, b.First, all)
 	}
 	return b, int(h.direction.inStart[c.from]) + b.First, nil
 }

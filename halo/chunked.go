@@ -35,13 +35,13 @@ type chunked struct {
 	key       Key
 	rows      int // of a chunk
 
-	out    []outgoing
-	lost   codec.Feedback // codec errors of the sent rows; nil: no error feedback
-	encode func(lo, hi int)
-	mu     sync.Mutex // guards the fields below while chunks are encoded
-	sends  []comm.Request
-	failed error
-	copied int // encoding on the device: chunks of out that have been sent
+	out      []outgoing
+	residual codec.Feedback // codec errors of the sent rows; nil: no error feedback
+	encode   func(lo, hi int)
+	mu       sync.Mutex // guards the fields below while chunks are encoded
+	sends    []comm.Request
+	failed   error
+	copied   int // encoding on the device: chunks of out that have been sent
 
 	expected       []int  // chunks still expected from each rank
 	unchangedRanks []bool // ranks that have reported their rows unchanged
@@ -129,7 +129,7 @@ func (h *chunked) begin(w direction, k Key) error {
 		h.stats.Encode += time.Since(start)
 		return h.sendEncoded(false)
 	}
-	h.lost = h.feedback()
+	h.residual = h.feedback()
 	h.team.Run(len(h.out), 1, h.encode)
 	h.stats.Encode += time.Since(start)
 	for i := range h.out {
@@ -198,11 +198,11 @@ func (h *chunked) encodeChunk(o *outgoing) []byte {
 	if h.direction.unchanged != nil && h.direction.unchanged[o.to] {
 		return o.block[:0]
 	}
-	var lost codec.Rows
-	if h.lost != nil {
-		lost = codec.Rows{X: h.lost, Cols: h.direction.out.Cols, Len: len(h.lost) / h.direction.out.Cols, Index: h.direction.outIndices}.Part(o.from, o.end)
+	var residual codec.Rows
+	if h.residual != nil {
+		residual = codec.Rows{X: h.residual, Cols: h.direction.out.Cols, Len: len(h.residual) / h.direction.out.Cols, Index: h.direction.outIndices}.Part(o.from, o.end)
 	}
-	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, lost)
+	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, residual)
 }
 
 // noteSent records a started send, and tests earlier ones: MPI progresses them only in calls.

@@ -23,8 +23,8 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 // has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 
-// maskedEdges has memory for the remaining edges.
-type maskedEdges struct {
+// keptEdges has memory for the edges that masks keep.
+type keptEdges struct {
 	begin, end []int64
 	cols       []uint32
 	weights    []float32
@@ -35,17 +35,17 @@ type maskedEdges struct {
 func (t *Team) edgesOf(e Edges) Gather {
 	g := e.gather()
 	if e.RowMask != nil {
-		left := scratch(&t.into, g.Rows())
-		for r := range left {
-			left[r] = g.Begin[r] + (g.End[r]-g.Begin[r])*int64(e.RowMask.has(g.First+uint32(r)))
+		ends := scratch(&t.rowEnds, g.Rows())
+		for r := range ends {
+			ends[r] = g.Begin[r] + (g.End[r]-g.Begin[r])*int64(e.RowMask.has(g.First+uint32(r)))
 		}
-		g.End = left
+		g.End = ends
 	}
 	return g
 }
 
-// maskedPool has memory for the remaining edges of a worker.
-var maskedPool = sync.Pool{New: func() any { return new(maskedEdges) }}
+// keptPool has memory for the kept edges of a worker.
+var keptPool = sync.Pool{New: func() any { return new(keptEdges) }}
 
 // part returns the task of rows [lo, hi).
 func (k *spmmTask) part(lo, hi int) spmmTask {
@@ -58,10 +58,11 @@ func (k *spmmTask) part(lo, hi int) spmmTask {
 	return p
 }
 
-// maskEdges computes rows [lo, hi) along only their edges of a block or from selected columns.
-// It stores these edges contiguously, so that rows of x are prefetched beyond the end of a row.
-// Hubs use all edges, because the remaining ones would be cut into other pieces.
-func (k *spmmTask) maskEdges(to *maskedEdges, lo, hi int) {
+// maskEdges computes rows [lo, hi) from those edges that lie in the current source block, if there
+// is one, and in selected columns. It stores these edges contiguously, so that rows of x are
+// prefetched beyond the end of a row. Hubs ignore the column mask, because pieces would start
+// elsewhere and the sum's bits would differ.
+func (k *spmmTask) maskEdges(to *keptEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {
 		edges += len(k.remainingEdges(r))
@@ -81,14 +82,14 @@ func (k *spmmTask) maskEdges(to *maskedEdges, lo, hi int) {
 	part.rows(0, n)
 }
 
-// maskRow writes the remaining edges of row r, with their weights, to part from at on.
+// maskRow writes the kept edges of row r, with their weights, to part from at on.
 func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	cols, buffer := k.remainingEdges(r), part.Cols[at:]
 	if k.last != nil {
 		cols = k.blockEdges(buffer, r)
 	}
 	switch {
-	case k.Weights != nil:
+	case k.Weights != nil: // weighted edges are never masked by column
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
 	case k.columnMask != nil:
 		return k.columnMask.copy(k.set, buffer[:len(cols)], cols)

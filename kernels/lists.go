@@ -11,8 +11,8 @@ import (
 //
 //	record: four values, their columns, and the number of the row's next record
 //
-// Variant: record r is the first record of row r. With one-hot features of tables, few rows
-// need another. A gather adds the values of a record to the sums of their columns, which are
+// Record r is the first record of row r. Few rows of one-hot features have more than four
+// non-zeros and need a second record. A gather adds the values of a record to the sums of their columns, which are
 // in the first-level cache. Unused slots have zeros in different columns, because additions to
 // one column are serialized. Sums start with +0, so that zeros do not change them: the bits
 // equal the bits of dense rows.
@@ -60,8 +60,8 @@ type lister struct {
 	next  int // the next unused record
 }
 
-// begin starts the list of row r of l, whose non-zeros start at e. Further records of long
-// rows follow all first records, after the maximum number of records before e.
+// begin starts the list of row r of l, whose non-zeros start at e. Its overflow records start at
+// rows + e/4, because the e earlier non-zeros fill at most e/4 of them.
 func (w *lister) begin(l Lists, r int, e int64) {
 	*w = lister{words: l.words, cols: l.cols, at: r, next: l.rows + int(e/recordValues)}
 	w.clear(recordValues * r % l.cols)

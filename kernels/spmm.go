@@ -134,20 +134,20 @@ type spmmTask struct {
 
 // chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
-	var masked *maskedEdges // nil: along all edges
+	var kept *keptEdges // nil: along all edges
 	if k.columnMask != nil || k.last != nil {
-		masked = maskedPool.Get().(*maskedEdges)
-		defer maskedPool.Put(masked)
+		kept = keptPool.Get().(*keptEdges)
+		defer keptPool.Put(kept)
 	}
 	for from := lo; from < hi; from++ {
 		to := from
 		for to < hi && !k.isHub(to) {
 			to++
 		}
-		if masked == nil {
+		if kept == nil {
 			k.rows(from, to)
 		} else if from < to {
-			k.maskEdges(masked, from, to)
+			k.maskEdges(kept, from, to)
 		}
 		if to < hi {
 			k.hubs.leave(to)

@@ -45,7 +45,7 @@ type memory struct {
 	sums    []float64
 	counts  []int64
 	hubs    hubs    // of the SpMM that runs
-	into    []int64 // ends of rows with masked edges
+	rowEnds []int64 // ends of rows with masked edges
 	blocks  blockBuffers
 	batches chan *edgeBatch // of attention
 }

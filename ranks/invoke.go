@@ -187,7 +187,7 @@ func (f *functions) close() (err error) {
 	s := f.bridge.Stats()
 	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // abandoned functions
 	if s.Refusals() > 0 {                                            // possibly an unauthorised connection
-		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s rejected requests: %s\n", f.bridge.Address(), s.Told())
+		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s rejected requests: %s\n", f.bridge.Address(), s.RefusalSummary())
 	}
 	return errors.Join(err, f.bridge.Close())
 }

@@ -21,7 +21,7 @@ import (
 // used once. A device's resources are therefore recorded, for Close.
 type opened struct {
 	*library
-	at         C.CUdevice
+	handle     C.CUdevice
 	context    C.CUcontext
 	properties device.Properties
 	resources  device.Resources
@@ -31,25 +31,25 @@ var _ device.Threaded = (*opened)(nil)
 
 // open makes a context on GPU n.
 func (l *library) open(n int) (*opened, error) {
-	at, g, err := l.find(n)
+	handle, g, err := l.find(n)
 	if err != nil {
 		return nil, err
 	}
-	d := &opened{library: l, at: at}
-	if d.properties, err = l.describe(at, g); err != nil {
+	d := &opened{library: l, handle: handle}
+	if d.properties, err = l.describe(handle, g); err != nil {
 		return nil, err
 	}
 	if err := Supported(n, d.properties); err != nil {
 		return nil, err
 	}
-	if err := l.check("cuDevicePrimaryCtxRetain", C.siafu_retain(l.calls, &d.context, at)); err != nil {
+	if err := l.check("cuDevicePrimaryCtxRetain", C.siafu_retain(l.calls, &d.context, handle)); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
 // describe queries all properties.
-func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error) {
+func (l *library) describe(handle C.CUdevice, g GPU) (p device.Properties, err error) {
 	p.Name, p.Driver = g.Name, g.Driver
 	for _, a := range []struct {
 		to    *int
@@ -63,7 +63,7 @@ func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error
 		{&p.Grid[0], C.SIAFU_MAX_GRID_DIM_X}, {&p.Grid[1], C.SIAFU_MAX_GRID_DIM_X + 1}, {&p.Grid[2], C.SIAFU_MAX_GRID_DIM_X + 2},
 	} {
 		var value C.int
-		if err := l.check("cuDeviceGetAttribute", C.siafu_attribute(l.calls, &value, a.which, at)); err != nil {
+		if err := l.check("cuDeviceGetAttribute", C.siafu_attribute(l.calls, &value, a.which, handle)); err != nil {
 			return p, err
 		}
 		*a.to = int(value)
@@ -128,7 +128,7 @@ func (d *opened) Synchronize() error {
 
 func (d *opened) Close() error {
 	return d.resources.Close(d.Synchronize, func() error {
-		return d.check("cuDevicePrimaryCtxRelease", C.siafu_release(d.calls, d.at))
+		return d.check("cuDevicePrimaryCtxRelease", C.siafu_release(d.calls, d.handle))
 	})
 }
 
@@ -141,19 +141,19 @@ func (d *opened) Load(name, text string) (device.Module, error) {
 	defer C.free(unsafe.Pointer(source))
 	defer C.free(unsafe.Pointer(log))
 	return device.Create[device.Module](&d.resources, m, func() error {
-		code := C.siafu_load(d.calls, d.context, &m.at, source, log, logBytes)
+		code := C.siafu_load(d.calls, d.context, &m.handle, source, log, logBytes)
 		if err := d.check("cuModuleLoadDataEx", code); err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, C.GoString(log))
 		}
 		return nil
-	}, func() error { return d.check("cuModuleUnload", C.siafu_unload(d.calls, d.context, m.at)) })
+	}, func() error { return d.check("cuModuleUnload", C.siafu_unload(d.calls, d.context, m.handle)) })
 }
 
 // module implements device.Module.
 type module struct {
 	device *opened
 	name   string
-	at     C.CUmodule
+	handle C.CUmodule
 }
 
 func (m *module) Function(name string) (device.Function, error) {
@@ -161,7 +161,7 @@ func (m *module) Function(name string) (device.Function, error) {
 	wanted := C.CString(name)
 	defer C.free(unsafe.Pointer(wanted))
 	d := m.device
-	if err := d.check("cuModuleGetFunction", C.siafu_function(d.calls, d.context, &f.at, m.at, wanted)); err != nil {
+	if err := d.check("cuModuleGetFunction", C.siafu_function(d.calls, d.context, &f.handle, m.handle, wanted)); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", m.name, name, err)
 	}
 	return f, nil
@@ -173,7 +173,7 @@ func (m *module) Global(name string) (device.Ptr, int, error) {
 	var at C.CUdeviceptr
 	var bytes C.size_t
 	d := m.device
-	if err := d.check("cuModuleGetGlobal", C.siafu_global(d.calls, d.context, &at, &bytes, m.at, wanted)); err != nil {
+	if err := d.check("cuModuleGetGlobal", C.siafu_global(d.calls, d.context, &at, &bytes, m.handle, wanted)); err != nil {
 		return 0, 0, fmt.Errorf("%s: %s: %w", m.name, name, err)
 	}
 	return device.Ptr(at), int(bytes), nil
@@ -183,8 +183,8 @@ func (m *module) Unload() error { return m.device.resources.End(m) }
 
 // function implements device.Function.
 type function struct {
-	name string
-	at   C.CUfunction
+	name   string
+	handle C.CUfunction
 }
 
 func (f *function) Name() string { return f.name }

@@ -94,27 +94,27 @@ func (l *library) version() (string, error) {
 }
 
 // find returns GPU n and its description.
-func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
+func (l *library) find(n int) (handle C.CUdevice, g GPU, err error) {
 	if g.Driver, err = l.version(); err != nil {
-		return at, g, err
+		return handle, g, err
 	}
-	if err := l.check("cuDeviceGet", C.siafu_device(l.calls, &at, C.int(n))); err != nil {
-		return at, g, err
+	if err := l.check("cuDeviceGet", C.siafu_device(l.calls, &handle, C.int(n))); err != nil {
+		return handle, g, err
 	}
 	var name [256]C.char
-	if err := l.check("cuDeviceGetName", C.siafu_name(l.calls, &name[0], C.int(len(name)-1), at)); err != nil {
-		return at, g, err
+	if err := l.check("cuDeviceGetName", C.siafu_name(l.calls, &name[0], C.int(len(name)-1), handle)); err != nil {
+		return handle, g, err
 	}
 	g.Name = C.GoString(&name[0])
 	var id C.CUuuid
-	if err := l.check("cuDeviceGetUuid", C.siafu_id(l.calls, &id, at)); err != nil {
-		return at, g, err
+	if err := l.check("cuDeviceGetUuid", C.siafu_id(l.calls, &id, handle)); err != nil {
+		return handle, g, err
 	}
 	g.ID = fmt.Sprintf("%x", C.GoBytes(unsafe.Pointer(&id), C.int(unsafe.Sizeof(id))))
 	var bytes C.size_t
-	err = l.check("cuDeviceTotalMem", C.siafu_total(l.calls, &bytes, at))
+	err = l.check("cuDeviceTotalMem", C.siafu_total(l.calls, &bytes, handle))
 	g.Memory = int64(bytes)
-	return at, g, err
+	return handle, g, err
 }
 
 // List returns the GPUs of this host that this process may use, at least one, without creating

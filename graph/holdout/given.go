@@ -17,7 +17,7 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 	for k, from := range []struct {
 		to                     *graph.Held
 		part, edges, not, each string
-	}{{&h.Val, "valid", o.Val, o.ValNot, o.ValEach}, {&h.Test, "test", o.Test, o.TestNot, o.TestEach}} {
+	}{{&h.Val, "valid", o.Val, o.ValNegatives, o.ValCandidates}, {&h.Test, "test", o.Test, o.TestNegatives, o.TestCandidates}} {
 		s, err := pairfile.ReadPart(op, from.edges, from.part, names)
 		if err != nil {
 			return err

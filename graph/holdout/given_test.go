@@ -58,8 +58,8 @@ func TestGiven(t *testing.T) {
 		negative int
 	}{
 		"edges alone":   {holdout.Options{Ranked: 4}, 4, graph.Pairs{}, nil, 2*100 - 4, 2},
-		"a shared list": {holdout.Options{Ranked: 4, ValNot: f[2], TestNot: f[2]}, 0, shared, nil, 2*100 - 4, 2},
-		"lists of each": {holdout.Options{Ranked: 4, ValEach: f[3], TestEach: f[4], Negatives: 3}, 3, graph.Pairs{}, []uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
+		"a shared list": {holdout.Options{Ranked: 4, ValNegatives: f[2], TestNegatives: f[2]}, 0, shared, nil, 2*100 - 4, 2},
+		"lists of each": {holdout.Options{Ranked: 4, ValCandidates: f[3], TestCandidates: f[4], Negatives: 3}, 3, graph.Pairs{}, []uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
 		"kept":          {holdout.Options{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
 	} {
 		dst := filepath.Join(t.TempDir(), "links")
@@ -96,10 +96,10 @@ func TestGivenRefused(t *testing.T) {
 		want string
 	}{
 		{holdout.Options{Val: f[0]}, "give both"},
-		{holdout.Options{ValNot: f[0]}, "give the edges with --val and --test"},
+		{holdout.Options{ValNegatives: f[0]}, "give the edges with --val and --test"},
 		{holdout.Options{KeepHeld: true}, "give the edges with --val and --test"},
-		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2]}, "the same number for both"},
-		{holdout.Options{Val: f[0], Test: f[1], ValEach: f[2], TestEach: f[3]}, "the same number for both"},
+		{holdout.Options{Val: f[0], Test: f[1], ValCandidates: f[2]}, "the same number for both"},
+		{holdout.Options{Val: f[0], Test: f[1], ValCandidates: f[2], TestCandidates: f[3]}, "the same number for both"},
 		{holdout.Options{Val: f[0], Test: f[2]}, "src,dst"},
 	} {
 		c.o.Split = "85/5/10"

@@ -18,13 +18,13 @@ type Options struct {
 	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. No candidate is adjacent to the edge's source."`
 	Seed      uint64 `default:"1" help:"Seed of all random samples."`
 
-	Val      string `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
-	Test     string `placeholder:"FILE" help:"File of the test edges, in a format of --val."`
-	ValNot   string `placeholder:"FILE" help:"File of the negative pairs for validation, in a format of --val. Empty: negatives in --val, else --negatives random pairs."`
-	TestNot  string `placeholder:"FILE" help:"File of the negative pairs for the test, as --val-not."`
-	ValEach  string `placeholder:"FILE" help:"File of the candidate vertices to rank each validation edge with. Text with the same number of ids in each line, or an .npy array; one row for each edge."`
-	TestEach string `placeholder:"FILE" help:"File of the candidate vertices for the test, as --val-each."`
-	KeepHeld bool   `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
+	Val            string `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
+	Test           string `placeholder:"FILE" help:"File of the test edges, in a format of --val."`
+	ValNegatives   string `name:"val-not" placeholder:"FILE" help:"File of the negative pairs for validation, in a format of --val. Empty: negatives in --val, else --negatives random pairs."`
+	TestNegatives  string `name:"test-not" placeholder:"FILE" help:"File of the negative pairs for the test, as --val-not."`
+	ValCandidates  string `name:"val-each" placeholder:"FILE" help:"File of the candidate vertices to rank each validation edge with. Text with the same number of ids in each line, or an .npy array; one row for each edge."`
+	TestCandidates string `name:"test-each" placeholder:"FILE" help:"File of the candidate vertices for the test, as --val-each."`
+	KeepHeld       bool   `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
 }
 
 const op = "hold out"
@@ -39,7 +39,7 @@ func (o *Options) shares() (val, test float64, err error) {
 	if (o.Val == "") != (o.Test == "") {
 		return 0, 0, usage("give both, or neither for randomly held-out edges", "--val=%s --test=%s", o.Val, o.Test)
 	}
-	if o.Val == "" && (o.ValNot+o.TestNot+o.ValEach+o.TestEach != "" || o.KeepHeld) {
+	if o.Val == "" && (o.ValNegatives+o.TestNegatives+o.ValCandidates+o.TestCandidates != "" || o.KeepHeld) {
 		return 0, 0, usage("give the edges with --val and --test", "negatives or --keep-held without edges")
 	}
 	if !ok {
@@ -114,9 +114,9 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 // source describes the held-out edges, for meta.json.
 func (o *Options) source() string {
 	if o.Val != "" {
-		return fmt.Sprintf("of whose edges those of %s and %s are held out", filepath.Base(o.Val), filepath.Base(o.Test))
+		return fmt.Sprintf("without the held-out edges in %s and %s", filepath.Base(o.Val), filepath.Base(o.Test))
 	}
-	return fmt.Sprintf("of whose edges %s are held out by seed %d", o.Split, o.Seed)
+	return fmt.Sprintf("without the edges held out with split %s and seed %d", o.Split, o.Seed)
 }
 
 // pair returns a key of a pair of vertices that does not depend on their order.

@@ -32,23 +32,24 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// EncodeBlock appends the block of src, the rows of a message from row first on. lost,
-// unless it is nil, has the accumulated errors of these rows.
-func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback) []byte {
-	if lost == nil {
+// EncodeBlock appends the block of src, the rows of a message from row first on. residual,
+// unless it is nil, has the accumulated encoding errors of these rows (received minus intended).
+// They are subtracted from src, and replaced by the new errors.
+func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, residual Feedback) []byte {
+	if residual == nil {
 		return EncodeWithFeedback(dst, c, src, first, k, Rows{})
 	}
-	return EncodeWithFeedback(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
+	return EncodeWithFeedback(dst, c, src, first, k, Rows{X: residual[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
 }
 
-// EncodeWithFeedback encodes a block like EncodeBlock, and adds the accumulated errors in row i
-// of lost to row i of src. If lost has no columns, it has no effect.
-func EncodeWithFeedback(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
+// EncodeWithFeedback encodes a block like EncodeBlock, with the accumulated encoding errors of row
+// i of src in row i of residual. If residual has no columns, it has no effect.
+func EncodeWithFeedback(dst []byte, c Codec, src Rows, first int, k Key, residual Rows) []byte {
 	at := len(dst)
 	size, _ := c.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, BlockHeader+size)[:at+BlockHeader]
-	if lost.Cols > 0 {
-		dst = feedBack(dst, c, src, k, lost)
+	if residual.Cols > 0 {
+		dst = feedBack(dst, c, src, k, residual)
 	} else {
 		dst = c.Encode(dst, src, k)
 	}

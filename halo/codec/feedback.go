@@ -19,10 +19,10 @@ func (c Corrected) Name() string { return c.Codec.Name() + "+ef" }
 // [rows x cols]. It is zero at first.
 type Feedback []float32
 
-// feedBack appends the payload of src minus lost to dst, and stores the new errors in lost.
+// feedBack appends the payload of src minus residual to dst, and stores the new errors in residual.
 // The error of a row that is not finite is reset.
-func feedBack(dst []byte, c Codec, src Rows, k Key, lost Rows) []byte {
-	meant, allFinite := lost, true
+func feedBack(dst []byte, c Codec, src Rows, k Key, residual Rows) []byte {
+	meant, allFinite := residual, true
 	meant.IDs, meant.Sums = src.IDs, src.Sums
 	for i := range src.Len {
 		row := meant.Row(i)

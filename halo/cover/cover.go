@@ -32,7 +32,7 @@ type Cover struct {
 // no other, the search ends early with all sources.
 func Find(b Block, phases, most int) Cover {
 	m := newMatcher(b)
-	for done := 0; m.layer() && (phases == 0 || done < phases); done++ {
+	for done := 0; m.findLevels() && (phases == 0 || done < phases); done++ {
 		m.lengthen()
 		if m.matched() > most {
 			return m.all()
@@ -83,27 +83,27 @@ func (m *matcher) behind(depth int) Cover {
 }
 
 // cut returns the layer of sources after which paths end, and the size of the resulting cover:
-// one per edge of the matching, and one per source of the next layer.
+// one per edge of the matching, and one per source of the next level.
 func (m *matcher) cut() (depth, size int) {
 	if !m.free {
 		return m.last, m.matched()
 	}
-	layers := make([]int, m.last+1)
+	sizes := make([]int, m.last+1)
 	for _, level := range m.level {
 		if level >= 0 && int(level) <= m.last {
-			layers[level]++
+			sizes[level]++
 		}
 	}
 	depth = -1
 	for j := 1; j <= m.last; j++ {
-		if depth < 0 || layers[j] < layers[depth+1] {
+		if depth < 0 || sizes[j] < sizes[depth+1] {
 			depth = j - 1
 		}
 	}
 	if depth < 0 {
 		return -1, len(m.source) // no phase is allowed
 	}
-	return depth, m.matched() + layers[depth+1]
+	return depth, m.matched() + sizes[depth+1]
 }
 
 // ends counts the sources and the destinations with edges.

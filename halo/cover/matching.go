@@ -3,16 +3,16 @@ package cover
 // none means no vertex.
 const none = -1
 
-// matcher computes a matching: a set of edges that share no end. It augments it along paths
-// from a free source to a free destination whose edges are alternately outside and inside the
-// matching.
+// matcher computes a matching: a set of edges that share no end. It grows the matching by
+// Hopcroft–Karp: augmenting paths lead from a free source to a free destination, and their edges
+// are alternately outside and inside the matching.
 type matcher struct {
 	Block
 	source, dest []int32 // the partner of each, or none
 	level        []int32 // of sources: number of matching edges on the shortest path from a free source, none if there is no path
-	cursor       []int64 // of sources: the edges before lead nowhere
-	last         int     // deepest layer of sources that was entered
-	free         bool    // a source of that layer has a free destination
+	cursor       []int64 // of sources: the next edge to try; earlier ones are dead ends
+	last         int     // deepest level of sources that was entered
+	free         bool    // a source of that level has a free destination
 
 	queue, path []int32
 }
@@ -38,9 +38,9 @@ func (m *matcher) matched() (n int) {
 	return n
 }
 
-// layer finds the levels of sources, up to the first from which a free
+// findLevels finds the levels of sources, up to the first from which a free
 // destination can be reached, and reports whether there is one.
-func (m *matcher) layer() bool {
+func (m *matcher) findLevels() bool {
 	m.queue, m.last, m.free = m.queue[:0], 0, false
 	for u, d := range m.source {
 		m.level[u], m.cursor[u] = none, m.Offsets[u]
@@ -102,7 +102,7 @@ func (m *matcher) augment(root int32) {
 	}
 }
 
-// step returns the next edge of u that leads to the following layer: to the source next, or to
+// step returns the next edge of u that leads to the next level: to the source next, or to
 // a free destination, if next is none.
 func (m *matcher) step(u int32) (next int32, ok bool) {
 	for m.cursor[u] < m.Offsets[u+1] {

@@ -8,7 +8,8 @@ import (
 	"siafu/kernels"
 )
 
-// Format is the storage format of rows. It has the same length for every row.
+// Format is the storage format of rows. Every row of a given width takes the same
+// number of bytes.
 type Format uint8
 
 // The formats: unchanged, rounded to bfloat16, or rounded stochastically to eight bits on a
@@ -19,7 +20,7 @@ const (
 	Int8
 )
 
-// Formats are their names.
+// Formats holds the name of each Format.
 var Formats = [...]string{Float32: "float32", BF16: "bf16", Int8: "int8"}
 
 // FormatOf returns the format with a name.
@@ -48,7 +49,7 @@ const (
 	unbounded = kernels.BF16(0x7fc0)
 )
 
-// put writes a row [Stride bytes]. buffer has kernels.CodeSlack more bytes.
+// put writes row to dst [Stride bytes]. buffer holds the row's codes plus kernels.CodeSlack bytes.
 func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint32, buffer []byte) {
 	switch f {
 	case BF16:

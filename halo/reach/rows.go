@@ -4,7 +4,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// Fetch sets dst [Len x width] to the rows of a set, from own [· x width] of each rank.
+// Fetch copies the set's rows from their owners' matrices own [· x width] to dst [Len x width].
 // Collective.
 func (s *Set) Fetch(dst, own []float32, width int) error {
 	s.out = s.out[:0]

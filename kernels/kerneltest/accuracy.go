@@ -13,11 +13,11 @@ import (
 func (s Suite) Accuracy(t *testing.T) {
 	sizes{"rows", []int{0, 1, size(3000, 600)}, "classes", []int{1, 2, 41}}.run(t, func(t *testing.T, rows, classes int) {
 		c := newClassified(rows, classes)
-		for range 2 {
+		for range 2 { // the second round has logits that are NaN or infinite
 			correct, total := c.count()
 			for _, n := range workers {
 				team := kernels.NewTeam(n)
-				l := s.lab(team)
+				l := s.newFixture(team)
 				gotCorrect, gotTotal := l.Accuracy(l.in(rows, classes, c.logits), place(l, c.labels), place(l, c.split))
 				l.done()
 				team.Close()
@@ -25,7 +25,7 @@ func (s Suite) Accuracy(t *testing.T) {
 					t.Fatalf("%v of %v with %d workers, want %v of %v", gotCorrect, gotTotal, n, correct, total)
 				}
 			}
-			spoil(c.logits)
+			insertNonFinite(c.logits)
 		}
 	})
 }
@@ -68,12 +68,12 @@ func (s Suite) Argmax(t *testing.T) {
 		for i := range c.logits { // ties
 			c.logits[i] = float32(math.Trunc(float64(c.logits[i])))
 		}
-		spoil(c.logits)
+		insertNonFinite(c.logits)
 		for _, n := range workers {
 			team := kernels.NewTeam(n)
 			dst := make([]int32, rows+1)
 			dst[rows] = -7
-			l := s.lab(team)
+			l := s.newFixture(team)
 			to := place(l, dst)
 			l.Argmax(to.Part(0, rows), l.in(rows, cols, c.logits))
 			copy(dst, kernels.FetchVector(l, to))

@@ -53,7 +53,7 @@ func (s Suite) attention(t *testing.T) {
 			}
 		}
 		c.checkForward(t)
-		spoil(c.x)
+		insertNonFinite(c.x)
 		c.checkForward(t)
 		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			c.x[3*c.Emitted()+c.Columns()] = float32(v)

@@ -84,10 +84,10 @@ func poison(n int) []float32 {
 // outcome runs a kernel on copies of start with each team size. It fails unless the bits are
 // equal and the guards unchanged. The first team runs twice, so that the second run reuses the
 // scratch memory of the first.
-func (s Suite) outcome(t *testing.T, start []float32, run func(l *lab, dst []float32)) []float32 {
+func (s Suite) outcome(t *testing.T, start []float32, run func(l *fixture, dst []float32)) []float32 {
 	t.Helper()
 	return outcome(t, start, func(team *kernels.Team, dst []float32) {
-		l := s.lab(team)
+		l := s.newFixture(team)
 		defer l.done()
 		run(l, dst)
 	})
@@ -95,13 +95,13 @@ func (s Suite) outcome(t *testing.T, start []float32, run func(l *lab, dst []flo
 
 // both runs a kernel whose dst [rows x cols] may be its operand x, out of place and in place. It
 // fails unless both results are want; nil stands for the first result, which it returns.
-func (s Suite) both(t *testing.T, rows, cols int, x, want []float32, run func(l *lab, dst, x kernels.Mat)) []float32 {
+func (s Suite) both(t *testing.T, rows, cols int, x, want []float32, run func(l *fixture, dst, x kernels.Mat)) []float32 {
 	t.Helper()
-	got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, x)) })
+	got := s.outcome(t, poison(rows*cols), func(l *fixture, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, x)) })
 	if want != nil {
 		same(t, got, want)
 	}
-	same(t, s.outcome(t, x, func(l *lab, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, dst)) }), got)
+	same(t, s.outcome(t, x, func(l *fixture, dst []float32) { run(l, l.out(rows, cols, dst), l.in(rows, cols, dst)) }), got)
 	return got
 }
 
@@ -202,8 +202,8 @@ func Values(n int, seed uint64) []float32 {
 	return guarded(v)
 }
 
-// spoil sets a few elements of v to NaN and the infinities.
-func spoil(v []float32) {
+// insertNonFinite sets a few elements of v to NaN and the infinities.
+func insertNonFinite(v []float32) {
 	for i, s := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if n := len(v); n > 0 {
 			v[(i*n/3+i)%n] = float32(s)

@@ -12,7 +12,7 @@ func (s Suite) ColumnSums(t *testing.T) {
 		for range 2 {
 			s.columnSums(t, rows, cols, g, poison(cols), false)
 			s.columnSums(t, rows, cols, g, Values(cols, 2), true)
-			spoil(g)
+			insertNonFinite(g)
 		}
 	})
 }
@@ -28,7 +28,7 @@ func (s Suite) columnSums(t *testing.T, rows, cols int, g, start []float32, add 
 			want[c].add(float64(g[r*cols+c]))
 		}
 	}
-	compareSums(t, s.outcome(t, start, func(l *lab, dst []float32) {
+	compareSums(t, s.outcome(t, start, func(l *fixture, dst []float32) {
 		l.ColumnSums(l.out(1, cols, dst), l.in(rows, cols, g), add)
 	}), want)
 }
@@ -38,12 +38,12 @@ func (s Suite) Add(t *testing.T) {
 	for _, n := range []int{0, 1, 17, size(40001, 1001)} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			start, x := Values(n, 1), Values(n, 2)
-			spoil(x)
+			insertNonFinite(x)
 			want := make([]float32, n)
 			for i := range want {
 				want[i] = start[i] + x[i]
 			}
-			same(t, s.outcome(t, start, func(l *lab, dst []float32) { l.Add(l.out(1, n, dst), l.in(1, n, x)) }), want)
+			same(t, s.outcome(t, start, func(l *fixture, dst []float32) { l.Add(l.out(1, n, dst), l.in(1, n, x)) }), want)
 		})
 	}
 }

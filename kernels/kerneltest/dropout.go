@@ -66,11 +66,11 @@ func eachMatrix(t *testing.T, f func(t *testing.T, rows, cols int, d *kernels.Dr
 func (s Suite) DropoutRows(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		x := Values(rows*cols, 1)
-		spoil(x)
+		insertNonFinite(x)
 		want := make([]float32, rows*cols)
 		for i := range want {
 			want[i] = drop(d, x[i], i/cols, i%cols)
 		}
-		s.both(t, rows, cols, x, want, func(l *lab, dst, x kernels.Mat) { l.DropoutRows(dst, x, l.drop(d)) })
+		s.both(t, rows, cols, x, want, func(l *fixture, dst, x kernels.Mat) { l.DropoutRows(dst, x, l.drop(d)) })
 	})
 }

@@ -33,10 +33,10 @@ func elu(x float64) float64 {
 func (s Suite) BiasELUDropout(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, bias := eluInputs(rows*cols), guarded(make([]float32, cols))
-		spoil(z)
+		insertNonFinite(z)
 		for range 2 {
 			for i, dst := range [][]float32{poison(rows * cols), z} {
-				got := s.outcome(t, dst, func(l *lab, dst []float32) {
+				got := s.outcome(t, dst, func(l *fixture, dst []float32) {
 					from := z
 					if i > 0 {
 						from = dst
@@ -70,7 +70,7 @@ func checkELU(t *testing.T, got []float32, cols int, z, bias []float32, d *kerne
 func (s Suite) BiasELUDropoutGrad(t *testing.T) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z, g, h := eluInputs(rows*cols), Values(rows*cols, 2), Values(rows*cols, 3)
-		spoil(g)
+		insertNonFinite(g)
 		for i := range h {
 			if math.IsNaN(float64(g[i])) || math.IsInf(float64(g[i]), 0) {
 				z[i] = 1
@@ -80,12 +80,12 @@ func (s Suite) BiasELUDropoutGrad(t *testing.T) {
 				h[i] = float32(math.Copysign(0, -1))
 			}
 		}
-		backward := func(l *lab, dst, bias, g []float32) {
+		backward := func(l *fixture, dst, bias, g []float32) {
 			to, sums := l.out(rows, cols, dst), l.out(1, cols, bias)
 			l.BiasELUDropoutGrad(to, sums, l.in(rows, cols, g), l.in(rows, cols, h), l.drop(d))
 		}
 		bias := guarded(poison(cols))
-		got := s.outcome(t, poison(rows*cols), func(l *lab, dst []float32) { backward(l, dst, bias, g) })
+		got := s.outcome(t, poison(rows*cols), func(l *fixture, dst []float32) { backward(l, dst, bias, g) })
 		checkGuards(t, bias)
 		sums := make([]sum, cols)
 		for i, v := range got {
@@ -93,8 +93,8 @@ func (s Suite) BiasELUDropoutGrad(t *testing.T) {
 			compare(t, i, float64(v), float64(want)*math.Exp(math.Min(float64(z[i]), 0)), 6*unit*math.Abs(float64(want)))
 			sums[i%cols].add(float64(v))
 		}
-		same(t, s.outcome(t, g, func(l *lab, dst []float32) { backward(l, dst, poison(cols), dst) }), got)
-		compareSums(t, s.outcome(t, poison(cols), func(l *lab, bias []float32) {
+		same(t, s.outcome(t, g, func(l *fixture, dst []float32) { backward(l, dst, poison(cols), dst) }), got)
+		compareSums(t, s.outcome(t, poison(cols), func(l *fixture, bias []float32) {
 			backward(l, poison(rows*cols), bias, g)
 		}), sums)
 	})
@@ -153,10 +153,10 @@ func (s Suite) MeanHeads(t *testing.T) {
 					want[i].add(float64(x[(i/width*heads+h)*width+i%width]) / float64(heads))
 				}
 			}
-			compareSums(t, s.outcome(t, poison(rows*width), func(l *lab, dst []float32) {
+			compareSums(t, s.outcome(t, poison(rows*width), func(l *fixture, dst []float32) {
 				l.MeanHeads(l.out(rows, width, dst), heads, l.in(rows, heads*width, x), l.in(1, width, bias))
 			}), want)
-			spoil(x)
+			insertNonFinite(x)
 		}
 	})
 }
@@ -165,11 +165,11 @@ func (s Suite) MeanHeads(t *testing.T) {
 func (s Suite) MeanHeadsGrad(t *testing.T) {
 	eachHeads(t, func(t *testing.T, rows, heads, width int) {
 		g, want := Values(rows*width, 1), make([]float32, rows*heads*width)
-		spoil(g)
+		insertNonFinite(g)
 		for i := range want {
 			want[i] = g[i/(heads*width)*width+i%width] * (1 / float32(heads))
 		}
-		same(t, s.outcome(t, poison(len(want)), func(l *lab, dst []float32) {
+		same(t, s.outcome(t, poison(len(want)), func(l *fixture, dst []float32) {
 			l.MeanHeadsGrad(l.out(rows, heads*width, dst), heads, l.in(rows, width, g))
 		}), want)
 	})

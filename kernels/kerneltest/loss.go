@@ -14,23 +14,23 @@ func (s Suite) SoftmaxCrossEntropy(t *testing.T) {
 	sizes{"rows", []int{0, 1, 256, size(1301, 301)}, "classes", []int{1, 2, 7, 41}}.run(t, func(t *testing.T, rows, classes int) {
 		c := newClassified(rows, classes)
 		loss, count, grad := c.verify(1, 0.25)
-		entropy := func(l *lab, grad, logits []float32) {
+		entropy := func(l *fixture, grad, logits []float32) {
 			to := l.out(rows, classes, grad)
 			got, n := l.SoftmaxCrossEntropy(to, l.in(rows, classes, logits), place(l, c.labels), place(l, c.split), 1, 0.25)
 			c.checkLoss(t, got, n, loss, count)
 		}
 		for range 2 {
-			got := s.outcome(t, poison(rows*classes), func(l *lab, dst []float32) { entropy(l, dst, c.logits) })
+			got := s.outcome(t, poison(rows*classes), func(l *fixture, dst []float32) { entropy(l, dst, c.logits) })
 			for i := range got {
 				compare(t, i, float64(got[i]), grad[i], unit)
 			}
 			// In place, and without a gradient.
-			same(t, s.outcome(t, c.logits, func(l *lab, dst []float32) {
+			same(t, s.outcome(t, c.logits, func(l *fixture, dst []float32) {
 				entropy(l, nil, dst)
 				l.flush()
 				entropy(l, dst, dst)
 			}), got)
-			spoil(c.logits)
+			insertNonFinite(c.logits)
 			loss, count, grad = c.verify(1, 0.25)
 		}
 	})
@@ -113,7 +113,7 @@ func (s Suite) Softmax(t *testing.T) {
 	sizes{"rows", []int{0, 1, size(900, 79)}, "cols", []int{0, 1, 6, 41}}.run(t, func(t *testing.T, rows, cols int) {
 		x := newClassified(rows, max(cols, 1)).logits[:rows*cols]
 		x = guarded(x)
-		got := s.both(t, rows, cols, x, nil, func(l *lab, dst, x kernels.Mat) { l.Softmax(dst, x) })
+		got := s.both(t, rows, cols, x, nil, func(l *fixture, dst, x kernels.Mat) { l.Softmax(dst, x) })
 		for i := range got {
 			row := x[i/cols*cols:][:cols]
 			compare(t, i, float64(got[i]), probability(row, i%cols), 2*unit)

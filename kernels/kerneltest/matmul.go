@@ -21,7 +21,9 @@ func products() [][3]int {
 func (s Suite) MatMul(t *testing.T) {
 	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, l*p.n + j }
-		p.run(func(l *lab, dst kernels.Mat, add bool) { l.MatMul(dst, l.in(p.m, p.k, p.a), l.in(p.k, p.n, p.b), add) })
+		p.run(func(l *fixture, dst kernels.Mat, add bool) {
+			l.MatMul(dst, l.in(p.m, p.k, p.a), l.in(p.k, p.n, p.b), add)
+		})
 	})
 }
 
@@ -29,7 +31,7 @@ func (s Suite) MatMul(t *testing.T) {
 func (s Suite) MatMulTransB(t *testing.T) {
 	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, j*p.k + l }
-		p.run(func(l *lab, dst kernels.Mat, add bool) {
+		p.run(func(l *fixture, dst kernels.Mat, add bool) {
 			l.MatMulTransB(dst, l.in(p.m, p.k, p.a), l.in(p.n, p.k, p.b), add)
 		})
 	})
@@ -39,7 +41,7 @@ func (s Suite) MatMulTransB(t *testing.T) {
 func (s Suite) MatMulTransA(t *testing.T) {
 	s.eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return l*p.m + i, l*p.n + j }
-		p.run(func(l *lab, dst kernels.Mat, add bool) {
+		p.run(func(l *fixture, dst kernels.Mat, add bool) {
 			l.MatMulTransA(dst, l.in(p.k, p.m, p.a), l.in(p.k, p.n, p.b), add)
 		})
 	})
@@ -66,19 +68,19 @@ func (s Suite) eachProduct(t *testing.T, run func(p product)) {
 
 // run compares results with and without add. No operand is zero, so that non-finite values
 // always reach the result.
-func (p product) run(mul func(l *lab, dst kernels.Mat, add bool)) {
+func (p product) run(mul func(l *fixture, dst kernels.Mat, add bool)) {
 	p.t.Helper()
 	for range 2 {
 		p.compare(poison(p.m*p.n), false, mul)
 		p.compare(Values(p.m*p.n, 3), true, mul)
-		spoil(p.a)
-		spoil(p.b)
+		insertNonFinite(p.a)
+		insertNonFinite(p.b)
 	}
 }
 
-func (p product) compare(start []float32, add bool, mul func(l *lab, dst kernels.Mat, add bool)) {
+func (p product) compare(start []float32, add bool, mul func(l *fixture, dst kernels.Mat, add bool)) {
 	p.t.Helper()
-	compareSums(p.t, p.s.outcome(p.t, start, func(l *lab, dst []float32) {
+	compareSums(p.t, p.s.outcome(p.t, start, func(l *fixture, dst []float32) {
 		mul(l, l.out(p.m, p.n, dst), add)
 	}), p.verify(start, add))
 }

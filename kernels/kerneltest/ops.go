@@ -26,8 +26,8 @@ func Teams(prepare func(team *kernels.Team)) Suite {
 	}}
 }
 
-func (s Suite) lab(team *kernels.Team) *lab {
-	l := newLab(s.open(team))
+func (s Suite) newFixture(team *kernels.Team) *fixture {
+	l := newFixture(s.open(team))
 	l.direct = s.direct
 	return l
 }

@@ -10,58 +10,58 @@ import (
 // The kernels of attention on slices. Each call copies its operands to the Ops and back.
 
 func (s Suite) packScores(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {
-	l := s.lab(team)
+	l := s.newFixture(team)
 	defer l.done()
 	l.PackScores(l.attention(a), l.out(n, a.Heads, dst), first, l.in(rowsOf(rows, a.Emitted()), a.Emitted(), rows))
 }
 
 func (s Suite) gather(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
-	l, n := s.lab(team), g.Rows()
+	l, n := s.newFixture(team), g.Rows()
 	defer l.done()
 	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.ScoreWidth(), r), merge)
 }
 
 func (s Suite) finish(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
-	l := s.lab(team)
+	l := s.newFixture(team)
 	defer l.done()
 	l.AttentionFinish(l.attention(a), l.out(rows, a.Columns(), dst), kernels.Mat{}, l.out(rows, a.Heads, lse), l.in(rows, 2*a.Heads, stats))
 }
 
 func (s Suite) rowDots(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
-	l := s.lab(team)
+	l := s.newFixture(team)
 	defer l.done()
 	l.RowDots(l.out(rows, heads, dst), l.in(rows, heads*width, x), l.in(rows, heads*width, y))
 }
 
 func (s Suite) packGrad(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
-	l, count := s.lab(team), rowsOf(r, a.Heads)
+	l, count := s.newFixture(team), rowsOf(r, a.Heads)
 	defer l.done()
 	l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r), l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
 }
 
 func (s Suite) gradDst(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
-	l := s.lab(team)
+	l := s.newFixture(team)
 	defer l.done()
 	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.ScoreWidth(), dr), l.out(g.Rows(), a.AlongWidth(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
 }
 
 func (s Suite) gradSrc(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
-	l, n := s.lab(team), g.Rows()
+	l, n := s.newFixture(team), g.Rows()
 	defer l.done()
 	l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own, l.in(n, a.Emitted(), x), l.attended(a, own, back))
 }
 
-func (l *lab) attention(a kernels.Attention) kernels.Attention {
+func (l *fixture) attention(a kernels.Attention) kernels.Attention {
 	a.Drop = l.drop(a.Drop)
 	return a
 }
 
-func (l *lab) emitted(a kernels.Attention, x flat.AttentionRows) kernels.Emitted {
+func (l *fixture) emitted(a kernels.Attention, x flat.AttentionRows) kernels.Emitted {
 	n := rowsOf(x.X, a.Emitted())
 	return kernels.Emitted{X: l.in(n, a.Emitted(), x.X), Scores: l.in(n, a.Heads, x.Scores)}
 }
 
-func (l *lab) attended(a kernels.Attention, own int, b flat.AttentionGrad) kernels.Attended {
+func (l *fixture) attended(a kernels.Attention, own int, b flat.AttentionGrad) kernels.Attended {
 	heads := func(x []float32) kernels.Mat { return l.in(own, a.Heads, x) }
 	return kernels.Attended{R: l.in(own, a.ScoreWidth(), b.R), LSE: heads(b.LSE), Dots: heads(b.Dots),
 		Grad: l.in(own, a.Columns(), b.Grad), Packed: l.in(own, 3*a.Heads, b.Packed)}
@@ -92,7 +92,7 @@ func (s Suite) scores(t *testing.T) {
 		}
 		got := [5][]float32{poison(len(wide)), poison(len(narrow)), poison(len(gw)), poison(len(gs)), poison(len(gt))}
 		team := kernels.NewTeam(1)
-		l := s.lab(team)
+		l := s.newFixture(team)
 		W, S, T := l.in(in, columns, w), l.in(heads, width, source), l.in(heads, width, target)
 		l.FoldScores(l.out(in, columns+heads, got[0]), l.out(in, heads, got[1]), W, S, T)
 		l.FoldScoresGrad(l.out(in, columns, got[2]), l.out(heads, width, got[3]), l.out(heads, width, got[4]),

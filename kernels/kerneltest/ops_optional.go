@@ -19,10 +19,10 @@ func (s Suite) optional(t *testing.T) {
 	team := kernels.NewTeam(1)
 	defer team.Close()
 	g := optionalEdges()
-	for name, run := range map[string]func(l *lab, g kernels.Gather) []kernels.Mat{
-		"maxima": (*lab).maxima, "lists": (*lab).listed, "signed attention": (*lab).signed,
+	for name, run := range map[string]func(l *fixture, g kernels.Gather) []kernels.Mat{
+		"maxima": (*fixture).maxima, "lists": (*fixture).listed, "signed attention": (*fixture).signed,
 	} {
-		here, there := newLab(team), s.lab(team)
+		here, there := newFixture(team), s.newFixture(team)
 		want, got := run(here, g), run(there, g)
 		for i := range want {
 			if !slices.Equal(mapped.Bytes(there.read(got[i])), mapped.Bytes(here.read(want[i]))) {
@@ -32,8 +32,8 @@ func (s Suite) optional(t *testing.T) {
 		here.done()
 		there.done()
 	}
-	for name, run := range map[string]func(l *lab, g kernels.Gather) (got, want kernels.Mat){"fused gradient": (*lab).through, "packed rows": (*lab).packed} {
-		l := s.lab(team)
+	for name, run := range map[string]func(l *fixture, g kernels.Gather) (got, want kernels.Mat){"fused gradient": (*fixture).through, "packed rows": (*fixture).packed} {
+		l := s.newFixture(team)
 		if got, want := run(l, g); !slices.Equal(mapped.Bytes(l.read(got)), mapped.Bytes(l.read(want))) {
 			t.Errorf("%s: other bits", name)
 		}
@@ -55,11 +55,11 @@ func optionalEdges() (g kernels.Gather) {
 }
 
 // values returns a matrix of random numbers in the memory of the Ops.
-func (l *lab) values(rows, cols int, seed uint64) kernels.Mat {
+func (l *fixture) values(rows, cols int, seed uint64) kernels.Mat {
 	return l.in(rows, cols, Values(rows*cols, seed))
 }
 
-func (l *lab) maxima(g kernels.Gather) []kernels.Mat {
+func (l *fixture) maxima(g kernels.Gather) []kernels.Mat {
 	dst, arg, back := l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1)
 	x, e, ids := l.values(optionalRows, optionalCols, 2), l.edges(g), make([]uint32, optionalRows)
 	for v := range ids {
@@ -73,7 +73,7 @@ func (l *lab) maxima(g kernels.Gather) []kernels.Mat {
 	return []kernels.Mat{dst, back}
 }
 
-func (l *lab) listed(g kernels.Gather) []kernels.Mat {
+func (l *fixture) listed(g kernels.Gather) []kernels.Mat {
 	xs := graph.SparseRows{Offsets: []int64{0}}
 	ids := make([]uint32, optionalRows)
 	for r := range optionalRows {
@@ -89,7 +89,7 @@ func (l *lab) listed(g kernels.Gather) []kernels.Mat {
 	return []kernels.Mat{dst}
 }
 
-func (l *lab) signed(g kernels.Gather) []kernels.Mat {
+func (l *fixture) signed(g kernels.Gather) []kernels.Mat {
 	a := kernels.Attention{Heads: optionalHeads, Width: optionalCols / optionalHeads, Slope: 0.2}
 	g.SelfLoops = true
 	mat := func(cols int, seed uint64) kernels.Mat { return l.values(optionalRows, cols, seed) }
@@ -100,7 +100,7 @@ func (l *lab) signed(g kernels.Gather) []kernels.Mat {
 	return []kernels.Mat{dst, signed, lse, dr}
 }
 
-func (l *lab) through(kernels.Gather) (got, want kernels.Mat) {
+func (l *fixture) through(kernels.Gather) (got, want kernels.Mat) {
 	a, b, a2, b2 := l.values(optionalRows, 5, 1), l.values(optionalCols, 5, 2), l.values(optionalRows, 7, 3), l.values(optionalCols, 7, 4)
 	h, sum := l.values(optionalRows, optionalCols, 6), l.values(optionalRows, optionalCols, 7)
 	l.MatMulTransB(sum, a, b, false)
@@ -110,7 +110,7 @@ func (l *lab) through(kernels.Gather) (got, want kernels.Mat) {
 	return h, sum
 }
 
-func (l *lab) packed(g kernels.Gather) (got, want kernels.Mat) {
+func (l *fixture) packed(g kernels.Gather) (got, want kernels.Mat) {
 	got, want = l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1)
 	if !l.Remote() && !l.Packs(optionalCols) { // a Team in plain Go
 		return got, want

@@ -12,11 +12,11 @@ import (
 // Tests of functions that only Ops have: memory, rows that cross a partition, columns, and
 // steps.
 
-// one returns a lab with a team of one worker.
-func (s Suite) one() *lab { return s.lab(kernels.NewTeam(1)) }
+// one returns a fixture with a team of one worker.
+func (s Suite) one() *fixture { return s.newFixture(kernels.NewTeam(1)) }
 
 // read returns m in host memory.
-func (l *lab) read(m kernels.Mat) []float32 {
+func (l *fixture) read(m kernels.Mat) []float32 {
 	x := make([]float32, m.Rows*m.Cols)
 	kernels.Read(l, x, m)
 	return x
@@ -74,7 +74,7 @@ func (s Suite) rows(t *testing.T) {
 				added[int(v)*cols+j] += plain[i*cols+j]
 			}
 		}
-		l := s.lab(kernels.NewTeam(3))
+		l := s.newFixture(kernels.NewTeam(3))
 		a, b, there := l.out(own, cols, x), l.out(sums, cols, more), place(l, index)
 		p := l.out(len(index), cols, packed)
 		l.PackRows(p, there, a, b)

@@ -146,7 +146,7 @@ func CodeValues(t *testing.T, values func(g kernels.Grid, dst []float32, codes [
 func HalfRows(t *testing.T, narrow func(dst []kernels.BF16, x []float32), widen func(dst []float32, x []kernels.BF16, add bool)) {
 	for _, n := range rowWidths {
 		x, half := Values(n, 1), make([]kernels.BF16, n+1)
-		spoil(x)
+		insertNonFinite(x)
 		half[n] = 0x1234
 		narrow(half[:n], x)
 		for i, h := range half[:n] {

@@ -15,10 +15,10 @@ func (s Suite) SparseMatMul(t *testing.T) {
 		w := Values(c.m*c.n, 1)
 		for range 2 {
 			want := c.products(c.rows, w, func(r, col int) (int, int) { return r, col })
-			compareSums(t, s.outcome(t, poison(c.rows*c.n), func(l *lab, dst []float32) {
+			compareSums(t, s.outcome(t, poison(c.rows*c.n), func(l *fixture, dst []float32) {
 				l.SparseMatMul(l.out(c.rows, c.n, dst), l.sparse(c.xs), l.in(c.m, c.n, w), l.drop(c.d))
 			}), want)
-			spoil(w)
+			insertNonFinite(w)
 		}
 	})
 }
@@ -29,13 +29,13 @@ func (s Suite) SparseMatMulTransA(t *testing.T) {
 		g := Values(c.rows*c.n, 2)
 		for range 2 {
 			want := c.products(c.m, g, func(r, col int) (int, int) { return col, r })
-			compareSums(t, s.outcome(t, poison(c.m*c.n), func(l *lab, dst []float32) {
+			compareSums(t, s.outcome(t, poison(c.m*c.n), func(l *fixture, dst []float32) {
 				x := l.sparse(c.xs)
 				xt := kernels.NewTransposed(l, l.arena, x, c.m)
 				xt.Fill(l, x)
 				l.SparseMatMulTransA(l.out(c.m, c.n, dst), xt, l.in(c.rows, c.n, g), l.drop(c.d))
 			}), want)
-			spoil(g)
+			insertNonFinite(g)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func (c sparseCase) products(rows int, factors []float32, at func(r, col int) (t
 // SparseToDense tests kernels.Ops.SparseToDense.
 func (s Suite) SparseToDense(t *testing.T) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
-		same(t, s.outcome(t, poison(c.rows*c.m), func(l *lab, dst []float32) {
+		same(t, s.outcome(t, poison(c.rows*c.m), func(l *fixture, dst []float32) {
 			l.SparseToDense(l.out(c.rows, c.m, dst), l.sparse(c.xs), l.drop(c.d))
 		}), c.dense)
 	})

@@ -10,11 +10,11 @@ import (
 )
 
 // spmmFunc gathers rows of x along g to dst, or adds them.
-type spmmFunc func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool)
+type spmmFunc func(l *fixture, dst []float32, width int, g kernels.Gather, x []float32, add bool)
 
 // SpMM tests kernels.Ops.SpMM on weighted or unweighted edges.
 func (s Suite) SpMM(t *testing.T, weighted bool) {
-	s.eachSpMM(t, weighted, func([]float32) {}, func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	s.eachSpMM(t, weighted, func([]float32) {}, func(l *fixture, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 		l.SpMM(l.out(g.Rows(), width, dst), l.edges(g), l.in(rowsOf(x, width), width, x), add)
 	})
 }
@@ -26,7 +26,7 @@ func (s Suite) eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), 
 		prepare(c.x)
 		c.weigh(weighted)
 		c.run(t, s, spmm)
-		spoil(c.x)
+		insertNonFinite(c.x)
 		c.loops = true
 		c.run(t, s, spmm)
 		c.unscaled().run(t, s, spmm)
@@ -49,7 +49,7 @@ func (s Suite) SpMMHalf(t *testing.T, weighted bool) {
 			x[i] = kernels.Narrow(v).Float32()
 		}
 	}
-	s.eachSpMM(t, weighted, round, func(l *lab, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	s.eachSpMM(t, weighted, round, func(l *fixture, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 		half := make([]kernels.BF16, len(x)+kernels.HalfSlack)
 		for i := range half {
 			half[i] = 0x7fff
@@ -65,7 +65,7 @@ func (s Suite) SpMMHalf(t *testing.T, weighted bool) {
 func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32)) {
 	sizes{"rows", []int{0, 1, 5, 701}, "cols", []int{0, 1, 16, 37}}.run(t, func(t *testing.T, rows, cols int) {
 		x := Values(rows*cols, 1)
-		spoil(x)
+		insertNonFinite(x)
 		for _, scale := range [][]float32{nil, Values(rows, 2)} {
 			stride := cols
 			if scale == nil {
@@ -170,7 +170,7 @@ func (c *spmmCase) run(t *testing.T, s Suite, spmm spmmFunc) {
 	n := c.own * c.width
 	want := c.verify(make([]float32, n))
 	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, Weights: c.weights, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
-	compareSums(t, s.outcome(t, poison(n), func(l *lab, dst []float32) {
+	compareSums(t, s.outcome(t, poison(n), func(l *fixture, dst []float32) {
 		spmm(l, dst, c.width, all, c.x, false)
 	}), want)
 
@@ -181,7 +181,7 @@ func (c *spmmCase) run(t *testing.T, s Suite, spmm spmmFunc) {
 		if c.rowScale != nil {
 			tail.RowScale = c.rowScale[half:]
 		}
-		compareSums(t, s.outcome(t, poison(n-half*c.width), func(l *lab, dst []float32) {
+		compareSums(t, s.outcome(t, poison(n-half*c.width), func(l *fixture, dst []float32) {
 			spmm(l, dst, c.width, tail, c.x, false)
 		}), want[half*c.width:])
 	}
@@ -190,14 +190,14 @@ func (c *spmmCase) run(t *testing.T, s Suite, spmm spmmFunc) {
 	ownPart.End = c.middle
 	ghostPart.Begin, ghostPart.Base, ghostPart.SelfLoops = c.middle, uint32(c.own), false
 	ghostRows := guarded(c.x[n:])
-	compareSums(t, s.outcome(t, poison(n), func(l *lab, dst []float32) {
+	compareSums(t, s.outcome(t, poison(n), func(l *fixture, dst []float32) {
 		spmm(l, dst, c.width, ownPart, c.x[:n], false)
 		l.flush()
 		spmm(l, dst, c.width, ghostPart, ghostRows, true)
 	}), want)
 
 	start := Values(n, 4)
-	compareSums(t, s.outcome(t, start, func(l *lab, dst []float32) {
+	compareSums(t, s.outcome(t, start, func(l *fixture, dst []float32) {
 		spmm(l, dst, c.width, all, c.x, true)
 	}), c.verify(start))
 }

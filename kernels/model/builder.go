@@ -4,21 +4,21 @@ package model
 // that the layer needs memory for. It allocates nothing: a layer has no memory.
 type Builder struct {
 	Spec   Spec
-	Sparse bool // the features are
+	Sparse bool // the features are sparse
 
-	layer    int
-	part     Part
-	skips    []Skip
-	constant bool      // nothing below the layer is trained
-	through  bool      // the gradient of its input replaces the input
-	gone     bool      // the output's gradient has already passed its activation
-	params   [][]Param // of each layer
-	places   [values]storage
-	scratch  [][2]int // rows and columns
-	sums     sums
+	layer          int
+	part           Part
+	skips          []Skip
+	constant       bool      // nothing below the layer is trained
+	gradInPlace    bool      // the input's gradient overwrites the input's matrix
+	activationDone bool      // the output's gradient already includes the activation's derivative
+	params         [][]Param // of each layer
+	places         [values]storage
+	scratch        [][2]int // rows and columns
+	sums           sums
 }
 
-// sums has the sizes of a Summing layer's sums, 0 for other layers.
+// sums has the sizes that Builder.Sums sets, 0 for layers that are not Summing.
 type sums struct{ columns, settled, state int }
 
 // storage is the location of a layer's value.
@@ -41,7 +41,7 @@ const (
 func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
 // Plain reports whether the layer has no activation and no dropout: the last layer, and layers
-// finished by others.
+// whose activation a later layer applies.
 func (b *Builder) Plain() bool { return b.part.Plain }
 
 // Gathers reports whether the layer is of a kind that uses the graph.
@@ -80,9 +80,10 @@ func (b *Builder) AllocGrad(v Value) {
 	}
 }
 
-// AllocInputGrad sets the storage of the input's gradient, if it is a sum of products only.
+// AllocInputGrad sets the storage of the input's gradient. It is for layers whose input gradient
+// has no term except products with weights.
 func (b *Builder) AllocInputGrad() {
-	if b.through {
+	if b.gradInPlace {
 		b.ShareStorage(InputGrad, Input)
 		return
 	}
@@ -96,13 +97,15 @@ func (b *Builder) Scratch(rows, cols int) int {
 	return len(b.scratch) - 1
 }
 
-// Sums sets the sizes of a Summing layer: its sums, the settled values that stages read, and
-// the state, which starts with the settled values.
+// Sums sets the sizes of a Summing layer's data. columns is the number of sums over vertices.
+// settled is the number of values that Settle derives from the sums of all ranks, for stages to
+// read. state is the number of values that are stored from the forward pass to the backward pass;
+// the first ones are the settled values.
 func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, settled, state} }
 
 // Hidden returns the matrix that the layer multiplies by its weights.
 func (b *Builder) Hidden() Hidden {
-	return Hidden{first: b.layer == 0, constant: b.constant, through: b.through, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
+	return Hidden{first: b.layer == 0, constant: b.constant, gradInPlace: b.gradInPlace, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
 // Dropout returns the dropout of layer l's output, nil if it has none.
@@ -110,7 +113,7 @@ func (b *Builder) Dropout(l int) *Dropout {
 	if b.part.Plain || b.part.Kept {
 		return nil
 	}
-	// Layer 0 is the input's, so that no two masks share a counter.
+	// Stream 0 is the input's dropout; layer l uses stream l+1.
 	return b.Spec.dropout(l+1, b.Spec.Dropout)
 }
 

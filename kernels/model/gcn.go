@@ -98,14 +98,14 @@ func gcnLayer(b *Builder, l int) Layer {
 // dense is the common part of layers with a product, a bias and an activation.
 type dense struct {
 	stages
-	in, out int
-	h       Hidden
-	w, b    Param    // [in x out], [1 x out]
-	last    bool     // no activation: the last layer, or a layer finished by a tail
-	drop    *Dropout // of the output
-	gathers bool     // false in a perceptron
-	gone    bool     // the output's gradient has already passed the activation
-	first   Order
+	in, out        int
+	h              Hidden
+	w, b           Param    // [in x out], [1 x out]
+	last           bool     // no activation: the last layer, or a layer whose activation a tail applies
+	drop           *Dropout // of the output
+	gathers        bool     // false in a perceptron
+	activationDone bool     // the output's gradient already includes the activation's derivative
+	first          Order
 }
 
 // newDense takes the layer's first matrix and its first bias, and sets the storage of the
@@ -113,7 +113,7 @@ type dense struct {
 func newDense(b *Builder, l int, gathers bool) *dense {
 	d := &dense{
 		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
-		gathers: gathers, gone: b.gone, first: b.Spec.Orders[l],
+		gathers: gathers, activationDone: b.activationDone, first: b.Spec.Orders[l],
 	}
 	for i := len(b.params[l]) - 1; i >= 0; i-- {
 		if p := b.params[l][i]; p.Bias {
@@ -166,7 +166,7 @@ func (d *dense) emit(x *Step) {
 // that is done, and writes the gradient of b.
 func (d *dense) activateGrad(x *Step, b Param) {
 	grad := x.At(OutputGrad)
-	if d.gone {
+	if d.activationDone {
 		x.Ops.ColumnSums(x.Grad(b), grad, false)
 		return
 	}

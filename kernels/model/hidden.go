@@ -7,7 +7,7 @@ import "siafu/kernels"
 // the value Input.
 type Hidden struct {
 	first, constant bool
-	through         bool     // its gradient, before its activation, replaces it
+	gradInPlace     bool     // the gradient of its activation's input overwrites it
 	drop            *Dropout // of that activation
 }
 
@@ -36,12 +36,12 @@ func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 }
 
 // InputGrad sets dst [n x in] to grad wᵀ, the gradient of H, or adds it; grad [n x cols], w
-// [in x cols]. It does nothing if H is constant, or without grad. If through is set, dst
+// [in x cols]. It does nothing if H is constant, or without grad. If gradInPlace is set, dst
 // replaces H, and gets the gradient of the activation's input.
 func (h Hidden) InputGrad(x *Step, dst, grad, w kernels.Mat, add bool) {
 	switch {
 	case grad.IsNil():
-	case h.through:
+	case h.gradInPlace:
 		h.InputGrads(x, dst, grad, w, kernels.Mat{}, kernels.Mat{})
 	case !h.Constant():
 		x.Ops.MatMulTransB(dst, grad, w, add)
@@ -54,7 +54,7 @@ func (h Hidden) InputGrads(x *Step, dst, grad, w, grad2, w2 kernels.Mat) {
 	if grad.IsNil() {
 		grad, w, grad2, w2 = grad2, w2, kernels.Mat{}, kernels.Mat{}
 	}
-	if h.through {
+	if h.gradInPlace {
 		x.Ops.GradThrough(dst, grad, w, grad2, w2, x.Mask(h.drop))
 		return
 	}

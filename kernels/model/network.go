@@ -31,9 +31,9 @@ func New(s Spec, sparse bool) *Network {
 			readers[k] = l
 		}
 	}
-	through := s.through(parts, readers)
+	inPlace := s.gradsInPlace(parts, readers)
 	for l, p := range parts {
-		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l), through: through[l], gone: through[l+1]}
+		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l), gradInPlace: inPlace[l], activationDone: inPlace[l+1]}
 		for i, k := range p.From {
 			b.skips = append(b.skips, Skip{i: i, first: readers[k] == l})
 			n.skipped[k] = true
@@ -49,10 +49,10 @@ func New(s Spec, sparse bool) *Network {
 	return n
 }
 
-// through reports for each layer (false after the last one) whether its input's gradient
-// replaces the input. This requires that products alone compute the gradient, that ReLU
+// gradsInPlace reports for each layer (false after the last one) whether its input's gradient
+// overwrites the input's matrix. This requires that products alone compute the gradient, that ReLU
 // computed the input, and that no other layer or gather reads it.
-func (s Spec) through(parts []Part, readers map[int]int) []bool {
+func (s Spec) gradsInPlace(parts []Part, readers map[int]int) []bool {
 	list := make([]bool, len(parts)+1)
 	for l := 1; l < len(parts); l++ {
 		_, others := readers[l-1]

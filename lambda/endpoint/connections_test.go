@@ -112,7 +112,7 @@ func TestThousandConnections(t *testing.T) {
 		defer c.Close()
 	}
 	b.until("not all are turned away", func(s Stats) bool { return s.Refused[Crowded] == strangers-bound })
-	if s := b.Stats(); s.Connections != bound || s.AtMost != bound || runtime.NumGoroutine()-before > 2*bound {
+	if s := b.Stats(); s.Connections != bound || s.PeakConnections != bound || runtime.NumGoroutine()-before > 2*bound {
 		t.Errorf("%+v, %d goroutines more", s, runtime.NumGoroutine()-before)
 	}
 }
@@ -161,7 +161,7 @@ func TestThousandFunctions(t *testing.T) {
 			t.Fatalf("%d ends, %d results: %+v", ends, len(seen), b.Stats())
 		}
 	}
-	if s := b.Stats(); s.Refusals() > 0 || s.Answered != functions || s.Fetched != functions || s.AtMost != functions {
+	if s := b.Stats(); s.Refusals() > 0 || s.Answered != functions || s.Fetched != functions || s.PeakConnections != functions {
 		t.Errorf("%+v", s)
 	}
 }

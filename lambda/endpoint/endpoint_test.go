@@ -55,7 +55,7 @@ func TestTask(t *testing.T) {
 	b.until("something is left", func(s Stats) bool {
 		return s.Fetched == 2 && s.Held == 0 && s.Open == 0
 	})
-	if s := b.Stats(); s.Answered != 1 || s.BytesOut != int64(200_000+len(m)) || s.BytesIn != 100_000 || s.AtMost != 1 || s.Refusals() > 0 {
+	if s := b.Stats(); s.Answered != 1 || s.BytesOut != int64(200_000+len(m)) || s.BytesIn != 100_000 || s.PeakConnections != 1 || s.Refusals() > 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 				body = io.MultiReader(body)
 			}
 			status, text, err := b.do(c.method, c.path, p.Token, body)
-			if status != c.status || err != nil || strings.TrimSpace(string(text)) != hints[c.why].text {
+			if status != c.status || err != nil || strings.TrimSpace(string(text)) != refusalInfos[c.why].text {
 				t.Errorf("status %d, want %d: %s %v", status, c.status, text, err)
 			}
 			b.refusedOnly(map[Refusal]int{c.why: 1})
@@ -202,11 +202,11 @@ func TestTold(t *testing.T) {
 	for why := range refusals {
 		s.Refused[why]++
 		names[why.String()] = true
-		if silent := why == Crowded || why == Silent; (hints[why].status < 400) != silent {
-			t.Errorf("%v: %+v", why, hints[why])
+		if silent := why == Crowded || why == Silent; (refusalInfos[why].status < 400) != silent {
+			t.Errorf("%v: %+v", why, refusalInfos[why])
 		}
 	}
-	if told := s.Told(); len(names) != int(refusals) || strings.Count(told, ",") != len(names)-1 || names[""] || !strings.HasPrefix(told, "1 without token, 1 wrong token") {
+	if told := s.RefusalSummary(); len(names) != int(refusals) || strings.Count(told, ",") != len(names)-1 || names[""] || !strings.HasPrefix(told, "1 without token, 1 wrong token") {
 		t.Errorf("%d names: %s", len(names), told)
 	}
 }

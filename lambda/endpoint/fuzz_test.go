@@ -37,7 +37,7 @@ func FuzzServe(f *testing.F) {
 		after := b.Stats()
 		done := after.Fetched + after.Answered - before.Fetched - before.Answered
 		refused := after.Refusals() - before.Refusals()
-		known := slices.ContainsFunc(hints[:], func(a hint) bool { return a.status == w.Code })
+		known := slices.ContainsFunc(refusalInfos[:], func(a refusalInfo) bool { return a.status == w.Code })
 		if done+refused != 1 || (done == 1) != (w.Code < 300) || refused == 1 && !known {
 			t.Errorf("status %d, %d done, %d refused", w.Code, done, refused)
 		}

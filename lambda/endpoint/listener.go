@@ -42,7 +42,7 @@ func (e *Endpoint) admit() bool {
 		return false
 	}
 	e.stats.Connections++
-	e.stats.AtMost = max(e.stats.AtMost, e.stats.Connections)
+	e.stats.PeakConnections = max(e.stats.PeakConnections, e.stats.Connections)
 	e.running.Add(1)
 	return true
 }
@@ -50,10 +50,10 @@ func (e *Endpoint) admit() bool {
 // connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
-func of(c net.Conn) *connection { return c.(*tls.Conn).NetConn().(*connection) }
+func unwrap(c net.Conn) *connection { return c.(*tls.Conn).NetConn().(*connection) }
 
 func withConnection(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, of(c))
+	return context.WithValue(ctx, connectionKey{}, unwrap(c))
 }
 
 // watch counts connections until they end.
@@ -63,11 +63,11 @@ func (e *Endpoint) watch(c net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
 		if e.closed { // accepted while Close was closing the others
-			_ = of(c).Close()
+			_ = unwrap(c).Close()
 		}
 	case http.StateClosed:
 		e.stats.Connections--
-		if !of(c).asked.Load() && !e.closed {
+		if !unwrap(c).asked.Load() && !e.closed {
 			e.stats.Refused[Silent]++
 		}
 		e.running.Done()

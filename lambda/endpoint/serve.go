@@ -46,7 +46,7 @@ func (e *Endpoint) refuse(w http.ResponseWriter, why Refusal) {
 	e.mu.Unlock()
 	e.setDeadlines(w, 0)
 	w.Header().Set("Connection", "close")
-	http.Error(w, hints[why].text, hints[why].status)
+	http.Error(w, refusalInfos[why].text, refusalInfos[why].status)
 }
 
 // setDeadlines sets the deadlines of a request for reading and writing a body of n bytes.

@@ -29,14 +29,14 @@ const (
 	refusals
 )
 
-// hint is the name of a refusal in statistics, and its text in responses.
-type hint struct {
+// refusalInfo is the name of a refusal in statistics, and the HTTP status and text of its response.
+type refusalInfo struct {
 	name   string
 	status int
 	text   string
 }
 
-var hints = [refusals]hint{
+var refusalInfos = [refusals]refusalInfo{
 	NoToken:   {"without token", http.StatusUnauthorized, "a request without a token"},
 	Wrong:     {"wrong token", http.StatusUnauthorized, "no ticket has this token"},
 	Reused:    {"used token", http.StatusConflict, "the token has been used"},
@@ -55,16 +55,16 @@ var hints = [refusals]hint{
 }
 
 // String returns the name of a refusal in statistics.
-func (r Refusal) String() string { return hints[r].name }
+func (r Refusal) String() string { return refusalInfos[r].name }
 
 // Stats are the statistics of an endpoint.
 type Stats struct {
-	Fetched, Answered   int           // completely sent tasks, accepted results
-	BytesOut, BytesIn   int64         // of tasks sent, of results accepted
-	Held, MostHeld      int64         // bytes of tasks and results: now, and the sum of their maxima
-	Open                int           // open tickets
-	Connections, AtMost int           // now, and their maximum
-	Refused             [refusals]int // by Refusal
+	Fetched, Answered            int           // completely sent tasks, accepted results
+	BytesOut, BytesIn            int64         // of tasks sent, of results accepted
+	Held, MostHeld               int64         // bytes held now; peak of tasks plus peak of results
+	Open                         int           // open tickets
+	Connections, PeakConnections int           // now, and their peak
+	Refused                      [refusals]int // by Refusal
 }
 
 // Refusals returns the total number of refusals.
@@ -75,8 +75,8 @@ func (s Stats) Refusals() (n int) {
 	return n
 }
 
-// Told lists the refusals by their reason.
-func (s Stats) Told() string {
+// RefusalSummary lists the refusals by their reason.
+func (s Stats) RefusalSummary() string {
 	var list []string
 	for why, n := range s.Refused {
 		if n > 0 {

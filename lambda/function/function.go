@@ -32,7 +32,7 @@ type Function struct {
 // New returns a function without a network.
 //
 // If the environment variable SIAFU_RELAY contains host:port, connections to endpoints use the HTTP
-// proxy at that address. A local service limits their bandwidth so.
+// proxy at that address. The local service uses this proxy to limit bandwidth.
 func New() *Function {
 	f := &Function{ops: kernels.NewTeam(1)}
 	if relay := os.Getenv("SIAFU_RELAY"); relay != "" {
@@ -98,7 +98,7 @@ const (
 // invocation only.
 func check(s model.Spec) error {
 	if len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers() {
-		return fmt.Errorf("a network with %d dimensions and %d orders of its products", len(s.Dims), len(s.Orders))
+		return fmt.Errorf("a network with %d dimensions and %d orders of its products; want 2 to %d dimensions and one order per layer", len(s.Dims), len(s.Orders), mostLayers)
 	}
 	for l, d := range s.Dims {
 		if d > mostColumns {

@@ -101,7 +101,7 @@ func TestPull(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if s := e.Stats(); s.AtMost != 1 || s.Answered != 3 || s.Refusals() > 0 {
+	if s := e.Stats(); s.PeakConnections != 1 || s.Answered != 3 || s.Refusals() > 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -3,26 +3,24 @@ package pool
 // Tuner is the autotuner of the number of Lambdas of a graph rank (§6). It stabilises the size of
 // the queue of tasks that wait for a CPU.
 type Tuner struct {
-	number, most int
-	sizes        []int // of the queue at the last checks, since the number changed
+	number, limit int
+	sizes         []int // of the queue at the last checks, since the number changed
 }
 
-// A decision uses the last checks. A queue shrinks quickly if it loses the fraction quickly of its mean
-// size per check. A change of the number is the fraction step of it.
 const (
-	checks  = 4
-	quickly = 0.1
-	step    = 0.25
+	checks  = 4    // number of last checks that a decision uses
+	quickly = 0.1  // a queue shrinks quickly if it loses this fraction of its mean size per check
+	step    = 0.25 // relative change of the number of Lambdas
 )
 
-// Most is the maximum initial number of Lambdas.
-const Most = 100
+// MaxInitial is the maximum initial number of Lambdas.
+const MaxInitial = 100
 
 // NewTuner returns a Tuner for a graph rank with the given number of intervals. More Lambdas than
 // intervals would be idle.
 func NewTuner(intervals int) *Tuner {
-	most := max(intervals, 1)
-	return &Tuner{number: min(most, Most), most: most}
+	limit := max(intervals, 1)
+	return &Tuner{number: min(limit, MaxInitial), limit: limit}
 }
 
 // Number returns the target number of Lambdas.
@@ -44,7 +42,7 @@ func (t *Tuner) Check(queue int) int {
 	case t.grows():
 		t.number = max(t.number-t.change(), 1)
 	case t.shrinks():
-		t.number = min(t.number+t.change(), t.most)
+		t.number = min(t.number+t.change(), t.limit)
 	}
 	if t.number != was {
 		t.sizes = t.sizes[:0]

@@ -157,7 +157,7 @@ func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice
 	work := e.GBSeconds / float64(c.LambdaMemory) * 1024
 	atOnce := 0
 	for _, part := range one.report.Ranks {
-		atOnce += min(c.IntervalsOf(f.Net, int(part.Vertices), part.Edges), pool.Most)
+		atOnce += min(c.IntervalsOf(f.Net, int(part.Vertices), part.Edges), pool.MaxInitial)
 	}
 	takes := work + float64(e.Invocations)*invocation + 8*float64(e.To+e.From)/local.Bandwidth(atOnce)
 	link := float64(max(e.To, e.From)) / float64(a.Hosts) / (forecast.PayloadShare * q.link.Bandwidth)

@@ -221,7 +221,7 @@ func (o *Options) functions(p *recordedRun, c *Cluster) error {
 		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01, Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
 	}
 	if f.AtOnce == 0 {
-		f.AtOnce = max(cmp.Or(p.atOnce, min(c.Ranks[0].Outline.Intervals, pool.Most)), 1)
+		f.AtOnce = max(cmp.Or(p.atOnce, min(c.Ranks[0].Outline.Intervals, pool.MaxInitial)), 1)
 	}
 	var err error
 	if f.Tariff, err = bill.Architecture(o.LambdaTariff); err != nil {

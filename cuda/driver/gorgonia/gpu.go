@@ -26,7 +26,7 @@ func init() { driver.Use(driver.Binding{List: list, Open: open}) }
 
 // gpu implements device.Device and device.Threaded.
 type gpu struct {
-	at         cu.Device
+	handle     cu.Device
 	context    cu.CUContext
 	properties device.Properties
 	resources  device.Resources
@@ -83,22 +83,22 @@ func list() ([]driver.GPU, error) {
 }
 
 // find returns GPU n and its description.
-func find(n int) (at cu.Device, g driver.GPU, err error) {
-	if at, err = cu.GetDevice(n); err != nil {
-		return at, g, check("cuDeviceGet", err)
+func find(n int) (handle cu.Device, g driver.GPU, err error) {
+	if handle, err = cu.GetDevice(n); err != nil {
+		return handle, g, check("cuDeviceGet", err)
 	}
 	version := cu.Version()
 	g.Driver = fmt.Sprintf("%d.%d", version/1000, version%1000/10)
-	if g.Name, err = at.Name(); err != nil {
-		return at, g, check("cuDeviceGetName", err)
+	if g.Name, err = handle.Name(); err != nil {
+		return handle, g, check("cuDeviceGetName", err)
 	}
-	id, err := at.UUID()
+	id, err := handle.UUID()
 	if err != nil {
-		return at, g, check("cuDeviceGetUuid", err)
+		return handle, g, check("cuDeviceGetUuid", err)
 	}
 	g.ID = fmt.Sprintf("%x", id[:])
-	g.Memory, err = at.TotalMem()
-	return at, g, check("cuDeviceTotalMem", err)
+	g.Memory, err = handle.TotalMem()
+	return handle, g, check("cuDeviceTotalMem", err)
 }
 
 // open implements driver.Open.
@@ -112,18 +112,18 @@ func open(n int) (device.Device, error) {
 
 // openGPU retains the primary context of GPU n, which all its devices share.
 func openGPU(n int) (*gpu, error) {
-	at, g, err := find(n)
+	handle, g, err := find(n)
 	if err != nil {
 		return nil, err
 	}
-	d := &gpu{at: at}
-	if d.properties, err = describe(at, g); err != nil {
+	d := &gpu{handle: handle}
+	if d.properties, err = describe(handle, g); err != nil {
 		return nil, err
 	}
 	if err := driver.Supported(n, d.properties); err != nil {
 		return nil, err
 	}
-	d.context, err = at.RetainPrimaryCtx()
+	d.context, err = handle.RetainPrimaryCtx()
 	if err != nil {
 		return nil, check("cuDevicePrimaryCtxRetain", err)
 	}
@@ -131,7 +131,7 @@ func openGPU(n int) (*gpu, error) {
 }
 
 // describe returns all properties of a GPU.
-func describe(at cu.Device, g driver.GPU) (p device.Properties, err error) {
+func describe(handle cu.Device, g driver.GPU) (p device.Properties, err error) {
 	p.Name, p.Driver = g.Name, g.Driver
 	for _, a := range []struct {
 		to    *int
@@ -144,7 +144,7 @@ func describe(at cu.Device, g driver.GPU) (p device.Properties, err error) {
 		{&p.Block[0], cu.MaxBlockDimX}, {&p.Block[1], cu.MaxBlockDimY}, {&p.Block[2], cu.MaxBlockDimZ},
 		{&p.Grid[0], cu.MaxGridDimX}, {&p.Grid[1], cu.MaxGridDimY}, {&p.Grid[2], cu.MaxGridDimZ},
 	} {
-		if *a.to, err = at.Attribute(a.which); err != nil {
+		if *a.to, err = handle.Attribute(a.which); err != nil {
 			return p, check("cuDeviceGetAttribute", err)
 		}
 	}
@@ -218,6 +218,6 @@ func (d *gpu) Synchronize() error { return d.in("cuCtxSynchronize", cu.Synchroni
 
 func (d *gpu) Close() error {
 	return d.resources.Close(d.Synchronize, func() error {
-		return check("cuDevicePrimaryCtxRelease", d.at.ReleasePrimaryCtx())
+		return check("cuDevicePrimaryCtxRelease", d.handle.ReleasePrimaryCtx())
 	})
 }

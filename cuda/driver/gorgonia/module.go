@@ -16,7 +16,7 @@ import (
 type module struct {
 	device *gpu
 	name   string
-	at     cu.Module
+	handle cu.Module
 }
 
 // logBytes bounds the log of the PTX compiler.
@@ -27,7 +27,7 @@ func (d *gpu) Load(name, text string) (device.Module, error) {
 	log := make([]byte, logBytes)
 	return device.Create[device.Module](&d.resources, m, func() error {
 		err := d.in("cuModuleLoadDataEx", func() (err error) {
-			m.at, err = cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: log})
+			m.handle, err = cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: log})
 			runtime.KeepAlive(log)
 			return err
 		})
@@ -36,13 +36,13 @@ func (d *gpu) Load(name, text string) (device.Module, error) {
 			return fmt.Errorf("%s: %w: %s", name, err, log)
 		}
 		return nil
-	}, func() error { return d.in("cuModuleUnload", func() error { return m.at.Unload() }) })
+	}, func() error { return d.in("cuModuleUnload", func() error { return m.handle.Unload() }) })
 }
 
 func (m *module) Function(name string) (device.Function, error) {
 	f := &function{name: name}
 	err := m.device.in("cuModuleGetFunction", func() (err error) {
-		f.at, err = m.at.Function(name)
+		f.handle, err = m.handle.Function(name)
 		return err
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *module) Global(name string) (device.Ptr, int, error) {
 	var at cu.DevicePtr
 	var size int64
 	err := m.device.in("cuModuleGetGlobal", func() (err error) {
-		at, size, err = m.at.Global(name)
+		at, size, err = m.handle.Global(name)
 		return err
 	})
 	if err != nil {
@@ -68,8 +68,8 @@ func (m *module) Unload() error { return m.device.resources.End(m) }
 
 // function implements device.Function.
 type function struct {
-	name string
-	at   cu.Function
+	name   string
+	handle cu.Function
 }
 
 func (f *function) Name() string { return f.name }

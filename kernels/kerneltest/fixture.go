@@ -9,9 +9,9 @@ import (
 	"siafu/kernels"
 )
 
-// lab copies the slices of a case to the memory of an Ops, and results back. The same slice maps
+// fixture copies the slices of a case to the memory of an Ops, and results back. The same slice maps
 // to the same matrix. Output matrices have guards in the memory of the Ops.
-type lab struct {
+type fixture struct {
 	kernels.Ops
 	direct bool // no copies: matrices are the slices themselves
 	arena  *mapped.Arena
@@ -19,12 +19,12 @@ type lab struct {
 	back   []func()
 }
 
-func newLab(o kernels.Ops) *lab {
-	return &lab{Ops: o, arena: mapped.NewArena(), mats: map[*float32]kernels.Mat{}}
+func newFixture(o kernels.Ops) *fixture {
+	return &fixture{Ops: o, arena: mapped.NewArena(), mats: map[*float32]kernels.Mat{}}
 }
 
 // flush copies results back, so that the next kernel reads and writes new copies of slices.
-func (l *lab) flush() {
+func (l *fixture) flush() {
 	for _, take := range l.back {
 		take()
 	}
@@ -33,14 +33,14 @@ func (l *lab) flush() {
 }
 
 // done copies results back and frees the memory.
-func (l *lab) done() {
+func (l *fixture) done() {
 	l.flush()
 	l.arena.Free()
 }
 
 // in returns x [rows x cols] for reading, or the matrix that out made of x. A nil x gives an
 // absent matrix.
-func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
+func (l *fixture) in(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
 	}
@@ -56,7 +56,7 @@ func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
 }
 
 // out returns x [rows x cols] for writing.
-func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
+func (l *fixture) out(rows, cols int, x []float32) kernels.Mat {
 	if x == nil {
 		return kernels.Mat{}
 	}
@@ -87,7 +87,7 @@ func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
 }
 
 // place copies x, so that the Ops does not share memory with the case.
-func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
+func place[T mapped.Elem](l *fixture, x []T) kernels.Vector[T] {
 	if l.direct {
 		return kernels.HostVector(x)
 	}
@@ -99,7 +99,7 @@ func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
 }
 
 // half returns x, whose rows have cols columns, with slack after the last row.
-func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
+func (l *fixture) half(rows, cols int, x []kernels.BF16) kernels.Mat {
 	if l.direct {
 		return kernels.HostHalf(rows, cols, x)
 	}
@@ -108,7 +108,7 @@ func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
 	return m
 }
 
-func (l *lab) drop(d *kernels.Dropout) *kernels.Dropout {
+func (l *fixture) drop(d *kernels.Dropout) *kernels.Dropout {
 	if d == nil {
 		return nil
 	}
@@ -117,14 +117,14 @@ func (l *lab) drop(d *kernels.Dropout) *kernels.Dropout {
 	return &there
 }
 
-func (l *lab) edges(g kernels.Gather) kernels.Edges {
+func (l *fixture) edges(g kernels.Gather) kernels.Edges {
 	return kernels.Edges{
 		Begin: place(l, g.Begin), End: place(l, g.End), Cols: place(l, g.Cols), Weights: place(l, g.Weights), Base: g.Base,
 		RowScale: place(l, g.RowScale), ColScale: place(l, g.ColScale), SelfLoops: g.SelfLoops, First: g.First, Features: place(l, g.Features), Self: place(l, g.Self), At: place(l, g.At),
 	}
 }
 
-func (l *lab) sparse(xs graph.SparseRows) kernels.Sparse {
+func (l *fixture) sparse(xs graph.SparseRows) kernels.Sparse {
 	return kernels.Sparse{Offsets: place(l, xs.Offsets), Cols: place(l, xs.Cols), Vals: place(l, xs.Vals), Source: xs}
 }
 
