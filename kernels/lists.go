@@ -12,10 +12,10 @@ import (
 //	record: four values, their columns, and the number of the row's next record
 //
 // Record r is the first record of row r. Few rows of one-hot features have more than four
-// non-zeros and need a second record. A gather adds the values of a record to the sums of their columns, which are
-// in the first-level cache. Unused slots have zeros in different columns, because additions to
-// one column are serialized. Sums start with +0, so that zeros do not change them: the bits
-// equal the bits of dense rows.
+// non-zeros and need a second record. A gather adds the values of a record to the sums of their
+// columns, which are in the first-level cache. Unused slots have zeros in different columns,
+// because additions to one column are serialized. Sums start with +0, so that zeros do not
+// change them: the bits equal the bits of dense rows.
 
 // Lists has rows in list form. The zero value is empty.
 type Lists struct {

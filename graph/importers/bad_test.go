@@ -56,6 +56,7 @@ func TestBadInputs(t *testing.T) {
 		{"npz/mask index", "npz", npz(hetero), "a.npz", "2", fault.Usage, []string{"there is no mask 2, the file has 2", "0 to 1"}},
 
 		{"planetoid/truncated", "planetoid", with(tinyPlanetoid(), "ind.tiny.allx", rows(1, 2, 3, 4, 5, 6)[:200]), "", "", fault.Data, []string{"ind.tiny.allx", "truncated"}},
+		{"npz/label rows", "npz", npz(bundle(append(tinyCSR(i8s(1, 1, 1, 1)), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels_indptr", i8s(0, 0), "labels_indices", i8s(), "labels_shape", i8s(1, 2))...)), "a.npz", "", fault.Data, []string{"the label matrix has 1 rows for 4 vertices"}},
 		{"planetoid/no matrix", "planetoid", with(tinyPlanetoid(), "ind.tiny.x", oneHot(0)), "", "", fault.Data, []string{"ind.tiny.x", "is not a SciPy csr_matrix"}},
 		{"planetoid/absent", "planetoid", with(tinyPlanetoid(), "ind.tiny.ty", nil), "", "", fault.Missing, []string{"ind.tiny.ty"}},
 		{"planetoid/test twice", "planetoid", with(tinyPlanetoid(), "ind.tiny.test.index", "3\n3\n", "ind.tiny.tx", rows(1, 2, 3, 4), "ind.tiny.ty", oneHot(0, 0)), "", "", fault.Data, []string{"test.index", "line 2: vertex 3 occurs twice"}},

@@ -163,7 +163,6 @@ func (m *matrix) sparseRows() (s *graph.SparseRows, err error) {
 // oneHot turns a CSR matrix [n x classes] into labels: the column of a row's only
 // entry, none for a row without.
 func (m *matrix) oneHot(n int64) []int32 {
-	m.require(m.indptr != nil, "save labels.tocsr()", "labels are in COO format")
 	m.require(m.rows == n, "", "the label matrix has %d rows for %d vertices, expected one row per vertex", m.rows, n)
 	labels := make([]int64, n)
 	for v := range labels {
