@@ -24,7 +24,7 @@ type Name struct {
 	Attempt                      int
 }
 
-// Of returns the name of the task's first attempt, which identifies the task itself.
+// WithoutAttempt returns the name of the task's first attempt, which identifies the task itself.
 func (n Name) WithoutAttempt() Name {
 	n.Attempt = 0
 	return n
