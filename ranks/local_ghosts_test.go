@@ -2,7 +2,9 @@ package ranks
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -330,5 +332,22 @@ func TestStaleRowsAreTheReceivedOnes(t *testing.T) {
 				t.Error("resumed: another model")
 			}
 		})
+	}
+}
+
+// A network whose ghosts' rows cannot be computed trains with received rows, and a warning.
+func TestGhostsCannotBeComputed(t *testing.T) {
+	t.Parallel()
+	c := quick(t)
+	c.Model, c.RecomputeGhosts, c.Ranks, c.Servers, c.Epochs = "gatv2", "all", 2, 0, 2
+	var said strings.Builder
+	if err := Train(context.Background(), c, generated(t, false), IO{Out: io.Discard, Err: &said}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "--recompute-ghosts=all has no effect") {
+		t.Errorf("no warning: %s", said.String())
+	}
+	if readRun(t, c.Out).Epochs[1].GhostBytesRaw == 0 {
+		t.Error("no rows are received")
 	}
 }

@@ -32,6 +32,9 @@ func (r *joined) chooseOrders() (orders string, err error) {
 	}
 	orders = r.cfg.Orders(&r.net, r.meta, fits)
 	r.printOrders(fits)
+	if want := r.cfg.RecomputeGhosts; want != "auto" && want != "none" && r.net.LocalLayers == 0 && r.reporter != nil {
+		r.reporter.warn("--recompute-ghosts=%s has no effect: the rows of no layer follow from the inputs of ghosts alone", want)
+	}
 	return orders, nil
 }
 
