@@ -9,6 +9,7 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
 	"siafu/ranks/world/link"
@@ -17,11 +18,11 @@ import (
 // chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: a rank
 // computes its ghosts' rows if that takes less time than their exchange over the measured
 // links, and if their inputs fit into memory. On one host, where rows are copied, model.Choose
-// decides without measurement. The choice is recorded, because the last bits of the numbers
-// depend on it: a resumed run continues with it. fits tells that the ranks' own cached inputs
-// fit. Collective over the world.
+// decides without measurement, as it does for GPUs. With stale rows all are received. The choice is recorded, because the last bits of the numbers
+// depend on it: a resumed run continues with it. fits reports whether the ranks' own cached
+// inputs fit into memory. Collective over the world.
 func (r *joined) chooseGhosts(fits bool) error {
-	if r.cfg.RecomputeGhosts != "auto" {
+	if r.cfg.RecomputeGhosts != "auto" || !r.cfg.Exact() || r.cfg.Tensor == config.TensorCUDA {
 		return nil
 	}
 	past, err := world.BcastBlob(r.world, []byte(r.pastGhosts()), 0)
@@ -34,7 +35,7 @@ func (r *joined) chooseGhosts(fits bool) error {
 	}
 	net, c := r.net, r.cfg
 	c.Orders(&net, r.meta, fits)
-	if net.LocalLayers > 0 || r.gpu != nil || oneHost(r.world.Hosts()[:r.Graph]) {
+	if net.LocalLayers > 0 || oneHost(r.world.Hosts()[:r.Graph]) {
 		return nil
 	}
 	c.RecomputeGhosts = "layers:1"

@@ -288,6 +288,13 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 	if far.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=layers:1") {
 		t.Errorf("over a slow link %d bytes are sent: %s", far.Epochs[0].GhostBytesRaw, log)
 	}
+	stale, log := run(1e6, func(c *Config) { c.Refresh, c.Ranks, c.Servers = "every:2", 4, 1 })
+	if stale.Epochs[0].GhostBytesRaw == 0 || strings.Contains(log, "choice=") {
+		t.Errorf("with stale rows %d bytes are sent: %s", stale.Epochs[0].GhostBytesRaw, log)
+	}
+	if served, log := run(1e6, func(c *Config) { c.Ranks, c.Servers = 4, 1 }); served.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=layers:1") {
+		t.Errorf("beside a server %d bytes are sent: %s", served.Epochs[0].GhostBytesRaw, log)
+	}
 	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
 	if resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw != 0 || strings.Contains(log, "choice=") {
 		t.Errorf("resumed, %d bytes are sent: %s", resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw, log)

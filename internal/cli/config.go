@@ -29,7 +29,7 @@ const envPrefix = "SIAFU_"
 var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // oldNames maps former names of keys and variables to their present names.
-var oldNames = map[string]string{"patience-on": "monitor"}
+var oldNames = map[string]string{"patience-on": "monitor", "ghost-features": "recompute-ghosts"}
 
 // settings are values of train's flags from sources other than the command line. In descending
 // priority: the TOML file, the environment, a recipe.

@@ -108,10 +108,10 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The old name of --monitor works as a flag, in a file and in the environment.
+// The old names of --monitor and --recompute-ghosts work as flags, in a file and in the environment.
 func TestOldNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.toml")
-	if err := os.WriteFile(file, []byte("patience-on = \"both\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("patience-on = \"both\"\nghost-features = \"kept\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("SIAFU_PATIENCE_ON", "loss")
@@ -122,6 +122,16 @@ func TestOldNames(t *testing.T) {
 		"macro_f1":  {"train", file, "data", "--monitor=f1_macro"},
 	} {
 		if c, err := parseTrain(args); err != nil || c.Config.Monitor != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	t.Setenv("SIAFU_GHOST_FEATURES", "sent")
+	for want, args := range map[string][]string{
+		"all":      {"train", file, "data", "--ghost-features", "all"},
+		"layers:1": {"train", file, "data"},
+		"none":     {"train", "data"},
+	} {
+		if c, err := parseTrain(args); err != nil || c.Config.RecomputeGhosts != want {
 			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}

@@ -31,7 +31,7 @@ type localHalo struct {
 	edges *shard.Shard // with several hops: edges into all but the last hop, whose own vertices are the ghosts, and whose ghosts are own vertices
 }
 
-// localHalo finds the ghosts whose rows are computed here. Memory comes from a. Collective over
+// newLocalHalo finds the ghosts whose rows are computed here. Memory comes from a. Collective over
 // the graph ranks.
 func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	sh := e.Shard
