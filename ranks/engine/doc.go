@@ -34,5 +34,5 @@
 //
 // Each flow has one file that passes rows to the source of ghost rows and takes rows from
 // it: transfer.go and async_rows.go. The first layer's ghost rows may instead be computed
-// locally from features that were fetched once: see ghostfeatures.go.
+// locally from features or cached inputs that were fetched once: see local_ghosts.go.
 package engine
