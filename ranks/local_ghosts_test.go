@@ -284,30 +284,32 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 		}
 		return r, string(log)
 	}
-	far, log := run(1e6, func(*Config) {})
-	if far.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=layers:1") {
-		t.Errorf("over a slow link %d bytes are sent: %s", far.Epochs[0].GhostBytesRaw, log)
+	// A busy machine may measure slow products or a slow link: then another run chooses.
+	chosen := func(rate float64, choice string, set func(*Config)) trained {
+		t.Helper()
+		for k := range 5 {
+			r, log := run(rate, set)
+			if sends := r.Epochs[0].GhostBytesRaw > 0; strings.Contains(log, "choice="+choice) && sends == (choice == "none") {
+				return r
+			} else if k == 4 {
+				t.Errorf("at %g bytes/s the choice is not %s: %s", rate, choice, log)
+			}
+		}
+		return trained{}
+	}
+	far := chosen(1e6, "layers:1", func(*Config) {})
+	chosen(1e6, "layers:1", func(c *Config) { c.Ranks, c.Servers = 4, 1 })
+	chosen(0, "none", func(c *Config) { c.Model, c.Layers, c.Hidden, c.Hops = "appnp", 4, 512, 1 }) // products of 512 x 512 for rows of four numbers
+	if t.Failed() {
+		return
 	}
 	stale, log := run(1e6, func(c *Config) { c.Refresh, c.Ranks, c.Servers = "every:2", 4, 1 })
 	if stale.Epochs[0].GhostBytesRaw == 0 || strings.Contains(log, "choice=") {
 		t.Errorf("with stale rows %d bytes are sent: %s", stale.Epochs[0].GhostBytesRaw, log)
 	}
-	if served, log := run(1e6, func(c *Config) { c.Ranks, c.Servers = 4, 1 }); served.Epochs[0].GhostBytesRaw != 0 || !strings.Contains(log, "choice=layers:1") {
-		t.Errorf("beside a server %d bytes are sent: %s", served.Epochs[0].GhostBytesRaw, log)
-	}
 	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
 	if resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw != 0 || strings.Contains(log, "choice=") {
 		t.Errorf("resumed, %d bytes are sent: %s", resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw, log)
-	}
-	var near trained
-	deep := func(c *Config) { c.Model, c.Layers, c.Hidden, c.Hops = "appnp", 4, 512, 1 } // products of 512 x 512 for rows of four numbers
-	for range 5 {                                                                        // a busy machine takes a fast link for a slow one
-		if near, log = run(0, deep); near.Epochs[0].GhostBytesRaw > 0 {
-			break
-		}
-	}
-	if near.Epochs[0].GhostBytesRaw == 0 || !strings.Contains(log, "choice=none") {
-		t.Errorf("over a fast link nothing is sent: %s", log)
 	}
 }
 
