@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,5 +167,48 @@ func TestWhatCannotBe(t *testing.T) {
 	err := command("ip", "link", "set", "nosuchdevice", "up")
 	if fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "nosuchdevice") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A stream of known size from one host to another is counted once, with at most the headers
+// and acknowledgements of TCP: under a tenth.
+func TestCountersHaveTheBytesOfAStream(t *testing.T) {
+	h := open(t, 2)
+	c, err := h.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	from, to, err := h.connect(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	defer to.Close()
+	before, err := c.Sent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 4 << 20
+	go func() { _, _ = from.Write(make([]byte, size)) }() // ReadFull fails without all bytes
+	if _, err := io.ReadFull(to, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	after, err := c.Sent()
+	if got := after - before; err != nil || got < size || got > size*11/10 {
+		t.Errorf("%d bytes for %d, %v", got, size, err)
+	}
+}
+
+// A text without the device, or with too few columns, is an error.
+func TestCountersWithoutNumbers(t *testing.T) {
+	const head = "Inter-|   Receive  |  Transmit\n face |bytes\n"
+	if n, err := sentBytes([]byte(head + "    lo: 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n  eth0:31 1 0 0 0 0 0 0 47 1 0 0 0 0 0 0\n")); n != 47 || err != nil {
+		t.Error(n, err)
+	}
+	for _, text := range []string{"", head + "lo: 1 0 0 0 0 0 0 0 2 0", "eth0: 1 2 3", "eth0: 1 0 0 0 0 0 0 0 x"} {
+		if _, err := sentBytes([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
 	}
 }
