@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
@@ -25,34 +27,44 @@ type LinksOptions struct {
 	Rates        []string `default:"10gbit,1gbit,200mbit" help:"Link rates of the hosts."`
 	Codecs       []string `default:"none,s2,zstd" help:"Codecs to measure."`
 	Partitioners []string `default:"hash,fennel" help:"Partitioners to measure."`
+	Variants     []string `sep:";" placeholder:"NAME=FLAGS" help:"Settings of train to compare, in place of codecs, separated by semicolons. Example: 'received=--recompute-ghosts none;computed=--recompute-ghosts all'. The first one is the base of the speed-up."`
 	Epochs       int      `default:"5" help:"Epochs of each run. The first epoch is not counted."`
 	Turns        int      `default:"2" help:"Repetitions of each run, interleaved with the other runs."`
 	JSON         bool     `name:"json" help:"Print a JSON array instead of a table."`
 	Train        []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
-// LinkRun is the measured cost of runs over one link with one partitioner and codec.
+// LinkRun is the measured cost of runs over one link with one partitioner and codec or variant.
 type LinkRun struct {
 	Link        string         `json:"link"`
 	Measured    hosts.Measured `json:"measured"`
 	Partitioner string         `json:"partitioner"`
+	Variant     string         `json:"variant,omitempty"` // name of the setting, with --variants
 	Codec       string         `json:"codec"`
 	Mode        string         `json:"mode"`
-	Epoch       float64        `json:"epoch_seconds"`   // median of all repetitions' epochs except the first
-	Exposed     float64        `json:"exposed_seconds"` // part of it spent waiting for rows, on the rank that waits most
-	Raw         int64          `json:"ghost_bytes_raw"` // per epoch
+	Epoch       float64        `json:"epoch_seconds"`         // median of all repetitions' epochs except the first
+	Least       float64        `json:"epoch_seconds_minimum"` // least median of one repetition
+	Exposed     float64        `json:"exposed_seconds"`       // part of Epoch spent waiting for rows, on the rank that waits most
+	Raw         int64          `json:"ghost_bytes_raw"`       // per epoch
 	Sent        int64          `json:"ghost_bytes_sent"`
 	Ratio       float64        `json:"ratio"`    // raw to sent
-	SpeedUp     float64        `json:"speed_up"` // over codec none in --mode nopipe on the same link and partition
+	SpeedUp     float64        `json:"speed_up"` // over the first run on the same link and partition
 
-	rate            float64 // bytes a second
-	epochs, exposed []float64
+	// Interface has the bytes that all hosts' network interfaces sent in an epoch, the median
+	// of the repetitions; nil if they were not counted, for the given reason.
+	Interface *float64 `json:"interface_bytes,omitempty"`
+	Uncounted string   `json:"interface_bytes_missing,omitempty"`
+
+	rate             float64  // bytes a second
+	flags            []string // of train, of the codec or variant
+	epochs, exposed  []float64
+	medians, counted []float64 // of epochs and of interfaces' bytes, one for each repetition
 }
 
 // Run trains under mpirun on hosts of this machine, over each link with each partitioner and
-// codec, and compares the time of an epoch with one without overlap and compression. All
-// combinations are interleaved, so that other load on the machine affects all alike. It prints
-// this machine above a table.
+// codec, and compares the time of an epoch with one without overlap and compression. Variants
+// replace the codecs, and are compared with the first one. All combinations are interleaved, so
+// that other load on the machine affects all alike. It prints this machine above a table.
 func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
 	if !o.JSON {
 		trials.Machine(w)
@@ -80,12 +92,34 @@ func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
 		e.SetIndent("", "  ")
 		return e.Encode(runs)
 	}
-	const head = "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up"
-	return printTable(w, head, runs, func(r *LinkRun) string {
-		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f",
-			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Codec, r.Mode,
-			r.Epoch, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, r.Ratio, r.SpeedUp)
+	return printLinks(w, runs)
+}
+
+// printLinks prints the table, and why interfaces were not counted.
+func printLinks(w io.Writer, runs []*LinkRun) error {
+	head := "link\tmeasured Mbit/s\tlatency µs\tpartitioner"
+	if runs[0].Variant != "" {
+		head += "\tvariant"
+	}
+	head += "\tcodec\tmode\ts/epoch\tminimum\texposed s\traw MB\tsent MB\tinterface MB\tratio\tspeed-up"
+	uncounted := ""
+	err := printTable(w, head, runs, func(r *LinkRun) string {
+		name, sent := r.Partitioner, "-"
+		if r.Variant != "" {
+			name += "\t" + r.Variant
+		}
+		if r.Interface != nil {
+			sent = fmt.Sprintf("%.2f", *r.Interface/1e6)
+		}
+		uncounted = cmp.Or(uncounted, r.Uncounted)
+		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.2f\t%.2f\t%s\t%.2f\t%.2f",
+			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, name, r.Codec, r.Mode,
+			r.Epoch, r.Least, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, sent, r.Ratio, r.SpeedUp)
 	})
+	if err == nil && uncounted != "" {
+		_, err = fmt.Fprintf(w, "interface MB: some runs were not counted: %s\n", uncounted)
+	}
+	return err
 }
 
 const opLinks = "bench links"
@@ -99,19 +133,54 @@ func (o LinksOptions) runs() (runs []*LinkRun, err error) {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
 			Then("set 2 epochs, 1 turn and 2 hosts or more")
 	}
+	settings, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
 	for _, link := range o.Rates {
 		rate, err := plan.Bandwidth(link)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range o.Partitioners {
-			runs = append(runs, &LinkRun{Link: link, Partitioner: p, Codec: "none", Mode: "nopipe", rate: rate})
-			for _, c := range o.Codecs {
-				runs = append(runs, &LinkRun{Link: link, Partitioner: p, Codec: c, Mode: "pipe", rate: rate})
+			for _, s := range settings {
+				s.Link, s.Partitioner, s.rate = link, p, rate
+				runs = append(runs, &s)
 			}
 		}
 	}
+	if len(runs) == 0 {
+		return nil, fault.New(fault.Usage, opLinks, "", "--rates=%v --partitioners=%v", o.Rates, o.Partitioners).Then("set at least one of each")
+	}
 	return runs, nil
+}
+
+// settings returns the variants, or the codecs after --codec none --mode nopipe, as runs without
+// a link.
+func (o LinksOptions) settings() (list []LinkRun, err error) {
+	for _, text := range o.Variants {
+		name, flags, ok := strings.Cut(text, "=")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || strings.HasPrefix(name, "-") {
+			return nil, fault.New(fault.Usage, opLinks, "", "--variants has %q", text).
+				Then("write NAME=FLAGS, and semicolons between variants: 'received=--recompute-ghosts none;computed=--recompute-ghosts all'")
+		}
+		if slices.ContainsFunc(list, func(r LinkRun) bool { return r.Variant == name }) {
+			return nil, fault.New(fault.Usage, opLinks, "", "--variants has the name %q twice", name).Then("choose another name")
+		}
+		list = append(list, LinkRun{Variant: name, flags: strings.Fields(flags)})
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	add := func(codec, mode string) {
+		list = append(list, LinkRun{Codec: codec, Mode: mode, flags: []string{"--codec", codec, "--mode", mode}})
+	}
+	add("none", "nopipe")
+	for _, c := range o.Codecs {
+		add(c, "pipe")
+	}
+	return list, nil
 }
 
 // once trains once.
@@ -125,8 +194,8 @@ func (o LinksOptions) once(ctx context.Context, site *trials.Site, r *LinkRun) e
 		return err
 	}
 	timeline := site.Path("trace.json")
-	run, err := site.Over(ctx, view, append(slices.Clone(o.Train), "--epochs", strconv.Itoa(o.Epochs),
-		"--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode, "--trace", timeline)...)
+	flags := slices.Concat(o.Train, []string{"--epochs", strconv.Itoa(o.Epochs), "--partitioner", r.Partitioner}, r.flags)
+	run, sent, err := site.Over(ctx, view, append(flags, "--trace", timeline)...)
 	if err != nil {
 		return err
 	}
@@ -139,11 +208,18 @@ func (o LinksOptions) once(ctx context.Context, site *trials.Site, r *LinkRun) e
 		return err
 	}
 	r.take(run, f)
+	if r.Uncounted = cmp.Or(r.Uncounted, sent.Missing); sent.Missing == "" {
+		r.counted = append(r.counted, sent.Epoch)
+	}
 	return nil
 }
 
 // take adds a run's epochs except the first.
 func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
+	if r.Variant != "" {
+		r.Codec, r.Mode = run.Summary.Codec, run.Summary.Mode
+	}
+	var turn []float64
 	waited := map[[2]int]float64{} // by epoch and rank
 	for _, e := range f.Events {
 		if slices.Contains(communication, e.Task) {
@@ -151,7 +227,7 @@ func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 		}
 	}
 	for _, e := range run.Epochs[1:] {
-		r.epochs = append(r.epochs, e.Seconds)
+		turn = append(turn, e.Seconds)
 		r.Raw, r.Sent = e.GhostBytesRaw, e.GhostBytesSent
 		most := 0.0
 		for rank := range run.Summary.Ranks {
@@ -159,15 +235,20 @@ func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 		}
 		r.exposed = append(r.exposed, most)
 	}
+	r.epochs, r.medians = append(r.epochs, turn...), append(r.medians, simulate.Median(turn))
 }
 
-// summarize takes medians and compares.
+// summarize takes medians, and compares with the first run on the same link and partition.
 func summarize(runs []*LinkRun) {
 	var base *LinkRun
 	for _, r := range runs {
-		r.Epoch, r.Exposed = simulate.Median(r.epochs), simulate.Median(r.exposed)
+		r.Epoch, r.Least, r.Exposed = simulate.Median(r.epochs), slices.Min(r.medians), simulate.Median(r.exposed)
 		r.Ratio = float64(r.Raw) / float64(max(r.Sent, 1))
-		if r.Mode == "nopipe" { // the first of its link and partition
+		if len(r.counted) > 0 {
+			sent := simulate.Median(r.counted)
+			r.Interface = &sent
+		}
+		if base == nil || base.Link != r.Link || base.Partitioner != r.Partitioner {
 			base = r
 		}
 		r.SpeedUp = base.Epoch / r.Epoch

@@ -124,7 +124,8 @@ type Result struct {
 	Version string            `json:"version"`
 	Machine string            `json:"machine,omitempty"`
 	Link    hosts.Measured    `json:"link"`
-	Load    string            `json:"load"` // of the machine, before it
+	Traffic *Traffic          `json:"traffic,omitempty"` // nil: in one process
+	Load    string            `json:"load"`              // of the machine, before it
 	Summary runfolder.Summary `json:"summary"`
 	Epochs  []runfolder.Epoch `json:"epochs"`
 }
@@ -155,7 +156,8 @@ func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error)
 	if t.Rate == 0 {
 		run, err = s.Here(ctx, view, append([]string{"--ranks", strconv.Itoa(t.Ranks)}, flags...)...)
 	} else if r.Link, err = s.Link(t.Ranks, t.Rate); err == nil {
-		run, err = s.Over(ctx, view, flags...)
+		r.Traffic = &Traffic{}
+		run, *r.Traffic, err = s.Over(ctx, view, flags...)
 	}
 	if err != nil {
 		return nil, err

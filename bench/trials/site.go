@@ -143,13 +143,17 @@ func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {
 }
 
 // Over trains a view under mpirun with a rank on each of Link's hosts. Args are flags of train
-// except --out and --quiet; without --threads the hosts share this machine's processors.
-func (s *Site) Over(ctx context.Context, view string, args ...string) (*runfolder.Run, error) {
+// except --out and --quiet; without --threads the hosts share this machine's processors. The
+// traffic is that of the hosts' interfaces during the run.
+func (s *Site) Over(ctx context.Context, view string, args ...string) (run *runfolder.Run, sent Traffic, err error) {
 	threads := strconv.Itoa(max(runtime.NumCPU()/s.count, 1))
 	args = append([]string{"train", view, "--threads", threads}, args...)
-	return s.train(ctx, args, func(said *bytes.Buffer, args []string) error {
+	run, err = s.train(ctx, args, func(said *bytes.Buffer, args []string) error {
+		stop := s.watchTraffic(s.folder())
+		defer func() { sent = stop() }()
 		return s.hosts.Run(ctx, said, s.program, args...)
 	})
+	return run, sent, err
 }
 
 // Here trains a view in one process. Args are as for Over.
@@ -161,11 +165,14 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 	})
 }
 
+// folder returns the folder of the next training.
+func (s *Site) folder() string { return cmp.Or(s.out, filepath.Join(s.tmp.Path, "run")) }
+
 // train runs a command line with default flags, and reads the run folder, which the next run
 // replaces unless it has its own. If its configuration or the build refuses the training, it
 // returns a fault of kind Usage or Config with the message.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
-	out := cmp.Or(s.out, filepath.Join(s.tmp.Path, "run"))
+	out := s.folder()
 	var said bytes.Buffer
 	if err := run(&said, append(args, "--defaults", "fixed", "--out", out, "--force", "--quiet")); err != nil {
 		var ended *exec.ExitError

@@ -169,3 +169,38 @@ func TestNumbers(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The counter is read when an epoch's line appears. Two lines at once are two epochs; the bytes
+// before the first epoch are those before the first line without the bytes of one epoch. A
+// counter that fails, and a run with one epoch, have a reason in place of numbers.
+func TestTrafficOfEpochs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), runfolder.Metrics)
+	counter, failure := int64(0), error(nil)
+	m := &meter{sent: func() (int64, error) { return counter, failure }, path: path, start: 50}
+	lines := ""
+	look := func(at int64, more string) {
+		t.Helper()
+		lines, counter = lines+more, at
+		if err := os.WriteFile(path, []byte(lines), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		m.look()
+	}
+	m.look() // no file yet
+	look(60, "")
+	look(1000, "{}\n")
+	if got := m.traffic(); got.Missing == "" {
+		t.Errorf("%+v after one epoch", got)
+	}
+	look(1100, "")
+	look(1300, "{}\n{}\n")
+	look(1450, "{}\n")
+	if got, want := m.traffic(), (Traffic{Setup: 800, Epoch: 150}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	failure = errors.New("no counter")
+	look(1500, "{}\n")
+	if got := m.traffic(); got.Missing != "no counter" || got.Epoch != 0 {
+		t.Errorf("%+v", got)
+	}
+}
