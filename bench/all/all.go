@@ -9,6 +9,7 @@ import (
 
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
+	"siafu/bench/neutronstar"
 	"siafu/bench/trials"
 	"siafu/internal/fault"
 	"siafu/ranks/report/page"
@@ -19,9 +20,9 @@ const op = "bench all"
 // Options are the options of bench all.
 type Options struct {
 	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
-	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST is 0.01."`
+	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST and NeutronStar is 0.01."`
 	Seeds int      `default:"1" help:"Number of seeds to average, from 1."`
-	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this."`
+	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this, for trainings of NeutronStar 0.6 of this."`
 	Work  string   `default:"build/all" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file. Empty: all.html in --work."`
 }
@@ -47,16 +48,16 @@ func (o *Options) Books() ([]*trials.Book, error) {
 	if err := page.Check(op, o.HTML); err != nil {
 		return nil, err
 	}
-	first, err := o.dorylus().Book()
-	if err != nil {
-		return nil, err
+	var books []*trials.Book
+	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book} {
+		b, err := open()
+		if err != nil {
+			return nil, err
+		}
+		b.GoOn = true
+		books = append(books, b)
 	}
-	second, err := o.digest().Book()
-	if err != nil {
-		return nil, err
-	}
-	first.GoOn, second.GoOn = true, true
-	return []*trials.Book{first, second}, nil
+	return books, nil
 }
 
 func (o *Options) dorylus() dorylus.Options {
@@ -66,18 +67,30 @@ func (o *Options) dorylus() dorylus.Options {
 	}
 }
 
-// leastOfReddit is a scale at which DIGEST's synthetic graph of Reddit has enough pairs of
-// vertices for its edges.
+// leastOfReddit is a scale at which the synthetic graph of Reddit has enough pairs of vertices
+// for its edges.
 const leastOfReddit = 0.01
+
+// scale returns the scale of synthetic graphs of DIGEST and NeutronStar.
+func (o *Options) scale() float64 {
+	if o.Scale == 0 {
+		return 0.05
+	}
+	return max(o.Scale, leastOfReddit)
+}
+
+// neutronstar reduces the time of neutronstar's tables: one link, and two numbers of hosts.
+func (o *Options) neutronstar() neutronstar.Options {
+	return neutronstar.Options{
+		Data: dorylus.Folders(o.Data), Scale: o.scale(), Models: []string{"gcn", "gin", "gat"}, Hosts: []int{4, 2}, Rates: []string{"200mbit"},
+		Partitioner: "multilevel", Epochs: 6, Turns: 1, Hours: 0.6 * o.Hours, Work: filepath.Join(o.Work, "neutronstar"), Train: []string{"--hidden", "64"},
+	}
+}
 
 // digest reduces the time of digest's tables: fewer epochs and one network.
 func (o *Options) digest() digest.Options {
-	scale := max(o.Scale, leastOfReddit)
-	if o.Scale == 0 {
-		scale = 0.05
-	}
 	return digest.Options{
-		Data: dorylus.Folders(o.Data), Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+		Data: dorylus.Folders(o.Data), Scale: o.scale(), Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
 		Options: o.common("digest", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
 	}
 }

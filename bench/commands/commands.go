@@ -14,6 +14,7 @@ import (
 	"siafu/bench/all"
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
+	"siafu/bench/neutronstar"
 	"siafu/bench/trials"
 	"siafu/internal/cli/commandline"
 	"siafu/ranks/simulate"
@@ -33,21 +34,22 @@ type grammar struct {
 
 // benchCmd lists the commands.
 type benchCmd struct {
-	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
-	All       command[all.Options]                `cmd:"" help:"Create one page with the tables and figures of all papers."`
-	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
-	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
-	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    command[digest.Options]             `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
-	Dorylus   command[dorylus.Options]            `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
-	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Links     command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`
-	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
-	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
-	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
-	Replay    measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
-	Simulate  simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
+	Accuracy    measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
+	All         command[all.Options]                `cmd:"" help:"Create one page with the tables and figures of all papers."`
+	Async       measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
+	Breakdown   command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
+	Codecs      measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
+	CUDA        measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
+	Digest      command[digest.Options]             `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Dorylus     command[dorylus.Options]            `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
+	Epoch       measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Links       command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`
+	Kernels     measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
+	Lambda      measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
+	NeutronStar command[neutronstar.Options]        `cmd:"" name:"neutronstar" help:"Compare received and computed ghost rows. Reproduces the dependency handling of NeutronStar."`
+	Partition   measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
+	Replay      measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
+	Simulate    simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
 	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`
 	Describe     describeCmd                            `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`

@@ -83,7 +83,7 @@ func (b *bench) figure5(t *trials.Sheet) {
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
 			base = seconds([]*trials.Result{alone})
 		}
-		for _, s := range b.only("exact-wait", "exact", "DIGEST", "LLCG") {
+		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG") {
 			cells := []string{g.Name, s.Name, trials.Number(base, 4)}
 			for n := 2; n <= most; n *= 2 {
 				times := b.times(t, setting{g, b.Models[0], n}, []System{s}, b.rates[0])

@@ -57,3 +57,24 @@ func TestBenchLinksComparesVariants(t *testing.T) {
 		t.Errorf("received %+v, computed %+v", received, computed)
 	}
 }
+
+// TestBenchNeutronStar: over links, ranks that compute their ghosts' rows receive none, and the
+// fetch of the inputs is counted before the first epoch.
+func TestBenchNeutronStar(t *testing.T) {
+	out := overLinks(t, "neutronstar", "--data", small(t), "--models", "gcn", "--hosts", "2", "--rates", "1gbit", "--epochs", "40", "--turns", "1",
+		"--only", "links", "--work", t.TempDir(), "--", "--input-dropout", "0")
+	cells := map[string][]string{}
+	for line := range strings.Lines(out) {
+		if words := strings.Fields(line); len(words) == 15 && words[0] == "small" {
+			cells[words[4]] = words
+		}
+	}
+	received, computed := cells["DepComm"], cells["DepCache"]
+	if len(cells) != 3 || received == nil || computed == nil {
+		t.Fatal(out)
+	}
+	const rows, sent = 7, 8 // columns of megabytes an epoch
+	if computed[rows] != "0.00" || received[rows] == "0.00" || received[sent] == "-" || computed[sent] >= received[sent] {
+		t.Error(out)
+	}
+}

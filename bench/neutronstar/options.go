@@ -1,0 +1,68 @@
+package neutronstar
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"siafu/bench/trials"
+	"siafu/graph/generate"
+	"siafu/internal/fault"
+	"siafu/ranks/plan"
+)
+
+const op = "bench neutronstar"
+
+// Options are the options of bench neutronstar.
+type Options struct {
+	Data        []string `placeholder:"DIR" help:"Dataset folders. Empty: a synthetic graph with the statistics of Reddit, generated at --scale in --work."`
+	Models      []string `default:"gcn,gin,gat" help:"Networks to train."`
+	Hosts       []int    `default:"4,2,8" help:"Numbers of emulated hosts, with one rank each. All tables but hosts use the first one."`
+	Rates       []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts. Table hosts uses the first one."`
+	Scale       float64  `default:"0.05" help:"Factor for vertices and edges of the synthetic graph."`
+	Partitioner string   `default:"multilevel" help:"Partitioner of all trainings."`
+	Epochs      int      `default:"11" help:"Epochs of each training. Means exclude the first epoch."`
+	Turns       int      `default:"2" help:"Repetitions of each training, interleaved. Tables have the minimum."`
+	Work        string   `default:"build/neutronstar" placeholder:"DIR" help:"Folder for results and the synthetic graph. Existing results are reused."`
+	Hours       float64  `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables, self-contained."`
+	Only        []string `help:"Tables to create. Values: process, links, hosts. Empty: all."`
+	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
+}
+
+// Run makes the selected parts and writes each to w when it is finished.
+func (o Options) Run(ctx context.Context, w io.Writer) error {
+	book, err := o.Book()
+	if err != nil {
+		return err
+	}
+	return trials.Run(ctx, w, op, o.HTML, book)
+}
+
+// Book returns the selected parts. It makes the synthetic graph if it is missing.
+func (o Options) Book() (*trials.Book, error) {
+	b := &bench{Options: o}
+	if len(o.Hosts) == 0 || slices.Min(o.Hosts) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 || o.Epochs < 2 || o.Turns < 1 {
+		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts, o.Models, o.Rates, o.Epochs, o.Turns).
+			Then("set at least one network, rate and turn, and 2 or more hosts and epochs")
+	}
+	for _, text := range o.Rates {
+		rate, err := plan.Bandwidth(text)
+		if err != nil {
+			return nil, err
+		}
+		b.rates = append(b.rates, rate)
+	}
+	book, err := &trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies"}, error(nil)
+	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work, Hours: o.Hours, HTML: o.HTML, Only: o.Only}
+	if book.Parts, book.Archive, err = common.Open(op, b.parts()); err != nil {
+		return nil, err
+	}
+	if b.graphs, err = trials.Given(o.Data); err == nil && len(b.graphs) == 0 {
+		var g trials.Graph
+		g, err = trials.Generated(o.Work, generate.Options{Like: "reddit-small", Name: fmt.Sprintf("reddit-small-%g", o.Scale), Scale: o.Scale, Seed: 1})
+		b.graphs = []trials.Graph{g}
+	}
+	return book, err
+}
