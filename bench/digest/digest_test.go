@@ -252,3 +252,28 @@ func TestUnitRows(t *testing.T) {
 		}
 	}
 }
+
+// TestExactComputed: every table with exact training has a line, or a column, for exact training
+// with computed ghost rows, with its own times and bytes.
+func TestExactComputed(t *testing.T) {
+	for part, want := range map[string]string{
+		"table1":   "g gcn 4 exact-computed 80.00 ± 0.00 80.00 ± 0.00 0.2000 2.00 2.00 15 3.00",
+		"figure3":  "g 4 exact-computed 10.00, 0.900 20.00",
+		"figure4":  "exact-wait exact exact-computed DIGEST",
+		"figure5":  "g exact-computed 0.4000 2.00 2.00 2.00",
+		"table4":   "g 4 exact-computed 3.0 1.00 2.0",
+		"links":    "g 4 exact-computed 80.00 ± 0.00 3.00 3.00",
+		"accuracy": "g gcn 4 exact-computed 80.00 ± 0.00 80.00 ± 0.00 2.00",
+	} {
+		m := two()
+		m.seconds["auto"] = 0.2 // the value of --recompute-ghosts
+		text := compare(t, m, part, func(b *bench) { b.Systems = []string{"exact", "exact-computed", "DIGEST"} })
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", part, want, text)
+		}
+	}
+	// The base of figure 5 is exact training, also if only other systems are compared.
+	if text := compare(t, two(), "figure5", func(b *bench) { b.Systems = []string{"exact-wait"} }); !strings.Contains(text, "g exact-wait 0.4000 1.00 1.00 1.00") {
+		t.Error(text)
+	}
+}

@@ -27,6 +27,11 @@ func system(name, flags, source string) System {
 	return System{Name: name, Flags: strings.Fields(flags), Source: source}
 }
 
+// exact returns exact training with overlap of exchange and computation.
+func exact() System {
+	return system("exact", "--refresh always --recompute-ghosts none", "exchange behind computation")
+}
+
 // Systems returns all systems. The first is the reference: exact, waiting for every exchange,
 // like DGL's distributed training without sampling.
 func Systems() []System {
@@ -42,8 +47,8 @@ func Systems() []System {
 	variates.Networks = []string{"gcn"}
 	return []System{
 		system("exact-wait", "--refresh always --mode nopipe --recompute-ghosts none", "what DGL does"),
-		system("exact", "--refresh always --recompute-ghosts none", "exchange behind computation"),
-		system("exact-computed", "--refresh always --recompute-ghosts auto", "ghost rows are computed where that is cheaper: NeutronStar, SIGMOD'22"),
+		exact(),
+		system("exact-computed", "--refresh always --recompute-ghosts auto", "exact, with the ghost rows of the first gather computed where that is cheaper, after the hybrid of NeutronStar, Wang et al., SIGMOD'22"),
 		system("DIGEST", "--refresh every:10", "DIGEST, algorithm 1, N = 10; ghosts' gradients travel with their rows"),
 		rows,
 		async,

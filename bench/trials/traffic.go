@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"siafu/ranks/runfolder"
@@ -13,7 +14,7 @@ import (
 // hosts: everything that ranks and mpirun exchange, with the headers of packets.
 type Traffic struct {
 	Setup   float64 `json:"setup_bytes"`       // before the first epoch
-	Epoch   float64 `json:"epoch_bytes"`       // per epoch, without the first one; includes evaluations
+	Epoch   float64 `json:"epoch_bytes"`       // per epoch, without the first and the last one; includes evaluations between them
 	Missing string  `json:"missing,omitempty"` // reason why there are no numbers
 }
 
@@ -104,8 +105,13 @@ func (m *meter) traffic() Traffic {
 	if m.err != nil {
 		return Traffic{Missing: m.err.Error()}
 	}
+	// A late look after the last epoch would count the final evaluation.
+	if text, err := os.ReadFile(m.path); err == nil {
+		total := bytes.Count(text, []byte("\n"))
+		m.marks = slices.DeleteFunc(m.marks, func(k mark) bool { return k.epochs == total })
+	}
 	if len(m.marks) < 2 {
-		return Traffic{Missing: "the run ended before two epochs were seen"}
+		return Traffic{Missing: "fewer than two epochs before the last one were seen; set more epochs"}
 	}
 	first, last := m.marks[0], m.marks[len(m.marks)-1]
 	each := float64(last.bytes-first.bytes) / float64(last.epochs-first.epochs)
