@@ -17,7 +17,6 @@ import (
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
-	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 )
 
@@ -43,8 +42,9 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 // number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
 	t.Parallel()
-	dense, sparse := map[bool]string{}, bag(t)
+	dense, sparse, weighted := map[bool]string{}, bag(t), map[bool]string{}
 	for _, directed := range []bool{false, true} {
+		weighted[directed] = weightedGraph(t, directed)
 		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})
 	}
 	stretches := func(c *Config) { c.Mode, c.Staleness, c.CheckpointEvery = "async", 1, "1e" }
@@ -113,6 +113,22 @@ func TestForecastIsExact(t *testing.T) {
 		"gin, computed ghosts": {sparse, 3, 0, func(c *Config) {
 			c.Model, c.Norm, c.RecomputeGhosts, c.CacheInput, c.InputDropout = "gin", "layer", "all", "on", 0
 		}},
+		"gcn, ghosts of two hops":   {dense[true], 4, 0, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "layers:2", 0, 4 }},
+		"gcn, ghosts of three hops": {dense[false], 2, 1, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "layers:3", 0, 4 }},
+		"sage, ghosts of two hops": {dense[true], 2, 0, func(c *Config) {
+			c.Model, c.RecomputeGhosts, c.Layers, c.Gather, c.Order = "sage", "layers:2", 3, "bf16", "gather-first"
+		}},
+		"sage, ghosts of three hops": {dense[false], 4, 0, func(c *Config) {
+			c.Model, c.RecomputeGhosts, c.Layers, c.Recompute, c.Order = "sage", "layers:3", 5, true, "apply-first"
+		}},
+		"gin, bag, two hops":        {sparse, 4, 0, func(c *Config) { c.Model, c.Norm, c.RecomputeGhosts, c.Layers = "gin", "layer", "layers:2", 3 }},
+		"gin, three hops":           {dense[true], 2, 0, func(c *Config) { c.Model, c.Norm, c.RecomputeGhosts, c.Layers = "gin", "layer", "layers:3", 3 }},
+		"gcn, bag, three hops":      {sparse, 2, 0, func(c *Config) { c.RecomputeGhosts, c.Layers, c.InputDropout = "layers:3", 4, 0.5 }},
+		"gcn, bag kept, three hops": {sparse, 4, 0, func(c *Config) { c.RecomputeGhosts, c.Layers, c.InputDropout, c.CacheInput = "layers:3", 4, 0, "on" }},
+		"sgc, two hops":             {dense[false], 4, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.Layers = "sgc", "layers:2", 3 }},
+		"sgc, bag, three hops":      {sparse, 2, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.Layers = "sgc", "layers:3", 4 }},
+		"gcn, weights, two hops":    {weighted[false], 2, 0, func(c *Config) { c.RecomputeGhosts, c.Layers, c.Gather = "layers:2", 3, "bf16" }},
+		"sage, weights, three hops": {weighted[true], 4, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.Layers = "sage", "layers:3", 4 }},
 		"gcn, computed ghosts, stale": {dense[true], 3, 0, func(c *Config) {
 			c.RecomputeGhosts, c.InputDropout, c.Layers, c.Refresh = "layers:1", 0, 3, "previous:none"
 		}},
@@ -167,14 +183,8 @@ func TestForecastIsExact(t *testing.T) {
 					want = f.GraphRank(rank, parts[rank])
 				}
 				// Arrays of one term may be rounded up together; the smallest that
-				// could have been forgotten is four times as large. Sparse features of
-				// ghosts, and their transpose, are estimated by those of own vertices.
+				// could have been forgotten is four times as large.
 				slack := int64(1024)
-				for _, term := range want {
-					if term.Name == engine.GhostFeatures && tc.data == sparse {
-						slack += 2 * term.Bytes / 10
-					}
-				}
 				if d := got.ArrayBytes - want.Of(forecast.Array); d < -slack || d > slack {
 					t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
 				}

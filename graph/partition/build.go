@@ -134,6 +134,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 			return nil, err
 		}
 	}
+	m.Report.countHops(ds, owner)
 	m.Report.finish()
 	return m, nil
 }

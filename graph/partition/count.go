@@ -6,7 +6,8 @@ import (
 )
 
 // Count returns the report that Build would return for ds and owner, except the vertex order. It
-// does not make shards. It reads all edges once and uses two words per vertex.
+// does not make shards. It reads all edges once to count shards, and again to
+// count their hops (hopCounter). It uses two words per vertex, and half a word per vertex and thread.
 //
 // owner must have an entry below o.Parts for each vertex.
 func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
@@ -22,6 +23,7 @@ func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
 	for _, one := range c.ranks {
 		r.append(one)
 	}
+	r.countHops(ds, owner)
 	r.finish()
 	return r
 }

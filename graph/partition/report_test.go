@@ -7,6 +7,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"siafu/graph"
+	"siafu/graph/shard"
 )
 
 // checkReport compares a report with a naive count.
@@ -38,6 +39,7 @@ func checkReport(t *testing.T, ds *graph.Dataset, owner []uint32, parts int, r *
 			}
 		}
 	}
+	naiveHops(ds, owner, want)
 	if diff := gocmp.Diff(want, r.Ranks); diff != "" {
 		t.Errorf("ranks (-want +got):\n%s", diff)
 	}
@@ -50,6 +52,73 @@ func checkReport(t *testing.T, ds *graph.Dataset, owner []uint32, parts int, r *
 	if r.Cut != cut || r.Ghosts != int64(len(held)) || r.Replication != float64(len(held))/float64(n) ||
 		r.PredictedBytes != int64(len(held))*1024 || r.Balance.Vertices != imbalance(vertices) || r.Balance.Edges != imbalance(edges) {
 		t.Errorf("%+v; expected cut %v, %d ghosts, balance %v and %v", r, cut, len(held), imbalance(vertices), imbalance(edges))
+	}
+}
+
+// naiveHops sets the hops of ranks by their definition, with a map.
+func naiveHops(ds *graph.Dataset, owner []uint32, ranks []RankReport) {
+	if len(ranks) < 2 {
+		return
+	}
+	for p := range ranks {
+		ranks[p].Hops = make([]shard.Hop, shard.CountedHops)
+	}
+	for p := range ranks {
+		hopOf, hop := map[uint32]int{}, []uint32(nil)
+		for v, q := range owner {
+			if int(q) == p {
+				hopOf[uint32(v)] = -1
+				hop = append(hop, uint32(v))
+			}
+		}
+		for k := range ranks[p].Hops {
+			var next []uint32
+			for _, v := range hop {
+				for _, u := range ds.In.Row(int(v)) {
+					if _, known := hopOf[u]; !known {
+						hopOf[u] = k
+						next = append(next, u)
+					}
+				}
+			}
+			for _, v := range next {
+				h, sent := &ranks[p].Hops[k], &ranks[owner[v]].Hops[k]
+				h.Ghosts++
+				sent.SendRows++
+				if f := ds.Features.Sparse; f != nil {
+					n := f.Offsets[v+1] - f.Offsets[v]
+					h.FeatureNNZ, sent.SendNNZ = h.FeatureNNZ+n, sent.SendNNZ+n
+				}
+				for _, u := range ds.In.Row(int(v)) {
+					h.Edges++
+					if int(owner[u]) == p {
+						h.Cut++
+					}
+				}
+			}
+			hop = next
+		}
+	}
+}
+
+// Hops that are not counted are estimated, and not more than the graph has.
+func TestHopsAreEstimated(t *testing.T) {
+	c := RankReport{Vertices: 100, Edges: 400, Ghosts: 50, SendRows: 60, FeatureNNZ: 300}
+	hops, exact := c.Halo(3, 320)
+	want := []shard.Hop{
+		{Ghosts: 50, Edges: 200, Cut: 62, SendRows: 60, FeatureNNZ: 150, SendNNZ: 180},
+		{Ghosts: 138, Edges: 552, Cut: 172, SendRows: 138, FeatureNNZ: 414, SendNNZ: 414},
+		{Ghosts: 32, Edges: 128, Cut: 40, SendRows: 32, FeatureNNZ: 96, SendNNZ: 96},
+	}
+	if diff := gocmp.Diff(want, hops); exact || diff != "" {
+		t.Errorf("exact %t (-want +got):\n%s", exact, diff)
+	}
+	c.Hops = []shard.Hop{{Ghosts: 50, Edges: 90, Cut: 80}, {Ghosts: 7, Edges: 40}, {Ghosts: 3}}
+	if hops, exact := c.Halo(2, 320); !exact || len(hops) != 2 || hops[1] != c.Hops[1] {
+		t.Errorf("exact %t, counted hops are %+v", exact, hops)
+	}
+	if hops, exact := c.Halo(4, 162); exact || len(hops) != 4 || hops[2] != c.Hops[2] || hops[3].Ghosts != 0 {
+		t.Errorf("exact %t, the last hop is estimated: %+v", exact, hops)
 	}
 }
 

@@ -21,6 +21,10 @@ type Counts struct {
 	TrainCut   int64   `json:"train_cut"`
 	FeatureNNZ int64   `json:"feature_nnz"`
 	SendTo     []int64 `json:"send_to"`
+	// Hops are the ghosts of the shard, and then, hop by hop, the other vertices with edges into
+	// them that the rank does not own. It has CountedHops elements, or is empty if the hops have
+	// not been counted.
+	Hops []Hop `json:"hops,omitempty"`
 }
 
 // Sketch returns a shard without data, for memory estimates. head contains the number of parts,

@@ -76,9 +76,15 @@ func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Trans
 	return s.transpose(a, own, ghosts, func(v int) bool { return s.Split[v] == split })
 }
 
-// TransposeFirst is Transpose of only the edges into the first n own vertices.
+// TransposeFirst is Transpose of only the edges into the first n own vertices. The own vertices of a
+// sketch must be those of its Counts.Hops.
 func (s *Shard) TransposeFirst(a *mapped.Arena, ghosts Edges, n int) *Transposed {
-	return s.transpose(a, s.OwnEdges(), ghosts, func(v int) bool { return v < n })
+	own := s.OwnEdges()
+	if s.counts != nil {
+		inner, cut := s.counts.into(n)
+		own.counted, ghosts.counted = inner, min(ghosts.counted, cut)
+	}
+	return s.transpose(a, own, ghosts, func(v int) bool { return v < n })
 }
 
 // EdgesInto returns the number of edges into the own vertices of one split. In a sketch, the split

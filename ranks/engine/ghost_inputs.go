@@ -149,29 +149,6 @@ func (g *ghostInputExchange) fetch(dst kernels.Mat, at int, own kernels.Mat) err
 	return nil
 }
 
-// sketchGhostFeatures allocates the memory of fetchGhostFeatures. It assumes the same number
-// of non-zeros per ghost as per own vertex.
-func (e *Engine) sketchGhostFeatures(net *model.Network, a, scratch *mapped.Arena) {
-	e.ghostFeatures = graph.Features{Rows: len(e.halo.ids), Dim: e.Shard.FeatureDim}
-	if !e.computesGhosts() || !net.ReadsFeatures() {
-		return
-	}
-	a = a.For(GhostFeatures)
-	x, sent := e.Shard.Features.Sparse, 0
-	for _, p := range e.halo.plans {
-		sent += len(p.SendRows)
-	}
-	if x == nil {
-		e.ghostFeatures.Dense = mapped.Make[float32](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
-		mapped.Make[float32](scratch, sent*e.ghostFeatures.Dim)
-		return
-	}
-	each := float64(len(x.Cols)) / float64(max(e.Shard.NumOwn(), 1))
-	mapped.Make[uint32](scratch, sent+int(2*each*float64(sent)))
-	n := int(each * float64(e.ghostFeatures.Rows))
-	e.ghostFeatures.Sparse = &graph.SparseRows{Offsets: mapped.Make[int64](a, e.ghostFeatures.Rows+1), Cols: mapped.Make[uint32](a, n), Vals: mapped.Make[float32](a, n)}
-}
-
 // scaleOffsets converts positions of rows to positions of numbers, width per row.
 func scaleOffsets(rows []int64, width int) []int64 {
 	list := slices.Clone(rows)

@@ -225,28 +225,3 @@ func (h *localHalo) connect(s *shard.Shard, f *sample.Field, places []int, a *ma
 		s.InOwnEnd[g], s.In.Offsets[g+1] = at-int64(len(list)-ghosts), at
 	}
 }
-
-// sketchLocalHalo returns the halo of a sketch. Hops after the first are estimated: a ghost has
-// as many neighbours as an own vertex, all of them different.
-func (e *Engine) sketchLocalHalo(counts shard.Counts, a *mapped.Arena) *localHalo {
-	sh := e.Shard
-	h := &localHalo{ids: sh.Ghosts, ends: []int{sh.NumGhosts()}, plans: []*halo.Plan{halo.NewPlan(sh)}}
-	if e.Network.LocalLayers < 2 || !e.computesGhosts() {
-		return h
-	}
-	degree, edges := float64(counts.Edges)/float64(max(counts.Vertices, 1)), 0
-	all := int(sh.Vertices) - sh.NumOwn()
-	for hop, last := 1, 0; hop < e.Network.LocalLayers; hop++ {
-		end := h.ends[hop-1]
-		edges += int(degree * float64(end-last))
-		more := min(int(degree*float64(end-last)), all-end)
-		p := *h.plans[0]
-		p.Ghosts, p.SendRows = more, mapped.Make[uint32](mapped.NewSketch(), more)
-		h.ends, h.plans, last = append(h.ends, end+more), append(h.plans, &p), end
-	}
-	n := h.ends[len(h.ends)-1]
-	h.ids, a = mapped.Make[uint32](mapped.NewSketch(), n), a.For(GhostEdges)
-	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs(), FeatureDim: sh.FeatureDim}
-	h.edges = shard.Sketch(head, shard.Counts{Vertices: int64(n), Ghosts: int64(sh.NumOwn()), Edges: int64(edges), Cut: int64(edges / max(sh.Parts, 1))}, false, a)
-	return h
-}

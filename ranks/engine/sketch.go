@@ -39,7 +39,8 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		},
 		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}
-	e.halo = e.sketchLocalHalo(counts, kept)
+	var hops []shard.Hop
+	e.halo, hops = e.sketchLocalHalo(counts, kept)
 	store := e.store(e.network(), m, kept)
 	if net.CacheInput {
 		e.sketchInput(store, onDevice, scratch)
@@ -60,7 +61,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
-	e.sketchGhostFeatures(store.Network, kept, scratch)
+	e.sketchGhostFeatures(store.Network, hops, kept, scratch)
 	t := e.lockstep(store, nil)
 	var reduction *halo.Reduction // same size as a reduction without sums
 	if e.preAggregates() {

@@ -1,0 +1,170 @@
+package partition
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+
+	"siafu/graph"
+	"siafu/graph/shard"
+	"siafu/internal/mapped"
+	"siafu/internal/workers"
+)
+
+// hopVisits is the largest number of parts times edges for which hops are counted. One thread
+// visits an edge in about a nanosecond.
+const hopVisits = 4_000_000_000
+
+// countHops sets the hops of every rank. It leaves them empty for one part, and if they would take
+// too long. The number of vertices and edges of r must be set.
+func (r *Report) countHops(ds *graph.Dataset, owner []uint32) {
+	parts := len(r.Ranks)
+	if parts < 2 || float64(parts)*float64(r.Edges) > hopVisits {
+		return
+	}
+	all := make([][]uint32, parts) // vertices by rank
+	arena := mapped.NewArena()
+	defer arena.Free()
+	vertices := mapped.Make[uint32](arena, len(owner))
+	start := byOwner(owner, nil, parts, vertices, nil)
+	for p := range r.Ranks {
+		all[p] = vertices[start[p]:start[p+1]]
+		r.Ranks[p].Hops = make([]shard.Hop, shard.CountedHops)
+	}
+	sources := 0
+	for v := range owner {
+		if len(ds.Out.Row(v)) > 0 {
+			sources++
+		}
+	}
+	var mu sync.Mutex
+	threads := min(runtime.GOMAXPROCS(0), parts)
+	counters := make([]*hopCounter, threads)
+	workers.Blocks(threads, parts, 1, func(worker, p, _ int) {
+		c := counters[worker]
+		if c == nil {
+			c = newHopCounter(ds, owner, parts)
+			counters[worker] = c
+		}
+		c.count(all[p], sources, r.Ranks[p].Hops)
+		mu.Lock()
+		defer mu.Unlock()
+		c.addSends(r.Ranks)
+	})
+	for _, c := range counters {
+		if c != nil {
+			c.arena.Free()
+		}
+	}
+}
+
+// hopCounter counts the hops of one rank after another. A vertex of a hop is visited once with its
+// in-edges, unless all possible sources are known, and each own vertex once with its out-edges.
+type hopCounter struct {
+	ds    *graph.Dataset
+	owner []uint32
+	known []uint64   // bit set of own vertices and ghosts found so far
+	hops  [][]uint64 // bit sets of ghosts, by hop
+	// sends and nonZeros are by hop and rank: its rows that are ghosts of the counted rank, and
+	// their non-zero features.
+	sends, nonZeros [][]int64
+	arena           *mapped.Arena
+}
+
+func newHopCounter(ds *graph.Dataset, owner []uint32, parts int) *hopCounter {
+	c := &hopCounter{ds: ds, owner: owner, arena: mapped.NewArena()}
+	set := func() []uint64 { return mapped.Make[uint64](c.arena, (len(owner)+63)/64) }
+	c.known = set()
+	for range shard.CountedHops {
+		c.hops = append(c.hops, set())
+		c.sends, c.nonZeros = append(c.sends, make([]int64, parts)), append(c.nonZeros, make([]int64, parts))
+	}
+	return c
+}
+
+// count sets all counts of hops but SendRows and SendNNZ. own has the vertices of a rank, sources is
+// the number of vertices in the graph with out-edges.
+func (c *hopCounter) count(own []uint32, sources int, hops []shard.Hop) {
+	clear(c.known)
+	for _, v := range own {
+		c.known[v/64] |= 1 << (v % 64)
+		if len(c.ds.Out.Row(int(v))) > 0 {
+			sources--
+		}
+	}
+	for k := range hops {
+		clear(c.hops[k])
+		clear(c.sends[k])
+		clear(c.nonZeros[k])
+		switch {
+		case sources == 0: // all are known
+		case k == 0:
+			for _, v := range own {
+				c.visit(int(v), c.hops[k])
+			}
+		default:
+			eachBit(c.hops[k-1], func(v int) { c.visit(v, c.hops[k]) })
+		}
+		h := &hops[k]
+		eachBit(c.hops[k], func(v int) { c.ghost(h, v, c.sends[k], c.nonZeros[k]) })
+		sources -= int(h.Ghosts)
+	}
+	c.countCut(own, hops)
+}
+
+// visit adds the unknown sources of edges into v to a hop.
+func (c *hopCounter) visit(v int, hop []uint64) {
+	for _, u := range c.ds.In.Row(v) {
+		if bit := uint64(1) << (u % 64); c.known[u/64]&bit == 0 {
+			c.known[u/64] |= bit
+			hop[u/64] |= bit
+		}
+	}
+}
+
+// ghost counts v, which its owner sends.
+func (c *hopCounter) ghost(h *shard.Hop, v int, sends, nonZeros []int64) {
+	q := c.owner[v]
+	h.Ghosts++
+	h.Edges += int64(len(c.ds.In.Row(v)))
+	sends[q]++
+	if f := c.ds.Features.Sparse; f != nil {
+		n := f.Offsets[v+1] - f.Offsets[v]
+		h.FeatureNNZ += n
+		nonZeros[q] += n
+	}
+}
+
+// countCut counts the edges from own vertices into each hop.
+func (c *hopCounter) countCut(own []uint32, hops []shard.Hop) {
+	var cut [shard.CountedHops]int64
+	for _, v := range own {
+		for _, u := range c.ds.Out.Row(int(v)) {
+			for k := range cut {
+				cut[k] += int64(c.hops[k][u/64] >> (u % 64) & 1)
+			}
+		}
+	}
+	for k := range hops {
+		hops[k].Cut = cut[k]
+	}
+}
+
+// addSends adds the rows that the counted rank receives to the counts of the ranks that send them.
+func (c *hopCounter) addSends(ranks []RankReport) {
+	for k := range c.sends {
+		for q := range ranks {
+			ranks[q].Hops[k].SendRows += c.sends[k][q]
+			ranks[q].Hops[k].SendNNZ += c.nonZeros[k][q]
+		}
+	}
+}
+
+// eachBit calls visit for the elements of a bit set, in ascending order.
+func eachBit(set []uint64, visit func(v int)) {
+	for i, word := range set {
+		for ; word != 0; word &= word - 1 {
+			visit(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/internal/mapped"
+	"siafu/kernels/model"
+)
+
+// sketchLocalHalo returns the halo of a sketch, and the counts of its hops. They are estimated if
+// the partitioning has not counted them.
+func (e *Engine) sketchLocalHalo(counts shard.Counts, a *mapped.Arena) (*localHalo, []shard.Hop) {
+	sh := e.Shard
+	h := &localHalo{ids: sh.Ghosts, ends: []int{sh.NumGhosts()}, plans: []*halo.Plan{halo.NewPlan(sh)}}
+	hops, _ := counts.Halo(max(e.Network.LocalLayers, 1), sh.Vertices)
+	if e.Network.LocalLayers < 2 || !e.computesGhosts() {
+		return h, hops[:1]
+	}
+	for _, hop := range hops[1:] {
+		h.ends = append(h.ends, h.ends[len(h.ends)-1]+int(hop.Ghosts))
+		p := *h.plans[0]
+		p.Ghosts, p.SendRows = int(hop.Ghosts), mapped.Make[uint32](mapped.NewSketch(), int(hop.SendRows))
+		p.SendStart, p.RecvStart = make([]int64, p.Parts+1), make([]int64, p.Parts+1)
+		p.SendStart[p.Parts], p.RecvStart[p.Parts] = hop.SendRows, hop.Ghosts
+		h.plans = append(h.plans, &p)
+	}
+	h.ids = mapped.Make[uint32](mapped.NewSketch(), h.ends[len(h.ends)-1])
+	h.edges = e.sketchGhostEdges(hops, a.For(GhostEdges))
+	return h, hops
+}
+
+// sketchGhostEdges returns the shard of the edges into ghosts of all hops but the last. It allocates
+// the arrays that localHalo.shard allocates.
+func (e *Engine) sketchGhostEdges(hops []shard.Hop, a *mapped.Arena) *shard.Shard {
+	sh := e.Shard
+	c := shard.Counts{Ghosts: int64(sh.NumOwn()), Hops: slices.Clone(hops)}
+	last := &c.Hops[len(hops)-1]
+	last.Edges, last.Cut = 0, 0
+	for _, hop := range c.Hops {
+		c.Vertices, c.Edges = c.Vertices+hop.Ghosts, c.Edges+hop.Edges
+		c.Cut += hop.Cut
+	}
+	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs()}
+	s := shard.Sketch(head, c, false, mapped.NewSketch())
+	s.In = graph.CSR{Offsets: mapped.Make[int64](a, len(s.In.Offsets)), Cols: mapped.Make[uint32](a, len(s.In.Cols))}
+	s.InOwnEnd = mapped.Make[int64](a, len(s.InOwnEnd))
+	for _, list := range []*[]uint32{&s.InDegree, &s.OutDegree} {
+		*list = mapped.Make[uint32](a, len(*list))
+	}
+	for _, list := range []*[]float32{&s.InStrength, &s.OutStrength, &s.Weights} {
+		if s.Weighted {
+			*list = mapped.Make[float32](a, len(*list))
+		}
+	}
+	return s
+}
+
+// sketchGhostFeatures allocates the memory of fetchGhostFeatures.
+func (e *Engine) sketchGhostFeatures(net *model.Network, hops []shard.Hop, a, scratch *mapped.Arena) {
+	e.ghostFeatures = graph.Features{Rows: len(e.halo.ids), Dim: e.Shard.FeatureDim}
+	if !e.computesGhosts() || !net.ReadsFeatures() {
+		return
+	}
+	a = a.For(GhostFeatures)
+	var sent, come, sentNonZeros int
+	for _, hop := range hops {
+		sent, come, sentNonZeros = sent+int(hop.SendRows), come+int(hop.FeatureNNZ), sentNonZeros+int(hop.SendNNZ)
+	}
+	if e.Shard.Features.Sparse == nil {
+		e.ghostFeatures.Dense = mapped.Make[float32](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
+		mapped.Make[float32](scratch, sent*e.ghostFeatures.Dim)
+		return
+	}
+	mapped.Make[uint32](scratch, sent+2*sentNonZeros)
+	e.ghostFeatures.Sparse = &graph.SparseRows{
+		Offsets: mapped.Make[int64](a, e.ghostFeatures.Rows+1), Cols: mapped.Make[uint32](a, come), Vals: mapped.Make[float32](a, come),
+	}
+}
