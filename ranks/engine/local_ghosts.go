@@ -84,16 +84,19 @@ func (s *lockstep) newLocalGhosts(e *Engine, o graphwork.Options, a *mapped.Aren
 // newIntervals cuts the ghosts into pieces, and returns the number of pieces up to each hop.
 func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	weights, sketch := kernels.Mat{}, len(s.intervals) == 0
-	if sketch { // one piece counts for all vertices
+	if sketch { // one piece, of the last hop, counts for all vertices
 		weights = kernels.NewMat(s.adder, mapped.NewSketch(), s.store.Network.Spec.NumWeights(), 1)
 	} else {
 		weights = s.intervals[0].frame.Weights
 	}
 	first := 0
-	for _, end := range h.ends {
+	for hop, end := range h.ends {
 		bounds := ghostPieces(end - first)
 		if sketch {
-			bounds = append(make([]int, len(bounds)-1), end-first)
+			bounds = make([]int, len(bounds))
+			if hop == len(h.ends)-1 {
+				first, bounds[len(bounds)-1] = 0, end
+			}
 		}
 		for at, lo := range bounds[:len(bounds)-1] {
 			i := &interval{index: len(k.intervals), lo: first + lo, hi: first + bounds[at+1], ops: s.adder}
