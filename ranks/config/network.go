@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+
 	"siafu/graph"
 	"siafu/halo/codec"
 	"siafu/halo/refresh"
@@ -47,6 +49,15 @@ func (c *Config) recomputeGhosts() string {
 		return "none"
 	}
 	return c.RecomputeGhosts
+}
+
+// GhostLayers returns the value of --recompute-ghosts with which ranks compute their ghosts' rows in
+// the first n layers that gather.
+func GhostLayers(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("layers:%d", n)
 }
 
 // Codecs returns the possible codecs of ghost rows. A run begins with the first one.

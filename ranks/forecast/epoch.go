@@ -38,8 +38,9 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
 	more := f.corrections()
 	for _, p := range parts {
-		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+f.ghostWork(p)))
+		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+f.ghostRows(p)))
 	}
+	f.computedGathers(&t, 1+more, parts, r, share)
 	f.passes(&t, f.Exchanges(), 1, travel, parts, r, l)
 	if more > 0 {
 		f.passes(&t, f.exchanges(true), more, more, parts, r, l)
@@ -58,19 +59,12 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, parts []partition.RankReport, r Rates, l Link) {
 	share := float64(l.shared(f.Graph))
 	for _, e := range list {
-		edge := r.Edge[e.Layer]
-		if e.Backward {
-			edge = r.Backward[e.Layer]
-		}
 		var own, all, work float64
 		for _, p := range parts {
 			hidden, rest := f.along(e, p)
+			edge := f.edge(e, p, r)
 			own, all = max(own, passes*share*edge*hidden), max(all, passes*share*edge*(hidden+rest))
-			out, in := float64(floats(p.SendRows, int64(e.Width))), float64(floats(p.Ghosts, int64(e.Width)))
-			if e.Backward {
-				out, in = in, out
-			}
-			work = max(work, travel*share*r.Codec.Work(out, in))
+			work = max(work, travel*share*f.codecSeconds(e, p, r))
 		}
 		rows := travel * f.rows(e, parts, l)
 		t.Gather += all
@@ -78,6 +72,28 @@ func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, par
 		t.Rows += rows
 		t.Exposed += codec.Exposed(rows, own)
 	}
+}
+
+// computedGathers adds the gathers of layers that exchange nothing, along edges into own vertices and
+// into ghosts.
+func (f *Forecast) computedGathers(t *Epoch, passes float64, parts []partition.RankReport, r Rates, share float64) {
+	for _, e := range f.computed() {
+		most := 0.
+		for _, p := range parts {
+			own, rest := f.along(e, p)
+			most = max(most, passes*share*f.edge(e, p, r)*(own+rest+f.ghostEdges(e.Layer, p)))
+		}
+		t.Gather += most
+	}
+}
+
+// codecSeconds returns the seconds of a rank to encode and decode the rows of an exchange.
+func (f *Forecast) codecSeconds(e Exchange, p partition.RankReport, r Rates) float64 {
+	out, in := float64(floats(p.SendRows, int64(e.Width))), float64(floats(p.Ghosts, int64(e.Width)))
+	if e.Backward {
+		out, in = in, out
+	}
+	return r.Codec.Work(out, in)
 }
 
 // along returns the number of edges that an exchange's gather reads on a rank, self loops

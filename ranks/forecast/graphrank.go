@@ -191,6 +191,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 		f.outsideSketch(m, p, c, lanes[0].(*cuda.Ops).Workspace())
 	}
 	m.add("making ÂX, fetching features", Scratch, scratch.Used())
+	f.findGhosts(m, p)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"siafu/graph"
-	"siafu/graph/partition"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -79,23 +78,6 @@ func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 		}
 	}
 	return list
-}
-
-// computesGhosts reports whether the ghosts' rows of layer l are computed, not received.
-func (f *Forecast) computesGhosts(l int) bool { return l <= f.Net.GhostLayer() }
-
-// ghostWork returns the tensor work of a rank for ghosts whose rows it computes, in vertices: the
-// products up to GhostLayer. Ghosts of further hops are not known here, and not included.
-func (f *Forecast) ghostWork(p partition.RankReport) float64 {
-	at, some, all := f.Net.GhostLayer(), 0., 0.
-	for _, w := range f.Net.Params() {
-		size := float64(w.Rows) * float64(w.Cols)
-		all += size
-		if w.Layer < at || w.Layer == at && f.Net.Orders[at] == model.ApplyFirst {
-			some += size
-		}
-	}
-	return float64(p.Ghosts) * some / max(all, 1)
 }
 
 // corrections returns the mean number of exact synchronous steps per epoch. Each costs an exact

@@ -43,16 +43,17 @@ type Coded struct {
 	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
-	// Ghosts is --recompute-ghosts if ranks on several hosts may choose, and Other is the epoch
-	// with the other choice.
-	Ghosts string          `json:"recompute_ghosts,omitempty"`
-	Other  *forecast.Epoch `json:"other_epoch,omitempty"`
+	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Other is the shortest epoch
+	// with another value that may be chosen, if times are estimated. Choices has all values.
+	Ghosts  string          `json:"recompute_ghosts,omitempty"`
+	Other   *forecast.Epoch `json:"other_epoch,omitempty"`
+	Choices []GhostChoice   `json:"ghost_choices,omitempty"`
 
 	forecast *forecast.Forecast
 	memory   forecast.Memory // of the largest rank
 	largest  int
 	network  string
-	other    *Coded // with computed ghosts instead of received ones; nil without a choice
+	choices  []Coded // by value of --recompute-ghosts; empty without a choice
 }
 
 // Functions is the cost of invocations.
@@ -75,11 +76,8 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 		if err != nil {
 			return nil, err
 		}
-		if coded.RecomputeGhosts == "auto" && q.view.Ranks > q.link.RanksPerHost && one.forecast.Net.LocalLayers == 0 {
-			coded.RecomputeGhosts = "layers:1"
-			if other, err := c.coded(q, coded); err == nil && other.forecast.Net.LocalLayers > 0 && other.Fits {
-				one.Ghosts, other.Ghosts, one.other = "none", "layers:1", &other
-			}
+		if err := c.ghostChoices(q, coded, &one); err != nil {
+			return nil, err
 		}
 		if len(c.Codecs) == 0 {
 			c.Pairs = one.forecast.PairTraffic(c.report.Ranks)
@@ -114,20 +112,6 @@ func (c *Candidate) describe(q *request, one Coded) {
 	c.Network, c.Largest, c.Memory = one.network, one.largest, one.memory
 	c.Kept, c.Recomputed = c.activations(one.forecast, q.view.Carried(one.largest))
 	c.fixed = carried(one.forecast, q.view, one.largest, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
-}
-
-// chooseGhosts replaces an estimate with received ghosts by that with computed ones, if its epoch
-// is shorter.
-func (c *Coded) chooseGhosts(seconds func(forecast.Epoch) float64) {
-	if c.other == nil {
-		return
-	}
-	received := *c
-	if seconds(c.other.Epoch) < seconds(c.Epoch) {
-		*c, c.Other = *received.other, &received.Epoch
-		return
-	}
-	c.Other = &received.other.Epoch
 }
 
 // functions estimates invocations. A function computes on one processor at most.

@@ -43,11 +43,8 @@ func (p *Plan) conclude(q *request) {
 	p.Best = plain.candidate
 	one, coded := p.at(plain)
 	e := coded.Epoch
-	if coded.Other != nil {
-		verb := map[string]string{"layers:1": "computes its ghosts' rows of the first layer that gathers; receiving", "none": "receives its ghosts' rows; computing"}[coded.Ghosts]
-		defer func() {
-			p.Verdict = append(p.Verdict, fmt.Sprintf("Each rank %s them would take %s an epoch instead of %s (--recompute-ghosts).", verb, duration(p.seconds(*coded.Other)), duration(plain.seconds)))
-		}()
+	if text := p.describeGhosts(coded); text != "" {
+		defer func() { p.Verdict = append(p.Verdict, text) }()
 	}
 	waits := e.Rows + e.Pairs + e.Weights
 	if p.Mode != "nopipe" {

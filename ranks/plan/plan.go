@@ -186,19 +186,10 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
 			coded := &one.Codecs[i]
-			f := coded.forecast
-			r, ok := c.known[coded.network]
-			if !ok {
-				r = c.rates(f)
-				c.known[coded.network] = r
-			}
-			if _, ok := c.coding[f.Codecs[0].Name()]; !ok {
-				c.coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
-			}
-			r.Codec = c.coding[f.Codecs[0].Name()]
-			coded.Epoch = f.Epoch(one.report.Ranks, r, link)
-			if coded.other != nil {
-				coded.other.Epoch = coded.other.forecast.Epoch(one.report.Ranks, r, link)
+			coded.Epoch = coded.forecast.Epoch(one.report.Ranks, c.ratesOf(coded), link)
+			for k := range coded.choices {
+				other := &coded.choices[k]
+				other.Epoch = other.forecast.Epoch(one.report.Ranks, c.ratesOf(other), link)
 			}
 			coded.chooseGhosts(p.seconds)
 		}
@@ -206,6 +197,22 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	}
 	p.Timed = true
 	return nil
+}
+
+// ratesOf returns the rates of an estimate's network and codec, measured at the first call.
+func (c *calibration) ratesOf(coded *Coded) forecast.Rates {
+	f := coded.forecast
+	r, ok := c.known[coded.network]
+	if !ok {
+		r = c.rates(f)
+		c.known[coded.network] = r
+	}
+	name := f.Codecs[0].Name()
+	if _, ok := c.coding[name]; !ok {
+		c.coding[name] = c.codec(f.Codecs[0], widest(f.Gathers()))
+	}
+	r.Codec = c.coding[name]
+	return r
 }
 
 // network sets the plan's description of the run's network.

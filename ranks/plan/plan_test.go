@@ -104,7 +104,7 @@ func TestPlan(t *testing.T) {
 		"bounded":    {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
 		"slow link":  {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
 		"fast link":  {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
-		"parts": {func(o *Options) { o.Config.Parts = 9 }, func(p *Plan) bool {
+		"parts": {func(o *Options) { o.Config.Parts, o.Config.RecomputeGhosts = 9, "layers:1" }, func(p *Plan) bool {
 			c := p.Candidates[0]
 			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 && len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0
 		}},

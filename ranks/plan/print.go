@@ -57,6 +57,7 @@ func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 		p.functions(b)
 	}
 	if p.Timed {
+		p.ghosts(b, best)
 		p.epochs(b)
 	}
 }
