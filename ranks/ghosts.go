@@ -4,23 +4,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"siafu/halo/codec"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
 	"siafu/ranks/world/link"
 )
 
-// chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: a rank
-// computes its ghosts' rows if that takes less time than their exchange over the measured
-// links, and if their inputs fit into memory. On one host, where rows are copied, model.Choose
-// decides without measurement, as it does for GPUs. With stale rows all are received. The choice is recorded, because the last bits of the numbers
-// depend on it: a resumed run continues with it. fits reports whether the ranks' own cached
-// inputs fit into memory. Collective over the world.
+// chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: ranks compute their
+// ghosts' rows of the number of layers for which the estimated epoch is shortest, among those whose
+// ghosts are counted and whose inputs fit into memory. The estimate is that of package forecast, with
+// measured links, products and gathers. On one host, where rows are copied, model.Choose decides
+// without measurement, as it does for GPUs. With stale rows all are received. The choice is recorded,
+// because the last bits of the numbers depend on it: a resumed run continues with it. fits reports
+// whether the ranks' own cached inputs fit into memory. Collective over the world.
 func (r *joined) chooseGhosts(fits bool) error {
 	if r.cfg.RecomputeGhosts != "auto" || !r.cfg.Exact() || r.cfg.Tensor == config.TensorCUDA {
 		return nil
@@ -33,29 +39,31 @@ func (r *joined) chooseGhosts(fits bool) error {
 		r.cfg.RecomputeGhosts = string(past)
 		return nil
 	}
-	net, c := r.net, r.cfg
-	c.Orders(&net, r.meta, fits)
-	if net.LocalLayers > 0 || oneHost(r.world.Hosts()[:r.Graph]) {
+	least, most := r.cfg.GhostChoices(r.net, r.meta, fits)
+	if least == most || oneHost(r.world.Hosts()[:r.Graph]) {
 		return nil
 	}
-	c.RecomputeGhosts = "layers:1"
-	if c.Orders(&net, r.meta, fits); net.LocalLayers == 0 {
-		return nil
-	}
-	g, err := r.measureGhosts(net)
+	list, err := r.measureGhosts(least, most, fits)
 	if err != nil {
 		return err
 	}
-	r.cfg.RecomputeGhosts = "none"
-	if g.fit && g.compute < g.receive {
-		r.cfg.RecomputeGhosts = "layers:1"
-	}
-	if r.reporter != nil {
-		why := ""
-		if !g.fit {
-			why = " (their inputs do not fit into memory)"
+	best := list[0]
+	for _, c := range list[1:] {
+		if c.excluded == "" && c.seconds < best.seconds {
+			best = c
 		}
-		r.reporter.Note(fmt.Sprintf("recompute_ghosts compute_seconds=%.3g exchange_seconds=%.3g choice=%s%s\n", g.compute, g.receive, r.cfg.RecomputeGhosts, why))
+	}
+	r.cfg.RecomputeGhosts = best.ghosts
+	if r.reporter != nil {
+		var words []string
+		for _, c := range list {
+			if c.excluded != "" {
+				words = append(words, c.ghosts+"="+c.excluded)
+			} else {
+				words = append(words, fmt.Sprintf("%s=%.3gs", c.ghosts, c.seconds))
+			}
+		}
+		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), best.ghosts))
 	}
 	return nil
 }
@@ -75,77 +83,165 @@ func oneHost(hosts []string) bool {
 	return !slices.ContainsFunc(hosts, func(h string) bool { return h != hosts[0] })
 }
 
-// ghostCosts are the costs of an epoch for the ghosts' rows of a layer, on the slowest rank.
-type ghostCosts struct {
-	compute, receive float64 // seconds
-	fit              bool    // the inputs of the computation fit into every rank's memory
+// ghostChoice is a value of --recompute-ghosts.
+type ghostChoice struct {
+	ghosts   string
+	seconds  float64 // of an epoch, less what all choices have in common, on the slowest rank
+	excluded string  // why it is not chosen, empty if it may be
 }
 
-// measureGhosts measures links and products. Collective over the world.
-func (r *joined) measureGhosts(net model.Spec) (g ghostCosts, err error) {
+// Why a number of layers is not chosen.
+const (
+	tooLarge   = "too-large"   // a rank has no memory for the ghosts' inputs
+	notCounted = "not-counted" // the partitioning has no counts of the ghosts
+)
+
+// measureGhosts measures links, products and gathers, and estimates every number of layers whose
+// ghosts' rows are computed. The first one is never excluded. Collective over the world.
+func (r *joined) measureGhosts(least, most int, fits bool) ([]ghostChoice, error) {
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	worst := make([]float64, 3) // seconds, seconds, and 1 if the inputs do not fit
+	n := most - least + 1
+	worst := make([]float64, 3*n) // seconds, and 1 for choices that do not fit, and that are not counted
 	if !r.isServer() {
-		table, err := link.Measure(peers)
-		if err != nil {
-			return g, err
-		}
-		worst = []float64{r.computeGhosts(net), r.receiveGhosts(net, table), 0}
-		if !r.ghostsFit(net) {
-			worst[2] = 1
+		var table *link.Table
+		if table, err = link.Measure(peers); err == nil {
+			err = r.ghostCosts(least, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
 		}
 	}
-	err = world.MaxFloat64s(r.world, worst)
-	return ghostCosts{worst[0], worst[1], worst[2] == 0}, err
+	if err := agree(r.world, err); err != nil {
+		return nil, err
+	}
+	if err := world.MaxFloat64s(r.world, worst); err != nil {
+		return nil, err
+	}
+	list := make([]ghostChoice, n)
+	for k := range list {
+		list[k] = ghostChoice{ghosts: config.GhostLayers(least + k), seconds: worst[k]}
+		switch {
+		case k == 0:
+		case worst[2*n+k] > 0:
+			list[k].excluded = notCounted
+		case worst[n+k] > 0:
+			list[k].excluded = tooLarge
+		}
+	}
+	return list, nil
 }
 
-// ghostSample is the maximal number of rows of a measured product.
-const ghostSample = 1 << 14
-
-// sparseRate is the number of multiply-adds of a dense product in the time of one non-zero of a
-// sparse one.
-const sparseRate = 4
-
-// computeGhosts returns the seconds of an epoch's products for this rank's ghosts: forward, and
-// backward for the weights and the input. It measures the first product, and extrapolates.
-func (r *joined) computeGhosts(net model.Spec) float64 {
-	n, in, out := r.shard.NumGhosts(), net.Dims[0], net.Dims[1]
-	if n == 0 {
-		return 0
-	}
-	work, at := 0., net.GhostLayer()
-	for _, p := range net.Params() {
-		if p.Layer < at || p.Layer == at && net.Orders[at] == model.ApplyFirst {
-			work += float64(p.Rows) * float64(p.Cols)
+// ghostCosts sets the seconds of this rank for each number of layers from least on, and 1 for
+// numbers that do not fit into memory, or whose ghosts are not counted.
+func (r *joined) ghostCosts(least int, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
+	defer mapped.Catch(&err)
+	counts, c := r.counts(), r.cfg
+	var rates forecast.Rates
+	for k := range seconds {
+		c.RecomputeGhosts = config.GhostLayers(least + k)
+		f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, fits)
+		if err != nil {
+			return err
 		}
+		if k == 0 {
+			rates = r.ghostRates(f)
+		}
+		if _, exact := f.Halo(counts); !exact && least+k > 1 {
+			unknown[k] = 1
+			continue
+		}
+		if k > 0 && !r.ghostsFit(f) {
+			large[k] = 1
+		}
+		seconds[k] = f.GhostSeconds(counts, rates, func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }, c.Mode != "nopipe")
 	}
-	if r.meta.FeatureKind == "sparse" && !net.CacheInput {
-		work -= float64(in*out) * max(0, 1-sparseRate*float64(r.meta.FeatureNNZ)/float64(r.meta.Vertices)/float64(in))
-	}
+	return nil
+}
+
+// Sizes of the measured product, gather and rows.
+const (
+	ghostSample      = 1 << 14 // rows at most
+	ghostSampleBytes = 32 << 20
+	ghostSampleEdges = 1 << 18
+	ghostCodedRows   = 512
+)
+
+// ghostRates measures a product, a gather and the codec with this rank's threads, and extrapolates to
+// all layers. It counts a product three times: forward, and backward for the weights and the input.
+func (r *joined) ghostRates(f *forecast.Forecast) forecast.Rates {
 	team := kernels.NewTeam(r.threads)
 	defer team.Close()
+	rates := forecast.Rates{Edge: map[int]float64{}, Backward: map[int]float64{}}
+	rates.Row = r.productSeconds(team, f.Net) * f.MultiplyAdds(r.counts())
+	width := 1
+	for _, g := range f.Gathers() {
+		width = max(width, g.Width)
+	}
+	width = min(width, 256)
+	each := r.gatherSeconds(team, width)
+	for l, g := range f.Gathers() {
+		rates.Edge[l] = each * float64(g.Width)
+		rates.Backward[l] = rates.Edge[l]
+	}
+	x := make([]float32, ghostCodedRows*width)
+	for i := range x {
+		x[i] = float32(i % 7)
+	}
+	rates.Codec = codec.Measure(team, r.codecs[0], codec.Rows{X: x, Cols: width, Len: ghostCodedRows}, false)
+	return rates
+}
+
+// productSeconds returns the seconds per multiply-add of a row's product in an epoch. It measures
+// the first product.
+func (r *joined) productSeconds(team *kernels.Team, net model.Spec) float64 {
+	in, out := net.Dims[0], net.Dims[1]
 	a := mapped.NewArena()
 	defer a.Free()
-	rows := min(n, ghostSample)
+	rows := max(min(ghostSample, ghostSampleBytes/4/max(in, out)), 1)
 	x, y, w := kernels.NewMat(team, a, rows, in), kernels.NewMat(team, a, rows, out), kernels.NewMat(team, a, in, out)
-	least := math.Inf(1)
-	for range 3 {
-		began := time.Now()
+	return fastestOf(func() {
 		team.MatMul(y, x, w, false)
 		team.MatMulTransA(w, x, y, false)
 		team.MatMulTransB(x, y, w, false)
-		least = min(least, time.Since(began).Seconds())
-	}
-	return least * float64(n) / float64(rows) * work / float64(in*out)
+	}) / float64(rows) / float64(in*out)
 }
 
-// receiveGhosts returns the seconds of the forward and backward exchange of the rows of
-// GhostLayer over the measured links, without other work at the same time.
-func (r *joined) receiveGhosts(net model.Spec, t *link.Table) (seconds float64) {
-	width := model.New(net, r.meta.FeatureKind == "sparse").Gathering(net.GhostLayer()).Width
+// gatherSeconds returns the seconds per edge and column of a gather. It measures some edges between
+// own vertices. Rows beyond ghostSampleBytes are replaced with earlier ones.
+func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
+	s, a := r.shard, mapped.NewArena()
+	defer a.Free()
+	rows := max(min(s.NumOwn(), ghostSampleBytes/4/width), 1)
+	begin, cols := []int64{0}, []uint32(nil)
+	for v := 0; v < min(s.NumOwn(), rows) && len(cols) < ghostSampleEdges; v++ {
+		for _, u := range s.In.Cols[s.In.Offsets[v]:s.In.Offsets[v+1]] {
+			cols = append(cols, u%uint32(rows))
+		}
+		begin = append(begin, int64(len(cols)))
+	}
+	n := len(begin) - 1
+	if n == 0 {
+		return 0
+	}
+	x, dst := kernels.NewMat(team, a, rows, width), kernels.NewMat(team, a, n, width)
+	g := kernels.Gather{Begin: begin[:n], End: begin[1:], Cols: cols, SelfLoops: true}
+	return fastestOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
+}
+
+// fastestOf returns the least seconds of three calls.
+func fastestOf(call func()) float64 {
+	least := math.Inf(1)
+	for range 3 {
+		began := time.Now()
+		call()
+		least = min(least, time.Since(began).Seconds())
+	}
+	return least
+}
+
+// receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without
+// other work at the same time.
+func (r *joined) receiveGhosts(e forecast.Exchange, t *link.Table) (seconds float64) {
 	send, receive := r.shard.SendStart, r.shard.GhostStart
 	for q := range t.Size {
 		if q == r.rank {
@@ -153,14 +249,20 @@ func (r *joined) receiveGhosts(net model.Spec, t *link.Table) (seconds float64) 
 		}
 		rows := max(send[q+1]-send[q], receive[q+1]-receive[q])
 		latency, rate := t.At(r.rank, q)
-		bytes, _ := r.codecs[0].Size(int(rows), width)
-		seconds += 2 * (latency + float64(bytes)/rate)
+		bytes, _ := r.codecs[0].Size(int(rows), e.Width)
+		seconds += latency + float64(bytes)/rate
 	}
 	return seconds
 }
 
-// ghostsFit reports whether the cached inputs of own vertices and ghosts fit into memory.
-func (r *joined) ghostsFit(net model.Spec) bool {
-	n := int64(r.shard.NumOwn() + r.shard.NumGhosts())
-	return r.fitsHost(forecast.CachedInputBytes(r.cfg, net, n, int64(r.shard.NumGhosts())))
+// ghostsFit reports whether the cached inputs of own vertices and ghosts, with the edges into ghosts,
+// fit into half of this host's free memory, and all arrays into the whole.
+func (r *joined) ghostsFit(f *forecast.Forecast) bool {
+	inputs, m := int64(0), f.GraphRank(r.rank, r.counts())
+	for _, t := range m {
+		if slices.Contains([]string{engine.CachedInput, engine.GhostFeatures, engine.GhostInput, engine.GhostEdges}, t.Name) {
+			inputs = size.Sum(inputs, t.Bytes)
+		}
+	}
+	return r.fitsHost(inputs) && size.Product(m.Of(forecast.Array), r.ranksHere()) <= host.AvailableMemory()
 }

@@ -10,7 +10,6 @@ import (
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/size"
 	"siafu/kernels"
@@ -178,7 +177,7 @@ func (g memoryGate) onGPUs(r *joined, f *forecast.Forecast) error {
 
 // deviceBytes returns the bytes of this member's arrays on its GPU.
 func (r *joined) deviceBytes(f *forecast.Forecast) int64 {
-	return r.partEstimate(f, r.rank, partition.CountShard(r.shard)).Of(forecast.Device)
+	return r.partEstimate(f, r.rank, r.counts()).Of(forecast.Device)
 }
 
 // onGPU checks the memory of this member's GPU. needs has the bytes of all members.

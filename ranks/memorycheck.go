@@ -145,7 +145,7 @@ func megabytes(bytes int64) string {
 func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
 	report := partition.RankReport{}
 	if r.shard != nil {
-		report = partition.CountShard(r.shard)
+		report = r.counts()
 	}
 	mine := need{}.and(r.partEstimate(f, r.rank, report))
 	all := make([]int64, 2*r.world.Size())
@@ -191,13 +191,17 @@ func (r *joined) cacheFits() int64 {
 // fitsHost reports whether the given bytes of each rank on this host fit into half of its free
 // memory.
 func (r *joined) fitsHost(bytes int64) bool {
-	here := int64(0)
+	return size.Product(bytes, r.ranksHere()) <= host.AvailableMemory()/2
+}
+
+// ranksHere returns the number of ranks on this host.
+func (r *joined) ranksHere() (n int64) {
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
-			here++
+			n++
 		}
 	}
-	return size.Product(bytes, here) <= host.AvailableMemory()/2
+	return n
 }
 
 // memoryVerdict is the result of comparing a forecast with the available memory.

@@ -85,6 +85,7 @@ type joined struct {
 	task     string // of the training
 	timeline timeline
 	shard    *shard.Shard   // nil on servers
+	hops     []shard.Hop    // counts of the shard's ghosts; nil on servers, and if they are not counted
 	heldOut  *graph.HeldOut // of link prediction, else nil
 }
 

@@ -140,7 +140,10 @@ func (r *opened) join() (*joined, error) {
 		return nil, err
 	}
 	j := &joined{opened: r}
-	return j, agree(r.world, j.read())
+	if err := agree(r.world, j.read()); err != nil {
+		return j, err
+	}
+	return j, j.shareHops()
 }
 
 func (r *joined) read() error {

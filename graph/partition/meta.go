@@ -40,6 +40,9 @@ type Meta struct {
 // shards, else Data or IO.
 func Find(dir string, parts int) (*Meta, error) { return find(shard.Folder(dir, parts), dir, parts) }
 
+// FindIn is Find for the shards in a given folder.
+func FindIn(folder, dir string, parts int) (*Meta, error) { return find(folder, dir, parts) }
+
 func find(folder, dir string, parts int) (*Meta, error) {
 	path := filepath.Join(folder, metaName)
 	text, err := os.ReadFile(path)

@@ -60,6 +60,20 @@ func GhostLayers(n int) string {
 	return fmt.Sprintf("layers:%d", n)
 }
 
+// GhostChoices returns the smallest and the largest number of layers of a network whose ghosts' rows
+// ranks on several hosts may compute with --recompute-ghosts=auto. fits is that of Orders. Equal
+// numbers mean that there is no choice, as with other values, on GPUs, and with stale rows.
+func (c Config) GhostChoices(net model.Spec, meta *graph.Meta, fits bool) (least, most int) {
+	if c.RecomputeGhosts != "auto" || !c.Exact() || c.Tensor == TensorCUDA {
+		return 0, 0
+	}
+	c.Orders(&net, meta, fits)
+	least = net.LocalLayers
+	c.RecomputeGhosts = "all"
+	c.Orders(&net, meta, fits)
+	return least, net.LocalLayers
+}
+
 // Codecs returns the possible codecs of ghost rows. A run begins with the first one.
 func (c Config) Codecs() ([]codec.Codec, error) {
 	names, err := tune.Candidates(c.Codec)

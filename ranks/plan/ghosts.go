@@ -24,12 +24,11 @@ type GhostChoice struct {
 // ghostChoices estimates every value of --recompute-ghosts from which ranks on several hosts may
 // choose: from the number of layers that they compute without measurement to the largest one.
 func (c *Candidate) ghostChoices(q *request, of config.Config, one *Coded) error {
-	net := one.forecast.Net
-	most := net.MostLocalLayers()
-	if of.RecomputeGhosts != "auto" || !of.Exact() || of.Tensor == config.TensorCUDA || q.view.Ranks <= q.link.RanksPerHost || most == net.LocalLayers {
+	least, most := of.GhostChoices(of.NetworkOf(q.meta), q.meta, q.fitsInput(q.meta, c.report))
+	if q.view.Ranks <= q.link.RanksPerHost || least == most {
 		return nil
 	}
-	for n := net.LocalLayers; n <= most; n++ {
+	for n := least; n <= most; n++ {
 		of.RecomputeGhosts = config.GhostLayers(n)
 		other, err := c.coded(q, of)
 		if err != nil {
