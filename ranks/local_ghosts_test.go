@@ -3,8 +3,10 @@ package ranks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +14,10 @@ import (
 	"time"
 
 	"siafu/graph"
+	"siafu/graph/generate"
 	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
+	"siafu/ranks/forecast"
 	"siafu/ranks/world/worldtest/slow"
 )
 
@@ -310,6 +314,108 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
 	if resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw != 0 || strings.Contains(log, "choice=") {
 		t.Errorf("resumed, %d bytes are sent: %s", resumed.Epochs[len(resumed.Epochs)-1].GhostBytesRaw, log)
+	}
+}
+
+// Ranks on several hosts compute the rows of all layers over a slow link, with and without a server,
+// and a resumed run continues with this choice. If the partitioning has not counted the ghosts of
+// further hops, one layer is computed.
+func TestGhostsOfSeveralHopsAreChosenByLink(t *testing.T) {
+	data := wide(t)
+	run := func(rate float64, set func(*Config)) (trained, string) {
+		c := quick(t)
+		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.Layers, c.CheckpointEvery = 3, 0, 2, 0, 0, "on", "hash", 8, 3, "1e"
+		set(&c)
+		r := trainOver(t, slow.NewNetwork(rate, 20*time.Microsecond), c, data)
+		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, string(log)
+	}
+	// A busy machine may measure slow products: then another run chooses.
+	chosen := func(choice string, set func(*Config)) (r trained, log string) {
+		t.Helper()
+		for range 5 {
+			if r, log = run(1e6, set); strings.Contains(log, "choice="+choice) {
+				return r, log
+			}
+		}
+		t.Fatalf("the choice is not %s: %s", choice, log)
+		return r, log
+	}
+	far, _ := chosen("layers:2", func(*Config) {})
+	served, _ := chosen("layers:2", func(c *Config) { c.Ranks, c.Servers = 4, 1 })
+	resumed, log := run(0, func(c *Config) { c.Resume, c.Epochs = far.Dir, 3 })
+	if strings.Contains(log, "choice=") {
+		t.Errorf("a resumed run chooses: %s", log)
+	}
+	for _, r := range []trained{far, served, resumed} {
+		if n := r.Epochs[len(r.Epochs)-1].GhostBytesRaw; n != 0 {
+			t.Errorf("%d bytes are sent", n)
+		}
+	}
+	withoutHops(t, filepath.Join(data, "parts", "3"))
+	old, log := chosen("layers:1", func(*Config) {})
+	if old.Epochs[0].GhostBytesRaw == 0 || !strings.Contains(log, "layers:2=not-counted") {
+		t.Errorf("%d bytes are sent with an older partitioning: %s", old.Epochs[0].GhostBytesRaw, log)
+	}
+}
+
+// withoutHops removes the counts of hops from the report of a partitioning, as older versions
+// wrote it.
+func withoutHops(t *testing.T, folder string) {
+	t.Helper()
+	path := filepath.Join(folder, "meta.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range m["report"].(map[string]any)["ranks"].([]any) {
+		if _, ok := one.(map[string]any)["hops"]; !ok {
+			t.Fatal("a rank has no hops")
+		}
+		delete(one.(map[string]any), "hops")
+	}
+	if text, err = json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The memory of ghosts of several hops is estimated if an older partitioning has not counted them,
+// within a half of what ranks allocate on a random graph, and exact if it has.
+func TestOlderPartitionings(t *testing.T) {
+	t.Parallel()
+	data := planted(t, generate.Options{Vertices: 4200, Edges: 21000})
+	c := quick(t)
+	c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Layers, c.PreAggregate, c.RecomputeGhosts, c.InputDropout = 3, 0, 1, 20, 3, "off", "layers:2", 0
+	run := train(t, c, data)
+	check := func(counted bool, share float64) {
+		t.Helper()
+		f, parts := foreseen(t, c, data, 3, 0)
+		if f.CountsGhosts(parts) != counted {
+			t.Errorf("counted %t", !counted)
+		}
+		for rank, got := range run.Summary.PerRank {
+			want := f.GraphRank(rank, parts[rank]).Of(forecast.Array)
+			if d := float64(got.ArrayBytes-want) / float64(got.ArrayBytes); math.Abs(d) > share {
+				t.Errorf("rank %d made arrays of %d bytes, estimated were %d", rank, got.ArrayBytes, want)
+			}
+		}
+	}
+	check(true, 0.001)
+	withoutHops(t, filepath.Join(data, "parts", "3"))
+	check(false, 0.5)
+	c.Out += "-old"
+	if again := train(t, c, data); !bytes.Equal(again.model, run.model) {
+		t.Error("another model with an older partitioning")
 	}
 }
 

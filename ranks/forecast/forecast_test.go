@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"siafu/graph/partition"
+	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
@@ -149,6 +150,55 @@ func TestEpoch(t *testing.T) {
 	link.RanksPerHost = 3
 	if all := f.Epoch(triangle(), rates, link); math.Abs(all.Compute()-3*e.Compute()) > 1e-9 {
 		t.Errorf("three ranks on a host compute for %v, one for %v", all.Compute(), e.Compute())
+	}
+}
+
+// An epoch with computed ghost rows of two layers has their products and gathers, and exchanges only
+// the last layer's rows. Counts are from the definition: products of 4x4 and 4x4 weights are computed
+// for 30 and 37 ghosts, and the first of two gathers reads 90 edges into 30 ghosts, and their self loops.
+func TestEpochOfComputedGhosts(t *testing.T) {
+	r := run(t, 4, 3, 0, "none")
+	r.Net.Dims = []int{4, 4, 4, 4, 4}
+	r.Net.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off", Ghosts: "layers:2"})
+	f, parts := New(r), triangle()
+	for p := range parts {
+		parts[p].Hops = []shard.Hop{{Ghosts: 30, Edges: 90, Cut: 80, SendRows: 30}, {Ghosts: 7, Edges: 40, SendRows: 7}, {Ghosts: 2}}
+	}
+	weight := 16. + 4 // with its bias
+	if got, want := f.ghostRows(parts[0]), (37*weight+30*weight)/(4*weight); math.Abs(got-want) > 1e-12 {
+		t.Errorf("products of %v vertices, expected %v", got, want)
+	}
+	for l, want := range []float64{120, 0, 0, 0} {
+		if got := f.ghostEdges(l, parts[0]); got != want {
+			t.Errorf("layer %d gathers along %v edges into ghosts, expected %v", l, got, want)
+		}
+	}
+	rates, link := Rates{Row: 1e-3, Edge: map[int]float64{}, Backward: map[int]float64{}}, Link{Bandwidth: 1e4 / PayloadShare, RanksPerHost: 1, Copy: 1e9}
+	for l := range 4 {
+		rates.Edge[l], rates.Backward[l] = 1e-5, 1e-6
+	}
+	e := f.Epoch(parts, rates, link)
+	gather := (4*1100 + 120) * 1.1e-5 // every layer has gradients along its edges, because its product comes before
+	if d := math.Abs(e.Tensor-1e-3*(100+67./4)) + math.Abs(e.Gather-gather); d > 1e-9 {
+		t.Errorf("%+v, expected gathers of %v", e, gather)
+	}
+	if got, want := f.Traffic(parts).Raw, int64(2*2*90*4*4); got != want {
+		t.Errorf("%d bytes of two layers, expected %d", got, want)
+	}
+	if got, want := f.Fetched(parts), int64(3*(37*4*4+37*ghostBytes+90*ghostEdgeBytes)); got != want {
+		t.Errorf("%d bytes are fetched, expected %d", got, want)
+	}
+	// The part that depends on the choice: ghosts' work, and both exchanges of two layers.
+	travel := func(Exchange) float64 { return 0.5 }
+	want := 1e-3*67./4 + 120*1.1e-5 + 4*0.5
+	if got := f.GhostSeconds(parts[0], rates, travel, false); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%v s, expected %v", got, want)
+	}
+	if got := f.GhostSeconds(parts[0], rates, travel, true); math.Abs(got-(want-2*900*1.1e-5)) > 1e-9 {
+		t.Errorf("%v s with overlap, expected %v", got, want-2*900*1.1e-5)
+	}
+	if exact := f.CountsGhosts(parts); !exact || f.CountsGhosts(triangle()) {
+		t.Errorf("counted %t", exact)
 	}
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,6 +158,60 @@ func TestPlanOfMadeShards(t *testing.T) {
 	if fresh.Candidates[0].Made || !made.Candidates[0].Made || made.Candidates[1].Made ||
 		made.Candidates[0].Codecs[0].Traffic != fresh.Candidates[0].Codecs[0].Traffic {
 		t.Errorf("%+v\n%+v", fresh.Candidates[0], made.Candidates[0])
+	}
+}
+
+// A plan on several hosts lists every number of layers whose ghost rows can be computed, with its
+// epoch, bytes and memory, and chooses the fastest one that fits. On one host there is no choice.
+func TestPlanOfGhosts(t *testing.T) {
+	of := func(set func(*Options)) *Plan {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Ranks, o.Config.Servers, o.Config.Layers, o.Config.Hidden, o.Config.Partitioner, o.Config.Codec, o.Bandwidth, o.Try = 4, 0, 3, 64, "hash", "none,int8", "1mbit", nil
+			o.Config.InputDropout, o.Config.CacheInput = 0, "on"
+			set(o)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	far := of(func(*Options) {})
+	for _, c := range far.Candidates[0].Codecs {
+		var names []string
+		for k, one := range c.Choices {
+			names = append(names, one.Ghosts)
+			if !one.Counted || !one.Fits || one.Epoch.Compute() <= 0 || one.Fetched <= 0 != (k == 0) || one.Traffic.Raw > 0 != (k < 2) {
+				t.Errorf("%s %s: %+v", c.Codec, one.Ghosts, one)
+			}
+			if k > 0 {
+				before := c.Choices[k-1]
+				if one.Peak <= before.Peak || one.Epoch.Tensor <= before.Epoch.Tensor || one.Fetched <= before.Fetched || one.Traffic.Raw >= before.Traffic.Raw {
+					t.Errorf("%s: %+v after %+v", c.Codec, one, before)
+				}
+			}
+		}
+		if !slices.Equal(names, []string{"none", "layers:1", "layers:2"}) || c.Ghosts != "layers:2" || c.Epoch != c.Choices[2].Epoch ||
+			c.Other == nil || far.seconds(*c.Other) != min(far.seconds(c.Choices[0].Epoch), far.seconds(c.Choices[1].Epoch)) || c.Peak != c.Choices[2].Peak {
+			t.Errorf("%s: choice %s of %v, %+v, other %+v", c.Codec, c.Ghosts, names, c.Epoch, c.Other)
+		}
+	}
+	var text bytes.Buffer
+	if err := far.Print(&text); err != nil || !strings.Contains(text.String(), "Computed ghost rows with hash") || !strings.Contains(text.String(), "--recompute-ghosts auto is layers:2: none ") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	peaks := far.Candidates[0].Codecs[0].Choices
+	full := of(func(o *Options) { o.Memory = fmt.Sprint((peaks[1].Peak+peaks[2].Peak)/2) + "B" })
+	if c := full.Candidates[0].Codecs[0]; c.Ghosts != "layers:1" || !c.Fits || c.Choices[2].Fits || c.Choices[2].note() != "too large" {
+		t.Errorf("without memory for layers:2, the choice is %s: %+v", c.Ghosts, c.Choices)
+	}
+	for name, set := range map[string]func(*Options){
+		"one host": func(o *Options) { o.RanksPerHost = 4 },
+		"stale":    func(o *Options) { o.Config.Refresh = "every:2" },
+		"asked":    func(o *Options) { o.Config.RecomputeGhosts = "layers:1" },
+	} {
+		if c := of(set).Candidates[0].Codecs[0]; c.Ghosts != "" || c.Choices != nil || c.Other != nil {
+			t.Errorf("%s: %s of %+v", name, c.Ghosts, c.Choices)
+		}
 	}
 }
 
