@@ -134,7 +134,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 			return nil, err
 		}
 	}
-	m.Report.countHops(ds, owner)
+	m.Report.countHops(ds, owner, c.vertices, c.start)
 	m.Report.finish()
 	return m, nil
 }

@@ -7,7 +7,7 @@ import (
 
 // Count returns the report that Build would return for ds and owner, except the vertex order. It
 // does not make shards. It reads all edges once to count shards, and again to
-// count their hops (hopCounter). It uses two words per vertex, and half a word per vertex and thread.
+// count their hops (hopCounter). It uses three words per vertex.
 //
 // owner must have an entry below o.Parts for each vertex.
 func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
@@ -23,7 +23,7 @@ func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
 	for _, one := range c.ranks {
 		r.append(one)
 	}
-	r.countHops(ds, owner)
+	r.countHops(ds, owner, c.vertices, c.start)
 	r.finish()
 	return r
 }
@@ -34,15 +34,18 @@ type counter struct {
 	owner []uint32
 	ranks []RankReport
 	seen  []uint32 // 1 + the last rank that has the vertex as a ghost
-	arena *mapped.Arena
+	// vertices[start[p]:start[p+1]] are the vertices of rank p.
+	vertices []uint32
+	start    []int64
+	arena    *mapped.Arena
 }
 
 func (c *counter) count() {
 	c.seen = mapped.Make[uint32](c.arena, len(c.owner))
-	vertices := mapped.Make[uint32](c.arena, len(c.owner))
-	start := byOwner(c.owner, nil, len(c.ranks), vertices, nil)
+	c.vertices = mapped.Make[uint32](c.arena, len(c.owner))
+	c.start = byOwner(c.owner, nil, len(c.ranks), c.vertices, nil)
 	for p := range c.ranks {
-		for _, v := range vertices[start[p]:start[p+1]] {
+		for _, v := range c.vertices[c.start[p]:c.start[p+1]] {
 			c.vertex(&c.ranks[p], uint32(p), int(v))
 		}
 	}

@@ -15,20 +15,18 @@ import (
 // visits an edge in about a nanosecond.
 const hopVisits = 4_000_000_000
 
+// hopThreads is the largest number of threads that count hops. Each uses half a byte per vertex.
+const hopThreads = 8
+
 // countHops sets the hops of every rank. It leaves them empty for one part, and if they would take
-// too long. The number of vertices and edges of r must be set.
-func (r *Report) countHops(ds *graph.Dataset, owner []uint32) {
+// too long. vertices[start[p]:start[p+1]] are the vertices of rank p. The number of edges of r must be
+// set.
+func (r *Report) countHops(ds *graph.Dataset, owner, vertices []uint32, start []int64) {
 	parts := len(r.Ranks)
 	if parts < 2 || float64(parts)*float64(r.Edges) > hopVisits {
 		return
 	}
-	all := make([][]uint32, parts) // vertices by rank
-	arena := mapped.NewArena()
-	defer arena.Free()
-	vertices := mapped.Make[uint32](arena, len(owner))
-	start := byOwner(owner, nil, parts, vertices, nil)
 	for p := range r.Ranks {
-		all[p] = vertices[start[p]:start[p+1]]
 		r.Ranks[p].Hops = make([]shard.Hop, shard.CountedHops)
 	}
 	sources := 0
@@ -38,7 +36,7 @@ func (r *Report) countHops(ds *graph.Dataset, owner []uint32) {
 		}
 	}
 	var mu sync.Mutex
-	threads := min(runtime.GOMAXPROCS(0), parts)
+	threads := min(runtime.GOMAXPROCS(0), parts, hopThreads)
 	counters := make([]*hopCounter, threads)
 	workers.Blocks(threads, parts, 1, func(worker, p, _ int) {
 		c := counters[worker]
@@ -46,7 +44,7 @@ func (r *Report) countHops(ds *graph.Dataset, owner []uint32) {
 			c = newHopCounter(ds, owner, parts)
 			counters[worker] = c
 		}
-		c.count(all[p], sources, r.Ranks[p].Hops)
+		c.count(vertices[start[p]:start[p+1]], sources, r.Ranks[p].Hops)
 		mu.Lock()
 		defer mu.Unlock()
 		c.addSends(r.Ranks)

@@ -31,7 +31,7 @@ type ExchangeOptions struct {
 	GhostGradients   string `name:"ghost-gradients" default:"yes" enum:"yes,no" help:"Send gradients of ghost rows to their owners: yes or no. Exact training needs yes. no: ghost rows are constants, as in DIGEST." toml:"ghost-gradients"`
 	Codec            string `default:"none" usual:"Codec of ghost rows: none, int8, int4, bf16, auto, …" values:"codecs" help:"Codec of ghost rows: ${codecs=}. ${automatic=}: the fastest one, by measurement." toml:"codec"`
 	PreAggregate     string `default:"auto" enum:"auto,on,off" help:"Sum ghost rows before sending: auto, on or off. auto: where this saves 5 % of the rows between two ranks and the cost of the sums. Not with attention or async." toml:"pre-aggregate"`
-	RecomputeGhosts  string `name:"recompute-ghosts" aliases:"ghost-features" default:"auto" help:"Ghost rows that a rank computes itself: auto, all, none or layers:N. layers:N: in the first N layers that gather, which then exchange nothing; none: rows are received. auto: the cheaper of none and layers:1. --ghost-features is an alias." toml:"recompute-ghosts"`
+	RecomputeGhosts  string `name:"recompute-ghosts" aliases:"ghost-features" default:"auto" help:"Ghost rows that a rank computes itself: auto, all, none or layers:N. layers:N: in the first N layers that gather, which then exchange nothing; none: rows are received. auto: the cheapest of them. --ghost-features is an alias." toml:"recompute-ghosts"`
 	MeasureStaleness int    `name:"measure-staleness" default:"0" help:"Epochs between two measurements of staleness; 0: never. Measures age and error of ghost rows, and the gradient error, in one extra forward and backward pass. Training is unchanged." range:"0.." toml:"measure-staleness"`
 }
 

@@ -21,6 +21,9 @@ func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 	n, edges := m.Vertices, m.Edges
 	list.add("the dataset", Mapped, files(m))
 	list.add("owners and places", Array, 4*n, 4*n, 4*n, 4*n, n/8)
+	if parts > 1 {
+		list.add("sets of ghosts", Array, 4*n)
+	}
 	features := 4 * n * int64(m.FeatureDim)
 	if m.FeatureKind == "sparse" {
 		features = 8*n + 8*m.FeatureNNZ
