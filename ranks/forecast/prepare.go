@@ -22,7 +22,7 @@ func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 	list.add("the dataset", Mapped, files(m))
 	list.add("owners and places", Array, 4*n, 4*n, 4*n, 4*n, n/8)
 	if parts > 1 {
-		list.add("sets of ghosts", Array, 4*n)
+		list.add("sets of ghosts", Array, 5*n)
 	}
 	features := 4 * n * int64(m.FeatureDim)
 	if m.FeatureKind == "sparse" {
