@@ -69,6 +69,7 @@ type Exchange struct {
 	state     string      // "", forward, backward
 	discarded kernels.Mat // receives the gradients that Drop discards; empty before the first Drop
 
+	others     []*Exchange   // along other plans (Along)
 	observer   Observer      // nil: none
 	key        Key           // of the current exchange
 	beganAt    time.Time     // when its rows were sent
@@ -86,7 +87,12 @@ type Observer interface {
 }
 
 // Observe sets the observer of later exchanges.
-func (e *Exchange) Observe(o Observer) { e.observer = o }
+func (e *Exchange) Observe(o Observer) {
+	e.observer = o
+	for _, x := range e.others {
+		x.Observe(o)
+	}
+}
 
 const (
 	forward  = "forward"
@@ -155,9 +161,34 @@ func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kern
 	return e
 }
 
+// Along returns an exchange between the same ranks along another plan, with rows of up to maxCols
+// floats. It has e's codec and observer, also when those change, and e's statistics include its
+// own. The two exchange rows of different layers.
+func (e *Exchange) Along(p *Plan, rows codec.Codec, maxCols int) *Exchange {
+	x := NewExchange(e.comm, p, rows, e.team, e.ops, e.arena, maxCols)
+	e.others = append(e.others, x)
+	x.shareErrors(e)
+	return x
+}
+
+// shareErrors makes e accumulate codec errors in the same place as another exchange.
+func (e *Exchange) shareErrors(with *Exchange) {
+	if e.chunked != nil && with.chunked != nil && with.chunked.codecErrors != nil {
+		e.FeedBack(with.chunked.codecErrors)
+	}
+}
+
 // Use sets the codec of later exchanges. It reuses the memory of earlier ones. Collective,
 // between two exchanges.
 func (e *Exchange) Use(rows codec.Codec) {
+	e.use(rows)
+	for _, x := range e.others {
+		x.use(rows)
+		x.shareErrors(e)
+	}
+}
+
+func (e *Exchange) use(rows codec.Codec) {
 	if e.state != "" {
 		panic("halo: an exchange is under way already")
 	}
@@ -219,6 +250,9 @@ func (e *Exchange) Sums(cols int) kernels.Mat { return e.sums.Reshape(e.plan.Sum
 func (e *Exchange) TakeStats() Stats {
 	s := e.stats
 	e.stats = Stats{}
+	for _, x := range e.others {
+		s.Add(x.TakeStats())
+	}
 	return s
 }
 

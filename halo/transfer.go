@@ -131,14 +131,25 @@ func NewAlways(e *Exchange, shapes []Shape, seed uint64) Always {
 	return Always{TransferSource{list}, e}
 }
 
+// Through makes an exchange of another plan transfer the rows of a layer.
+func (a Always) Through(e *Exchange, layer, width int, seed uint64) Always {
+	list := a.Choice.(layered)
+	for len(list) <= layer {
+		list = append(list, nil)
+	}
+	list[layer] = NewTransfer(e, width, seed)
+	a.Choice = list
+	return a
+}
+
 // Reserve implements Collective.
 func (a Always) Reserve(l Shape) { a.TransferSource.Reserve(l) }
 
 // Arrived implements Source.
-func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
+func (a Always) Arrived(s Slot) (bool, error) { return a.RecvTransfer(s).Arrived() }
 
 // Await implements Collective.
-func (a Always) Await(Slot) error { return a.Exchange.Await() }
+func (a Always) Await(s Slot) error { return a.RecvTransfer(s).Await() }
 
 // Progress implements Collective. A waiting caller calls Arrived instead.
 func (a Always) Progress() error { return nil }

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type Spec struct {
 	Orders             []Order // one per layer
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	LocalLayers        int     // number of first layers that gather whose ghosts' rows a rank computes itself
+	LocalShare         float64 // fraction of the ghosts in the last of them, whose other rows it receives; 0: all
 	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
@@ -114,7 +116,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
-	Ghosts     string // ghosts' rows that are computed: "all", "none", "auto", or "layers:N" with N layers that gather
+	Ghosts     string // ghosts' rows that are computed: "all", "none", "auto", or as ParseLocal requires
 	Lists      bool   // rows can be gathered as lists: in this process's memory, along edges without weights
 }
 
@@ -139,7 +141,7 @@ const (
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput, s.LocalLayers = false, 0
+		s.CacheInput, s.LocalLayers, s.LocalShare = false, 0, 0
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -156,7 +158,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	} else if parts[0].kind.Coefficients != nil {
 		s.Orders[0] = s.inputOrder(load, c)
 	}
-	s.LocalLayers = s.localLayers(load, c)
+	s.LocalLayers, s.LocalShare = s.localLayers(load, c)
 	s.Listed = s.lists(load, c)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
@@ -182,7 +184,7 @@ func (s *Spec) fewNonZeros(load Load) bool {
 
 // lists reports whether the first layer gathers its features as lists. Orders must have been chosen.
 func (s *Spec) lists(load Load, c Choices) bool {
-	return s.LocalLayers == 1 && s.GhostLayer() == 0 && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
+	return s.LocalLayers == 1 && s.LocalShare == 0 && s.GhostLayer() == 0 && s.Adds() && s.Orders[0] == GatherFirst && c.Lists &&
 		load.FeatureNNZ > 0 && s.Dims[0] <= kernels.MostListed && s.listWidth(load) < float64(s.Dims[0])
 }
 
@@ -226,18 +228,32 @@ func (s Spec) MostLocalLayers() int {
 	return len(gathers)
 }
 
-// localLayers returns LocalLayers. By default it is 1 if ranks would otherwise exchange rows as
-// wide as features, or if ghosts have few non-zeros.
-func (s *Spec) localLayers(load Load, c Choices) int {
+// ParseLocal returns LocalLayers and LocalShare of "layers:N": 2 and 0.5 if N is 1.5. ok is false
+// for other texts.
+func ParseLocal(text string) (layers int, share float64, ok bool) {
+	number, ok := strings.CutPrefix(text, "layers:")
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(n > 0 && n <= 1000) {
+		return 0, 0, false
+	}
+	whole := math.Floor(n)
+	return int(math.Ceil(n)), n - whole, true
+}
+
+// localLayers returns LocalLayers and LocalShare. By default all of one layer is computed if ranks
+// would otherwise exchange rows as wide as features, or if ghosts have few non-zeros.
+func (s *Spec) localLayers(load Load, c Choices) (layers int, share float64) {
 	most, first := s.MostLocalLayers(), 0
-	if text, ok := strings.CutPrefix(c.Ghosts, "layers:"); ok {
-		n, _ := strconv.Atoi(text)
-		return min(n, most)
+	if n, share, ok := ParseLocal(c.Ghosts); ok {
+		if n > most {
+			return most, 0
+		}
+		return n, share
 	}
 	if gathers := s.GatherLayers(); most > 0 && gathers[0] == 0 && (s.Orders[0] == GatherFirst || s.fewNonZeros(load)) {
 		first = 1
 	}
-	return map[string]int{"all": most, "auto": first}[c.Ghosts]
+	return map[string]int{"all": most, "auto": first}[c.Ghosts], 0
 }
 
 // keepsInput decides whether ÂX, or the kind's Powers, are cached, and returns the reason.

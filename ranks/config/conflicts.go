@@ -71,6 +71,10 @@ var (
 	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
 	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
+	computesPart = fact{"--recompute-ghosts layers:N with a fraction", "recompute-ghosts", func(s situation) bool {
+		_, share, _ := model.ParseLocal(s.RecomputeGhosts)
+		return share > 0
+	}}
 	receives     = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
@@ -229,6 +233,8 @@ var conflicts = slices.Concat([]conflict{
 	{alternates, localEpochs, "choose one of the two: both decide when ranks train alone"},
 	{alternates, noGradients, "leave --ghost-gradients out: epochs with ghosts are exact"},
 	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks whose epochs use all ghosts"},
+	{computesPart, inexact, "round N to a whole number: the received rows of its last layer are never stale"},
+	{computesPart, onGPUs, "round N to a whole number: a GPU computes all of a layer's ghosts, or none"},
 	{sampled, asynchronous, pipeBatches},
 	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
 	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},

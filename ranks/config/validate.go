@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
 )
@@ -62,10 +62,9 @@ func (c *Config) checkGhosts() error {
 	case "sent":
 		c.RecomputeGhosts = "none"
 	default:
-		text, ok := strings.CutPrefix(c.RecomputeGhosts, "layers:")
-		if n, err := strconv.Atoi(text); !ok || err != nil || n < 1 {
+		if _, _, ok := model.ParseLocal(c.RecomputeGhosts); !ok {
 			return fault.New(fault.Usage, "train", "", "--recompute-ghosts=%q", c.RecomputeGhosts).
-				Then("use auto, all, none, or layers:N with N layers that gather, 1 or more")
+				Then("use auto, all, none, or layers:N with N layers that gather, such as 1, or 1.5 for one layer and half of the ghosts of the next")
 		}
 	}
 	return nil

@@ -24,10 +24,15 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	s.route, s.training, s.exact = newRoute, newRoute, newRoute
 	if s.store.Network.GathersAny() {
 		newRoute.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
-		if newRoute.localGhosts = s.newLocalGhosts(e, o, a); e.Peers.Size() > 1 {
+		if e.Peers.Size() > 1 {
 			e.recordPlan(newRoute.graph.Plan)
 			s.exchange = halo.NewExchange(e.Peers, newRoute.graph.Plan, rows, e.packers, e.workers.newOps(), a, newRoute.graph.MaxWidth())
-			newRoute.ghosts = halo.NewAlways(s.exchange, s.shapes(newRoute), e.Config.Seed)
+			newRoute.localGhosts = s.newLocalGhosts(e, newRoute.graph, o, rows, a)
+			always := halo.NewAlways(s.exchange, s.shapes(newRoute), e.Config.Seed)
+			if k := newRoute.localGhosts; k != nil && k.mixed != nil {
+				always = always.Through(k.mixed.exchange, k.layer, newRoute.graph.Layer(k.layer).Width, e.Config.Seed)
+			}
+			newRoute.ghosts = always
 			newRoute.sumPieces = newRoute.graph.SumPieces(pieceEdges)
 			newRoute.pieces = ghostPieces(newRoute.graph.Plan.Ghosts)
 		}

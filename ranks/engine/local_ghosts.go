@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"siafu/halo/codec"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -31,6 +32,7 @@ type localGhosts struct {
 	intervals []*interval     // pieces, by hop
 	edges     *graphwork.Work // into ghosts, from ghosts and from own vertices; nil with one level
 	added     kernels.Mat     // gradients of ghosts along the edges into own vertices, with several levels
+	mixed     *mixedGhosts    // nil if all rows of the shard's ghosts are computed
 }
 
 // localLevel is a layer that gathers, and the stages before and after its gather.
@@ -45,11 +47,12 @@ const (
 	GhostFeatures = "features of ghosts, kept"
 	GhostInput    = "ÂX of ghosts, kept"
 	GhostEdges    = "edges of ghosts, kept"
+	GhostPlaces   = "places of ghosts, computed or received"
 )
 
 // newLocalGhosts allocates the values of ghosts whose rows are computed here, and returns nil
-// if there are none. All memory comes from a.
-func (s *lockstep) newLocalGhosts(e *Engine, o graphwork.Options, a *mapped.Arena) *localGhosts {
+// if there are none. g gathers for own vertices. All memory comes from a.
+func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Options, rows codec.Codec, a *mapped.Arena) *localGhosts {
 	spec := s.store.Network.Spec
 	if spec.LocalLayers == 0 || e.Peers.Size() == 1 { // such as the network that computes ÂX
 		return nil
@@ -76,6 +79,8 @@ func (s *lockstep) newLocalGhosts(e *Engine, o graphwork.Options, a *mapped.Aren
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
 		k.edges = graphwork.New(k.store, h.edges, o, ops, a.For(GhostEdges))
+	}
+	if k.mixed = s.newMixedGhosts(e, g, k.layer, k.store.Rows, rows, a); k.mixed == nil && k.edges != nil {
 		k.added = kernels.NewMat(ops, a.For(Activations), k.near, k.edges.MaxWidth())
 	}
 	return k
@@ -120,8 +125,11 @@ func (k *localGhosts) level(l int) *localLevel {
 	return nil
 }
 
-// covers reports whether layer l exchanges nothing.
+// covers reports whether layer l exchanges nothing, or only the rows of mixedGhosts.
 func (k *localGhosts) covers(l int) bool { return k.level(l) != nil }
+
+// isMixed reports whether rows of layer l are in the order of mixedGhosts.
+func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixed != nil }
 
 // pieces returns the numbers of tasks that compute the ghosts' rows, by layer that gathers.
 func (k *localGhosts) pieces() (list []int) {
@@ -131,6 +139,17 @@ func (k *localGhosts) pieces() (list []int) {
 		}
 	}
 	return list
+}
+
+// receives reports whether some rows of layer l are computed and the others received.
+func (k *localGhosts) receives(l int) bool { return k.isMixed(l) && l == k.layer }
+
+// mixedPieces returns the number of tasks that put rows of ghosts together.
+func (k *localGhosts) mixedPieces() int {
+	if k == nil || k.mixed == nil {
+		return 0
+	}
+	return len(k.mixed.pieces) - 1
 }
 
 // begin prepares a pass along the edges from and into ghosts.
@@ -145,7 +164,12 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 			continue
 		}
 		rows := k.store.Emitted(level.layer, p)
-		l.Ghosts = rows.Part(0, k.near)
+		switch {
+		case k.mixed == nil:
+			l.Ghosts = rows.Part(0, k.near)
+		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
+			l.Ghosts = k.mixed.ghostRows(l)
+		}
 		g.Enter(l, p, k.intervals[0].frame.Weights)
 		if at < len(k.levels)-1 {
 			k.edges.Layer(level.layer).Rows = rows
@@ -177,7 +201,7 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 			}
 		}
 	}
-	if n := min(i.hi, k.near) - i.lo; n > 0 {
+	if n := min(i.hi, k.near) - i.lo; n > 0 && k.mixed == nil {
 		s.graph.PublishGhosts(o, l, i.lo, n)
 	}
 	if t.Layer < k.layer {
@@ -206,10 +230,30 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 	}
 }
 
+// takeGrads computes the gradients of the rows of a piece of the ghosts, after mixedGhosts has
+// computed those along the edges into own vertices.
+func (k *localGhosts) takeGrads(o kernels.Ops, l *graphwork.Layer, t schedule.Task, p model.Pass) {
+	i := k.intervals[t.Interval]
+	if i.hi == i.lo {
+		return
+	}
+	from := part(k.mixed.toLocal[k.mixed.of(t.Layer)], i.lo, i.hi)
+	dst := i.part(k.store.Backward(t.Layer, model.EmittedGrad))
+	if t.Layer < k.layer {
+		at := i.graphIntervalOn(o, t.Layer)
+		at.Sources = t.Interval >= k.level(t.Layer).gathering
+		k.edges.GatherBackward(k.edges.Layer(t.Layer), at, p)
+	}
+	o.SpMM(dst, from, k.mixed.ghostRows(l), t.Layer < k.layer)
+}
+
 // emitBackward computes the contribution of a piece of the ghosts to the gradients of the
 // weights, and the gradients that the gather before it needs.
-func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass) {
+func (k *localGhosts) emitBackward(o kernels.Ops, l *graphwork.Layer, t schedule.Task, p model.Pass) {
 	i := k.intervals[t.Interval]
+	if k.mixed != nil {
+		k.takeGrads(o, l, t, p)
+	}
 	for at := range k.levels {
 		level := &k.levels[at]
 		if level.layer != t.Layer {

@@ -18,13 +18,19 @@ import (
 	"siafu/ranks/world"
 )
 
-// localHalo has the ghosts whose rows a rank computes itself: first the shard's ghosts, then,
-// hop by hop, the other vertices from which their rows are computed.
+// localHalo has the ghosts whose rows a rank computes itself: first those of the shard, or some of
+// them, whose rows it computes for all local layers, then, hop by hop, the other vertices from
+// which their rows are computed.
 type localHalo struct {
 	ids   []uint32     // dataset ids
 	ends  []int        // by hop
 	plans []*halo.Plan // by hop: which rows come from which rank
 	edges *shard.Shard // with several hops: edges into all but the last hop, whose own vertices are the ghosts, and whose ghosts are own vertices
+
+	// If some ghosts of the last local layer are received: the place here of each ghost of the
+	// shard, -1 without one, and the plan of the received rows, in the shard's order.
+	near     []int32
+	received *halo.Plan
 }
 
 // newLocalHalo finds the ghosts whose rows are computed here. Memory comes from a. Collective over
@@ -35,7 +41,7 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 		e.Fault.At(inject.Fetch, 0)
 	}
 	h := &localHalo{ids: sh.Ghosts, ends: []int{sh.NumGhosts()}, plans: []*halo.Plan{halo.NewPlan(sh)}}
-	if e.Network.LocalLayers < 2 || !e.computesGhosts() {
+	if !e.computesGhosts() || e.Network.LocalLayers < 2 && e.Network.LocalShare == 0 {
 		return h, nil
 	}
 	began, scratch := time.Now(), mapped.NewArena()
@@ -46,23 +52,31 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := source.Around(source.Ghosts())
+	ghosts := slices.Clone(source.Ghosts())
+	f, err := source.Around(ghosts)
 	if err != nil {
 		return nil, err
 	}
-	places := h.number(f, e.Peers.Rank())
-	for k := range h.ends[1:] {
-		if err := h.request(e, f, places, 1+k); err != nil {
-			return nil, err
-		}
+	some := e.computedGhosts()
+	places, err := h.number(e, f, h.hops(f, ghosts, some, e.Network.LocalLayers))
+	if err != nil {
+		return nil, err
 	}
 	if err := h.fetchIDs(e); err != nil {
 		return nil, err
 	}
-	if h.edges, err = h.shard(e, f, places, a.For(GhostEdges)); err != nil {
-		return nil, err
+	if some != nil {
+		if err := h.receive(e, ghosts, some, places); err != nil {
+			return nil, err
+		}
 	}
-	sums := []int64{int64(len(h.ids)), int64(len(h.edges.In.Cols))}
+	sums := []int64{int64(len(h.ids)), 0}
+	if e.Network.LocalLayers > 1 {
+		if h.edges, err = h.shard(e, f, places, a.For(GhostEdges)); err != nil {
+			return nil, err
+		}
+		sums[1] = int64(len(h.edges.In.Cols))
+	}
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return nil, err
 	}
@@ -70,73 +84,157 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	return h, nil
 }
 
-// number sets the ends of hops, and returns the place of each row of a field: that of a ghost, or
-// -1-row for an own vertex. Ghosts of a hop are sorted by owner and row.
-func (h *localHalo) number(f *sample.Field, rank int) []int {
-	places, first := make([]int, len(f.Rows)), 0
-	h.ends = h.ends[:0]
-	for k := len(f.Ends) - 1; k >= 0; k-- {
-		var hop []int
-		for i := first; i < f.Ends[k]; i++ {
-			if places[i] = -1 - int(f.Rows[i].Row); int(f.Rows[i].Rank) != rank {
-				hop = append(hop, i)
+// unneeded is the hop of a vertex from which no row is computed here.
+const unneeded = math.MaxInt
+
+// hops returns the hop of each row of a field around the shard's ghosts: 0 for those of some, which
+// are computed in all local layers, or for all if it is nil. The other ghosts of the shard are
+// computed in all layers but the last. From there on, hops follow the edges.
+func (h *localHalo) hops(f *sample.Field, ghosts []sample.Vertex, some []bool, layers int) []int {
+	list := slices.Repeat([]int{unneeded}, len(f.Rows))
+	for g := range ghosts {
+		if some == nil || some[g] {
+			list[g] = 0
+		} else if layers > 1 {
+			list[g] = 1
+		}
+	}
+	for hop := range layers - 1 {
+		into := f.Layers[0]
+		for i := range into.Offsets[1:] {
+			if list[i] > hop {
+				continue
+			}
+			for _, u := range into.Sources[into.Offsets[i]:into.Offsets[i+1]] {
+				list[u] = min(list[u], hop+1)
 			}
 		}
-		if first > 0 { // the shard's ghosts have their order
-			slices.SortFunc(hop, func(i, j int) int {
+	}
+	return list
+}
+
+// number sets the ends and plans of hops, and returns the place of each row of a field: that of a
+// ghost, -1-row for an own vertex, or unneeded. Ghosts of a hop are sorted by owner and row.
+// Collective over the graph ranks.
+func (h *localHalo) number(e *Engine, f *sample.Field, hops []int) (places []int, err error) {
+	places = slices.Repeat([]int{unneeded}, len(f.Rows))
+	byHop := make([][]int, e.Network.LocalLayers)
+	for i, v := range f.Rows {
+		switch hop := hops[i]; {
+		case hop == unneeded:
+		case int(v.Rank) == e.Peers.Rank():
+			places[i] = -1 - int(v.Row)
+		default:
+			byHop[hop] = append(byHop[hop], i)
+		}
+	}
+	first := 0
+	for hop, list := range byHop {
+		if hop > 0 { // the shard's ghosts have their order
+			slices.SortFunc(list, func(i, j int) int {
 				return cmp.Or(cmp.Compare(f.Rows[i].Rank, f.Rows[j].Rank), cmp.Compare(f.Rows[i].Row, f.Rows[j].Row))
 			})
 		}
-		at := 0
-		if len(h.ends) > 0 {
-			at = h.ends[len(h.ends)-1]
+		rows := make([]sample.Vertex, len(list))
+		for n, i := range list {
+			places[i], rows[n] = first+n, f.Rows[i]
 		}
-		for n, i := range hop {
-			places[i] = at + n
+		first += len(list)
+		if hop == 0 && e.Network.LocalShare == 0 {
+			continue // all of the shard's ghosts, along its plan
+		} else if hop == 0 {
+			h.ends, h.plans = nil, nil
 		}
-		h.ends, first = append(h.ends, at+len(hop)), f.Ends[k]
+		p, err := e.request(rows)
+		if err != nil {
+			return nil, err
+		}
+		h.ends, h.plans = append(h.ends, first), append(h.plans, p)
 	}
-	return places
+	return places, nil
 }
 
-// request makes the plan of a hop after the first. Collective over the graph ranks.
-func (h *localHalo) request(e *Engine, f *sample.Field, places []int, hop int) error {
-	lo, hi := h.ends[hop-1], h.ends[hop]
-	rows, owners := make([]uint32, hi-lo), make([]uint32, hi-lo)
-	for i, at := range places {
-		if at >= lo && at < hi {
-			rows[at-lo], owners[at-lo] = f.Rows[i].Row, f.Rows[i].Rank
-		}
-	}
+// request returns the plan of receiving rows, which are sorted by rank, from their owners.
+// Collective over the graph ranks.
+func (e *Engine) request(list []sample.Vertex) (*halo.Plan, error) {
 	parts := e.Peers.Size()
-	p := &halo.Plan{Parts: parts, Own: e.Shard.NumOwn(), Ghosts: hi - lo, SendStart: make([]int64, parts+1), RecvStart: make([]int64, parts+1), OwnIDs: e.Shard.Own}
+	p := &halo.Plan{Parts: parts, Own: e.Shard.NumOwn(), Ghosts: len(list), SendStart: make([]int64, parts+1), RecvStart: make([]int64, parts+1), OwnIDs: e.Shard.Own}
 	messages := make([][]uint32, parts)
-	for q := range messages {
-		from, _ := slices.BinarySearch(owners, uint32(q))
-		to, _ := slices.BinarySearch(owners, uint32(q+1))
-		messages[q], p.RecvStart[q+1] = rows[from:to], int64(to)
+	for _, v := range list {
+		messages[v.Rank] = append(messages[v.Rank], v.Row)
+	}
+	for q, rows := range messages {
+		p.RecvStart[q+1] = p.RecvStart[q] + int64(len(rows))
 	}
 	lists, err := comm.Swap(e.Peers, messages, func(int) uint64 { return uint64(p.Own) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for q, list := range lists {
-		if len(list) > 0 && int(slices.Max(list)) >= p.Own {
-			return fault.New(fault.Runtime, "exchange", "", "rank %d requests row %d of %d", q, slices.Max(list), p.Own)
+	for q, rows := range lists {
+		if len(rows) > 0 && int(slices.Max(rows)) >= p.Own {
+			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d requests row %d of %d", q, slices.Max(rows), p.Own)
 		}
-		p.SendRows = append(p.SendRows, list...)
+		p.SendRows = append(p.SendRows, rows...)
 		p.SendStart[q+1] = int64(len(p.SendRows))
 	}
-	h.plans = append(h.plans, p)
-	return nil
+	return p, nil
+}
+
+// computedGhosts selects the ghosts whose rows of the last local layer are computed: of each
+// owner's, the configured share with the fewest edges, because a row takes as long to compute as it
+// has edges. It returns nil for all.
+func (e *Engine) computedGhosts() []bool {
+	share, sh := e.Network.LocalShare, e.Shard
+	if share == 0 {
+		return nil
+	}
+	some := make([]bool, sh.NumGhosts())
+	degrees := sh.InDegree[sh.NumOwn():]
+	for q := range sh.Parts {
+		lo, hi := int(sh.GhostStart[q]), int(sh.GhostStart[q+1])
+		list := make([]int, hi-lo)
+		for k := range list {
+			list[k] = lo + k
+		}
+		slices.SortStableFunc(list, func(g, h int) int { return cmp.Compare(degrees[g], degrees[h]) })
+		for _, g := range list[:ghostShare(hi-lo, share)] {
+			some[g] = true
+		}
+	}
+	return some
+}
+
+// ghostShare returns the number of computed ghosts of an owner's.
+func ghostShare(ghosts int, share float64) int { return int(math.Round(share * float64(ghosts))) }
+
+// receive sets the places of the shard's ghosts, and the plan of those of the last local layer that
+// are received. Collective over the graph ranks.
+func (h *localHalo) receive(e *Engine, ghosts []sample.Vertex, some []bool, places []int) (err error) {
+	var rest []sample.Vertex
+	var ids []uint32
+	h.near = make([]int32, len(ghosts))
+	for g, v := range ghosts {
+		h.near[g] = -1
+		if places[g] != unneeded {
+			h.near[g] = int32(places[g])
+		}
+		if !some[g] {
+			rest, ids = append(rest, v), append(ids, e.Shard.Ghosts[g])
+		}
+	}
+	if h.received, err = e.request(rest); err == nil {
+		h.received.GhostIDs = ids
+	}
+	return err
 }
 
 // fetchIDs fetches the dataset ids of all ghosts. Collective over the graph ranks.
 func (h *localHalo) fetchIDs(e *Engine) (err error) {
 	h.ids = make([]uint32, h.ends[len(h.ends)-1])
 	err = fetchRows(e, h, h.ids, e.Shard.Own, 1)
-	for k, p := range h.plans[1:] {
-		p.GhostIDs = h.ids[h.ends[k]:h.ends[k+1]]
+	first := 0
+	for k, p := range h.plans {
+		p.GhostIDs, first = h.ids[first:h.ends[k]], h.ends[k]
 	}
 	return err
 }

@@ -147,7 +147,7 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 // intervals of own vertices.
 func OfGhosts(s schedule.Stage) bool {
 	switch s {
-	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward:
+	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward, schedule.PlaceGhosts:
 		return true
 	}
 	return false

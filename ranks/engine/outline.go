@@ -19,6 +19,7 @@ type Outline struct {
 	Sums        int   // tasks that add up rows for other ranks, in each layer
 	Pieces      int   // tasks that make gradients of ghosts, in each layer
 	GhostTasks  []int // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
+	Mixed       int   // tasks that put the rows of ghosts together, some of which are computed and some received in the last layer of GhostTasks; 0: all are computed
 	Barrier     bool  // nopipe: all intervals are in the same stage
 	Fused       bool  // consecutive tensor tasks are one
 }
@@ -34,7 +35,7 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		GhostTasks: r.localGhosts.pieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
+		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers = layersOf(s.store.Network)
 	return o

@@ -135,7 +135,14 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 		case !first: // gathers the rows of the layer before, which the next gather may overwrite
 			after = p.localRows
 		}
+		var arrived []schedule.ID
+		if p.Mixed > 0 && p.isLastLocal(l) {
+			arrived = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, rows))
+		}
 		ghosts = p.addPieces(schedule.EmitGhosts, l, pieces, after)
+		if p.Mixed > 0 { // rows replace those of the layer before, which all intervals have gathered
+			ghosts = p.addPieces(schedule.PlaceGhosts, l, p.Mixed, p.join(slices.Concat(rows, ghosts, arrived)))
+		}
 		if !first {
 			rows = p.join(slices.Concat(rows, ghosts))
 		}
@@ -189,6 +196,17 @@ func (p *passBuilder) localPieces(l int) (pieces int, first bool) {
 	return p.GhostTasks[at], at == 0
 }
 
+// isLastLocal reports whether no later layer computes its ghosts' rows here.
+func (p *passBuilder) isLastLocal(l int) bool {
+	for next := l + 1; next < len(p.Layers); next++ {
+		if p.Layers[next].Gathers {
+			n, _ := p.localPieces(next)
+			return n == 0
+		}
+	}
+	return true
+}
+
 // gatherBackward adds the backward gather of layer l, after all gradients. The gradients of ghosts
 // come first, so that they are in transit while the rest is computed. Returned gradients are added
 // when all intervals have their own sums.
@@ -223,16 +241,30 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	grads = p.join(slices.Concat(grads, p.ghostTasks))
+	var came []schedule.ID
+	got := grads
+	if p.Mixed > 0 {
+		got = p.addPieces(schedule.GhostGrads, l, p.Mixed, grads)
+		if p.isLastLocal(l) {
+			came = p.addExchange(schedule.SendBackward, schedule.ReceiveBackward, l, got)
+		}
+	}
 	for k := range pieces {
-		at := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}
-		got := p.g.Task(at, grads...)
+		at, after := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}, got
+		if p.Mixed == 0 {
+			after = []schedule.ID{p.g.Task(at, grads...)}
+		}
 		at.Stage = schedule.EmitGhostsBackward
-		p.ghostTasks = append(p.ghostTasks, p.g.Task(at, got))
+		p.ghostTasks = append(p.ghostTasks, p.g.Task(at, after...))
 	}
 	if p.Barrier {
 		grads = p.join(p.ghostTasks)
 	}
-	return p.addPerInterval(schedule.GatherBackward, l, grads)
+	done := p.addPerInterval(schedule.GatherBackward, l, grads)
+	if came != nil {
+		done = p.addWhole(schedule.ReceiveBackward, l, p.join(done), came)
+	}
+	return done
 }
 
 // addPieces adds a task for each of n pieces of the data for other ranks. It returns a task

@@ -97,9 +97,17 @@ func (s *lockstep) reserveResiduals() {
 	if training.ghosts == nil {
 		return
 	}
-	for _, l := range s.shapes(training) {
-		training.ghosts.Reserve(l)
+	for _, l := range training.graph.Shapes() {
+		l.Backward = l.Backward && !training.keepsGradients
+		if !training.localGhosts.covers(l.Layer) || training.localGhosts.receives(l.Layer) {
+			training.ghosts.Reserve(l)
+		}
 	}
+}
+
+// slotOf returns the slot of a layer in the current pass.
+func (s *lockstep) slotOf(layer int, backward bool) halo.Slot {
+	return halo.Slot{Epoch: s.pass.Epoch, Layer: layer, Backward: backward, OutsideTraining: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
 }
 
 func (s *lockstep) slot(t schedule.Task) halo.Slot {
@@ -108,7 +116,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, OutsideTraining: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
+	return s.slotOf(t.Layer, backward)
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
@@ -122,6 +130,9 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			s.graph.Sums(worker, l, from, sums.Part(from, to))
 		}
 	case schedule.Send:
+		if s.localGhosts.isMixed(t.Layer) {
+			return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
+		}
 		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
 		return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
@@ -129,17 +140,26 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.EmitGhosts:
 		s.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		s.localGhosts.emitBackward(worker, t, s.pass)
+		s.localGhosts.emitBackward(worker, l, t, s.pass)
+	case schedule.PlaceGhosts:
+		return s.localGhosts.mixed.place(worker, s, l, t.Layer, t.Interval)
 	case schedule.GhostGrads:
-		if s.localGhosts.covers(t.Layer) {
+		switch {
+		case s.localGhosts.isMixed(t.Layer):
+			s.localGhosts.mixed.grads(worker, s, l, t.Interval)
+			return nil
+		case s.localGhosts.covers(t.Layer):
 			s.localGhosts.grads(worker, s, l, t)
-			break
+			return nil
 		}
 		if grads := s.ghosts.SendBuffer(slot); !grads.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
 			s.graph.GhostGrads(worker, l, from, grads.Part(from, to))
 		}
 	case schedule.SendBackward:
+		if s.localGhosts.isMixed(t.Layer) {
+			return s.localGhosts.mixed.send(worker, s, l, slot)
+		}
 		grads := s.ghosts.SendBuffer(slot)
 		return s.ghosts.Offer(slot, grads, 0, grads.Rows)
 	case schedule.ReceiveBackward:
@@ -152,6 +172,9 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slot) error {
 	if _, _, err := s.ghosts.Take(slot); err != nil {
 		return err
+	}
+	if s.localGhosts.isMixed(slot.Layer) {
+		return nil // PlaceGhosts reads them
 	}
 	view, err := s.ghosts.View(slot)
 	if err == nil {

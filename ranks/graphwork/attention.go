@@ -46,7 +46,8 @@ func (w *Work) allocAttention(l *Layer, index int, layer model.Attended, o Optio
 	if !l.shape.Dynamic {
 		l.scores, l.ghostScores = newScores(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
 	}
-	computedHere := index == w.store.Network.Spec.GhostLayer()
+	spec := w.store.Network.Spec
+	computedHere := index == spec.GhostLayer() && spec.LocalShare == 0
 	if !o.Asynchronous && !computedHere {
 		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}

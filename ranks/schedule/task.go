@@ -13,6 +13,7 @@ const (
 	Receive                         // SC: ghost rows have arrived
 	Sum                             // GA: partial sums for other ranks, before Send
 	EmitGhosts                      // AV: rows of ghosts that are computed here
+	PlaceGhosts                     // SC: computed and received rows of ghosts are put together
 	GatherOwn                       // GA along edges from own vertices
 	GatherGhosts                    // GA along edges from ghosts
 	Total                           // SC: sums over the vertices of all ranks
@@ -32,7 +33,7 @@ const (
 )
 
 // names has the names of the kinds of task in reports.
-var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "SC", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
 // Kinds returns the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,
