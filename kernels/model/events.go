@@ -89,10 +89,20 @@ func (n *Network) stage(l int, s Stage) event {
 		return e
 	}
 	if n.skipped[l] {
-		e.reads = append(e.reads, n.roots(l, skipGrad, OutputGrad)...)
-		e.writes = append(e.writes, n.roots(l, OutputGrad)...)
+		n.addSkipGrad(&e)
 	}
-	reads, writes := n.gradReaders(l)
+	return n.withGradReaders(e)
+}
+
+// addSkipGrad adds the values of the sum of a layer's OutputGrad and the gradients of Skips.
+func (n *Network) addSkipGrad(e *event) {
+	e.reads = append(e.reads, n.roots(e.Layer, skipGrad, OutputGrad)...)
+	e.writes = append(e.writes, n.roots(e.Layer, OutputGrad)...)
+}
+
+// withGradReaders adds the values of gradReaders to an event.
+func (n *Network) withGradReaders(e event) event {
+	reads, writes := n.gradReaders(e.Layer)
 	e.reads, e.writes = append(e.reads, reads...), append(e.writes, writes...)
 	return e
 }
@@ -150,9 +160,9 @@ func (n *Network) order(back bool) (all []event) {
 }
 
 // emission returns the events of ghosts whose rows of GhostLayer are computed here: all stages
-// of the layers before, and those of GhostLayer that need no gathered rows. Gradients of
-// skipped layers and of the targets of attention belong to the ghosts' owners. The latter are
-// zero here, and are stored from the start.
+// of the layers before, and those of GhostLayer that need no gathered rows. The gradients that
+// ghosts have only because they gather in GhostLayer, or because later layers skip to them,
+// belong to their owners. Frame.ClearGathered sets those that stages read to zero.
 func (n *Network) emission() (all []event) {
 	at := n.Spec.GhostLayer()
 	_, attended := n.Layers[at].(Attended)
@@ -161,32 +171,52 @@ func (n *Network) emission() (all []event) {
 		switch {
 		case e.Layer > at || e.Stage.Backward() && !trained || e.Stage == Loss:
 		case e.Layer < at && e.Stage == ApplyBackward:
-			all = append(all, n.flow(e.Layer, e.Stage))
-		case e.Layer < at || e.Stage == Draw:
-			all = append(all, e)
-		case e.Stage == Emit:
-			if attended {
-				e.writes = append(e.writes, n.roots(at, ScoresGrad)...)
+			e = n.flow(e.Layer, e.Stage)
+			if n.skippedBelow(e.Layer, at) {
+				n.addSkipGrad(&e)
 			}
+			all = append(all, n.withGradReaders(e))
+		case e.Layer < at || e.Stage == Draw || e.Stage == Emit:
 			all = append(all, e)
 		case e.Stage == gather:
 			all = append(all, event{Do: e.Do, shared: n.roots(at, Emitted)})
 		case e.Stage == gatherBackward:
-			back := event{Do: e.Do, writes: n.roots(at, EmittedGrad)}
+			back := event{Do: e.Do, writes: append(n.roots(at, EmittedGrad), n.clearedGrads(at)...)}
 			if attended {
 				back.shared = n.roots(at, Emitted)
 			}
+			for l := range at {
+				if n.skippedBelow(l, at) {
+					back.writes = append(back.writes, n.roots(l, skipGrad)...)
+				}
+			}
 			all = append(all, back)
 		case e.Stage == EmitBackward:
-			flow := n.Layers[at].Flow(EmitBackward)
-			flow.Reads = slices.DeleteFunc(slices.Clone(flow.Reads), func(v Value) bool { return v == OutputGrad })
-			if attended {
-				flow.Reads = append(flow.Reads, ScoresGrad)
+			back := n.flow(at, EmitBackward)
+			if output := n.roots(at, OutputGrad); !overlap(output, back.writes) { // its products are omitted
+				back.reads = slices.DeleteFunc(back.reads, func(r ref) bool { return slices.Contains(output, r) })
 			}
-			all = append(all, event{Do: e.Do, reads: n.roots(at, flow.Reads...), writes: n.roots(at, flow.Writes...)})
+			all = append(all, back)
 		}
 	}
 	return all
+}
+
+// skippedBelow reports whether layers before layer at, other than the next one, read the output of
+// layer l.
+func (n *Network) skippedBelow(l, at int) bool {
+	return slices.ContainsFunc(n.builders[:at], func(b *Builder) bool { return slices.Contains(b.part.From, l) })
+}
+
+// clearedGrads returns the gradients of GhostLayer that Frame.ClearGathered sets: those of
+// attention, and OutputGrad if EmitBackward changes it in place. All other layers omit the products
+// with OutputGrad.
+func (n *Network) clearedGrads(at int) []ref {
+	list := n.roots(at, ScoresGrad, AlongGrad)
+	if output := n.roots(at, OutputGrad); overlap(output, n.flow(at, EmitBackward).writes) {
+		list = append(list, output...)
+	}
+	return list
 }
 
 // EmissionStages returns the stages of ghosts whose rows are computed here, by gather of

@@ -215,15 +215,11 @@ func (s Spec) GhostLayer() int {
 }
 
 // MostLocalLayers returns the largest possible number of LocalLayers. Layers up to the last of
-// them must not depend on sums over all vertices or on skipped layers, nor its scores on both
-// ends of an edge. Layers before it must gather sums of rows. Orders must have been chosen.
+// them must not depend on sums over all vertices. Orders must have been chosen.
 func (s Spec) MostLocalLayers() int {
-	parts, gathers := s.parts(), s.GatherLayers()
-	for n, at := range gathers {
-		skips := slices.ContainsFunc(parts[:at], func(p Part) bool { return len(p.From) > 0 })
-		if skips || at > 0 && s.Sums() || parts[at].kind.Dynamic || parts[at].kind.Columns || n > 0 && !s.Adds() {
-			return n
-		}
+	gathers := s.GatherLayers()
+	if n := slices.IndexFunc(gathers, func(l int) bool { return l > 0 }); n >= 0 && s.Sums() {
+		return n
 	}
 	return len(gathers)
 }

@@ -291,6 +291,27 @@ func (f *Frame) Enter(list []Do, p Pass) {
 	}
 }
 
+// ClearGathered sets gradients of layer l to zero for vertices that gather nothing there, but
+// emit rows: those of their output and of attention. It also does so for the gradients of Skips to
+// earlier layers.
+func (f *Frame) ClearGathered(l int, ops kernels.Ops) {
+	clear := func(layer int, list ...Value) {
+		for _, v := range list {
+			if grad := f.At(Do{Layer: layer, Stage: EmitBackward}, v); !grad.IsNil() {
+				ops.Clear(grad)
+			}
+		}
+	}
+	for _, v := range []Value{OutputGrad, ScoresGrad, AlongGrad} {
+		if slices.Contains(f.Network.Layers[l].Flow(EmitBackward).Reads, v) {
+			clear(l, v)
+		}
+	}
+	for k := range l {
+		clear(k, skipGrad)
+	}
+}
+
 // masks reports whether a pass has dropout of features.
 func (n *Network) masks(p Pass) bool { return p.Train && n.Spec.InputDropout > 0 }
 

@@ -58,7 +58,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		return nil
 	}
 	ops, h := s.adder, e.halo
-	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, h.ids, nil)
+	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, h.ids, h.localIDs(e, a))
 	k := &localGhosts{layer: spec.GhostLayer(), near: e.Shard.NumGhosts(), store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
 	if !e.ghostInput.IsNil() {
 		k.store.UseInput(e.ghostInput)
@@ -74,7 +74,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.levels = append(k.levels, level)
 	}
 	if h.edges != nil {
-		o.Reduction, o.Targets, o.First = nil, false, map[int]int{}
+		o.Reduction, o.Targets, o.Linked, o.First = nil, false, true, map[int]int{}
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
@@ -174,6 +174,7 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 		if at < len(k.levels)-1 {
 			k.edges.Layer(level.layer).Rows = rows
 			k.edges.GatherFrom(k.edges.Layer(level.layer), l)
+			k.edges.Enter(k.edges.Layer(level.layer), p, k.intervals[0].frame.Weights)
 		}
 	}
 	if k.edges != nil {
@@ -211,49 +212,34 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 }
 
 // grads computes the gradients of the rows of a piece of the ghosts: along the edges into own
-// vertices, and into other ghosts.
+// vertices, which mixedGhosts has done before, and into other ghosts.
 func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	dst := i.part(k.store.Backward(t.Layer, model.EmittedGrad))
 	near := min(i.hi, k.near) - i.lo // ghosts of own vertices
-	if t.Layer == k.layer {
-		s.graph.GhostGrads(o, l, i.lo, dst)
-		return
+	at, last := i.graphIntervalOn(o, t.Layer), t.Layer == k.layer
+	if at.Sources = t.Interval >= k.level(t.Layer).gathering; at.Sources {
+		i.frame.ClearGathered(t.Layer, o)
 	}
-	at := i.graphIntervalOn(o, t.Layer)
-	at.Sources = t.Interval >= k.level(t.Layer).gathering
-	k.edges.GatherBackward(k.edges.Layer(t.Layer), at, s.pass)
-	if near > 0 {
+	if !last {
+		k.edges.GatherBackward(k.edges.Layer(t.Layer), at, s.pass)
+	}
+	switch {
+	case k.mixed != nil:
+		k.mixed.take(o, l, t.Layer, i, dst, !last)
+	case last:
+		s.graph.GhostGrads(o, l, i.lo, dst)
+	case near > 0:
 		added := k.added.Reshape(k.added.Rows, l.Width).Part(i.lo, i.lo+near)
 		s.graph.GhostGrads(o, l, i.lo, added)
 		o.Add(dst.Part(0, near), added)
 	}
 }
 
-// takeGrads computes the gradients of the rows of a piece of the ghosts, after mixedGhosts has
-// computed those along the edges into own vertices.
-func (k *localGhosts) takeGrads(o kernels.Ops, l *graphwork.Layer, t schedule.Task, p model.Pass) {
-	i := k.intervals[t.Interval]
-	if i.hi == i.lo {
-		return
-	}
-	from := part(k.mixed.toLocal[k.mixed.of(t.Layer)], i.lo, i.hi)
-	dst := i.part(k.store.Backward(t.Layer, model.EmittedGrad))
-	if t.Layer < k.layer {
-		at := i.graphIntervalOn(o, t.Layer)
-		at.Sources = t.Interval >= k.level(t.Layer).gathering
-		k.edges.GatherBackward(k.edges.Layer(t.Layer), at, p)
-	}
-	o.SpMM(dst, from, k.mixed.ghostRows(l), t.Layer < k.layer)
-}
-
 // emitBackward computes the contribution of a piece of the ghosts to the gradients of the
 // weights, and the gradients that the gather before it needs.
-func (k *localGhosts) emitBackward(o kernels.Ops, l *graphwork.Layer, t schedule.Task, p model.Pass) {
+func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass) {
 	i := k.intervals[t.Interval]
-	if k.mixed != nil {
-		k.takeGrads(o, l, t, p)
-	}
 	for at := range k.levels {
 		level := &k.levels[at]
 		if level.layer != t.Layer {

@@ -47,7 +47,7 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	began, scratch := time.Now(), mapped.NewArena()
 	defer scratch.Free()
 	o := e.sampling()
-	o.Self, o.Fanouts, o.EdgeDim = false, slices.Repeat([]int{math.MaxInt32}, e.Network.LocalLayers-1), 0
+	o.Self, o.Fanouts = false, slices.Repeat([]int{math.MaxInt32}, e.Network.LocalLayers-1)
 	source, err := sample.NewNeighbours(o, scratch)
 	if err != nil {
 		return nil, err
@@ -247,9 +247,10 @@ func (h *localHalo) shard(e *Engine, f *sample.Field, places []int, a *mapped.Ar
 		Own: h.ids, Ghosts: sh.Own, GhostStart: []int64{0, int64(sh.NumOwn())}, SendStart: []int64{0, 0},
 		In:       graph.CSR{Offsets: mapped.Make[int64](a, n+1)},
 		InOwnEnd: mapped.Make[int64](a, n), Weighted: sh.Weighted && e.Network.Weighs(),
-		Labels: make([]int32, n), Split: make([]uint8, n),
+		Labels: make([]int32, n), Split: make([]uint8, n), EdgeDim: e.Network.Design.EdgeDim,
 	}
-	var err error
+	s.EdgeMeans = mapped.Make[float32](a, n*s.EdgeDim)
+	err := fetchRows(e, h, s.EdgeMeans, sh.EdgeMeans, s.EdgeDim)
 	degrees := func(own []uint32) (list []uint32) {
 		list = mapped.Make[uint32](a, n+sh.NumOwn())
 		copy(list[n:], own)
@@ -288,9 +289,11 @@ func (h *localHalo) connect(s *shard.Shard, f *sample.Field, places []int, a *ma
 	if s.Weighted {
 		s.Weights = mapped.Make[float32](a, int(edges))
 	}
+	s.EdgeFeatures = mapped.Make[float32](a, int(edges)*s.EdgeDim)
 	type edge struct {
 		source uint32
 		weight float32
+		at     int64 // position in the field
 	}
 	var list []edge
 	at := int64(0)
@@ -299,7 +302,7 @@ func (h *localHalo) connect(s *shard.Shard, f *sample.Field, places []int, a *ma
 		ghosts := 0
 		if len(h.ends) > 1 && g < h.ends[len(h.ends)-2] {
 			for k := into.Offsets[rows[g]]; k < into.Offsets[rows[g]+1]; k++ {
-				x := edge{weight: 1}
+				x := edge{weight: 1, at: k}
 				if s.Weighted {
 					x.weight = into.Weights[k]
 				}
@@ -318,8 +321,20 @@ func (h *localHalo) connect(s *shard.Shard, f *sample.Field, places []int, a *ma
 			if s.Weighted {
 				s.Weights[at] = x.weight
 			}
+			copy(s.EdgeFeatures[int(at)*s.EdgeDim:int(at+1)*s.EdgeDim], into.Features[int(x.at)*s.EdgeDim:])
 			at++
 		}
 		s.InOwnEnd[g], s.In.Offsets[g+1] = at-int64(len(list)-ghosts), at
 	}
+}
+
+// localIDs returns the dataset ids of the ghosts and of own vertices, in a: the local ids along
+// edges into ghosts. It returns nil without such edges.
+func (h *localHalo) localIDs(e *Engine, a *mapped.Arena) []uint32 {
+	if h.edges == nil {
+		return nil
+	}
+	ids := mapped.Make[uint32](a.For(VertexIDs), len(h.ids)+e.Shard.NumOwn())
+	a.Fill(func() { copy(ids[copy(ids, h.ids):], e.Shard.Own) })
+	return ids
 }

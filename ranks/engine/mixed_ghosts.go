@@ -125,6 +125,13 @@ func (x *mixedGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piec
 	}
 }
 
+// take sets dst to the gradients of an interval of local ghosts, or adds them.
+func (x *mixedGhosts) take(o kernels.Ops, l *graphwork.Layer, layer int, i *interval, dst kernels.Mat, add bool) {
+	if i.hi > i.lo {
+		o.SpMM(dst, part(x.toLocal[x.of(layer)], i.lo, i.hi), x.ghostRows(l), add)
+	}
+}
+
 // send offers the gradients of received rows to their owners. Collective over the graph ranks.
 func (x *mixedGhosts) send(o kernels.Ops, s *lockstep, l *graphwork.Layer, slot halo.Slot) error {
 	buffer := s.ghosts.SendBuffer(slot)

@@ -140,7 +140,10 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.EmitGhosts:
 		s.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		s.localGhosts.emitBackward(worker, l, t, s.pass)
+		if s.localGhosts.isMixed(t.Layer) {
+			s.localGhosts.grads(worker, s, l, t)
+		}
+		s.localGhosts.emitBackward(worker, t, s.pass)
 	case schedule.PlaceGhosts:
 		return s.localGhosts.mixed.place(worker, s, l, t.Layer, t.Interval)
 	case schedule.GhostGrads:

@@ -44,10 +44,13 @@ func (w *Work) allocAttention(l *Layer, index int, layer model.Attended, o Optio
 	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
 	l.heads = l.shape.Heads
 	if !l.shape.Dynamic {
-		l.scores, l.ghostScores = newScores(l.heads), w.newZeros(Scores, w.Plan.Ghosts, l.heads)
+		l.scores = newScores(l.heads)
+		if !o.Linked {
+			l.ghostScores = w.newZeros(Scores, w.Plan.Ghosts, l.heads)
+		}
 	}
 	spec := w.store.Network.Spec
-	computedHere := index == spec.GhostLayer() && spec.LocalShare == 0
+	computedHere := index <= spec.GhostLayer() && spec.LocalShare == 0
 	if !o.Asynchronous && !computedHere {
 		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
@@ -106,7 +109,7 @@ func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	edges := l.maskTargets(p, l.ghostEdges(i))
 	params, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
 	signed := i.signed(i.forward)
-	i.Ops.AttentionGather(params, dst, signed, stats, edges, l.ghostEmitted(), i.forward(model.Scores), true)
+	i.Ops.AttentionGather(params, dst, signed, stats, edges, l.ghostEmitted(l.Ghosts), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(params, dst, signed, i.rows(l.lse), stats)
 }
 
@@ -143,8 +146,8 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 func (l *Layer) ownEmitted(rows kernels.Mat) kernels.Emitted {
 	return kernels.Emitted{X: rows.Part(0, l.lse.Rows), Scores: l.scores}
 }
-func (l *Layer) ghostEmitted() kernels.Emitted {
-	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
+func (l *Layer) ghostEmitted(rows kernels.Mat) kernels.Emitted {
+	return kernels.Emitted{X: rows, Scores: l.ghostScores}
 }
 
 // attended returns the backward pass's state of own vertices.
@@ -176,7 +179,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
 	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, own, l.ownEmitted(l.Recomputed), state, false)
-	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, l.ghostEdges(i), l.ghostEmitted(), state, true)
+	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, l.ghostEdges(i), l.ghostEmitted(l.backwardGhosts()), state, true)
 }
 
 // meanEdgeFeatures returns the features of self loops [own x EdgeDim]: the mean over each vertex's

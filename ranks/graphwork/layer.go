@@ -13,6 +13,7 @@ type Layer struct {
 	Rows       kernels.Mat // emitted by own vertices [own x Width]
 	Recomputed kernels.Mat // Rows on the backward pass, if the layer computes them again
 	Ghosts     kernels.Mat // emitted by ghosts [ghosts x Width]
+	ghostsBack kernels.Mat // Ghosts on the backward pass, if GatherFrom set them
 	Grads      kernels.Mat // gradients of gathered rows [own x GradWidth]
 
 	gathered kernels.Mat // [own x GradWidth]
@@ -78,7 +79,10 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 		half := func(rows int) kernels.Mat {
 			return kernels.NewHalf(w.ops, w.arena.For(Halves), rows, l.Width, kernels.HalfSlack)
 		}
-		l.halves.rows, l.halves.ghosts = half(own), half(w.Plan.Ghosts)
+		l.halves.rows = half(own)
+		if !o.Linked {
+			l.halves.ghosts = half(w.Plan.Ghosts)
+		}
 		if l.needed {
 			l.halves.grads = half(own)
 		}
@@ -120,8 +124,19 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 }
 
 // GatherFrom makes the rows that another Work gathers between its own vertices the ghosts of l, as
-// that Work publishes them.
-func (w *Work) GatherFrom(l, other *Layer) { l.Ghosts, l.halves.ghosts = other.Rows, other.halves.rows }
+// that Work publishes them. Options.Linked must be set.
+func (w *Work) GatherFrom(l, other *Layer) {
+	l.Ghosts, l.halves.ghosts, l.ghostScores = other.Rows, other.halves.rows, other.scores
+	l.ghostsBack = other.Recomputed
+}
+
+// backwardGhosts returns the rows of ghosts on the backward pass.
+func (l *Layer) backwardGhosts() kernels.Mat {
+	if l.ghostsBack.IsNil() {
+		return l.Ghosts
+	}
+	return l.ghostsBack
+}
 
 // PublishGhosts prepares the rows in l.Ghosts of count ghosts for gathering.
 func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
@@ -200,11 +215,19 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	w.ghostGrads(o, l, first, dst, false)
 }
 
-// AddGhostGrads adds the gradients that GhostGrads sets, for a layer that gathers sums.
+// AddGhostGrads adds the gradients that GhostGrads sets. Calls on different ghosts are
+// independent. Options.Linked must be set.
 func (w *Work) AddGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
-	w.ghostGrads(o, l, first, dst, true)
+	if w.added.IsNil() {
+		w.ghostGrads(o, l, first, dst, true)
+		return
+	}
+	grads := w.added.Reshape(w.added.Rows, l.Width).Part(first, first+dst.Rows)
+	w.ghostGrads(o, l, first, grads, false)
+	o.Add(dst, grads)
 }
 
+// ghostGrads implements GhostGrads and, for a layer that gathers sums, AddGhostGrads.
 func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, add bool) {
 	n, m := l.mesh.shard.NumOwn(), l.edges.ghost.edges(first, first+dst.Rows)
 	if l.maxima.on {
@@ -213,7 +236,7 @@ func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, a
 	}
 	m = l.maskSources(m)
 	if l.heads > 0 {
-		o.AttentionGradSrc(l.whole, dst, m, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.attended())
+		o.AttentionGradSrc(l.whole, dst, m, n+first, n, l.backwardGhosts().Part(first, first+dst.Rows), l.attended())
 		return
 	}
 	m.RowScale, m.ColScale = l.mesh.col.From(n+first), l.mesh.row

@@ -21,6 +21,7 @@ type Work struct {
 	arena    *mapped.Arena
 	uploaded map[array]any // results of place
 	layers   []*Layer      // nil if the layer does not gather
+	added    kernels.Mat   // of AddGhostGrads, unless gradients are sums
 }
 
 // mesh is a shard and the arrays that gathers along its edges read.
@@ -42,6 +43,7 @@ const (
 	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
 	PackedRows   = "bits of rows without zeros"
+	Added        = "gradients of ghosts to add"
 )
 
 // Options are the options of New and NewBlocks.
@@ -67,6 +69,9 @@ type Options struct {
 	// gathers for vertices 0..First[l]-1. Layers without a number do not gather. nil: all layers
 	// gather for all vertices.
 	First map[int]int
+	// Linked means that the ghosts are the own vertices of another Work (GatherFrom), so that no
+	// memory is allocated for their rows. AddGhostGrads requires it.
+	Linked bool
 	// Targets restricts the gradient of the logits to the shard's training vertices: the last
 	// layer then uses only edges into those, on the forward pass too if the pass needs no
 	// other logits.
@@ -95,6 +100,9 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	}
 	if !o.Forward {
 		w.prepareBackward(o)
+	}
+	if o.Linked && !o.Forward && !store.Network.Spec.Adds() {
+		w.added = w.newZeros(Added, w.Plan.Ghosts, w.MaxWidth())
 	}
 	return w
 }
