@@ -113,6 +113,28 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "appnp computed ghosts", directed: true, set: func(c *Config) { c.Model, c.Hops, c.Ranks, c.RecomputeGhosts = "appnp", 2, 3, "all" }},
 		{name: "gcnii computed ghosts", set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts = "gcnii", 3, "all" }},
 		{name: "sage-pool computed ghosts", directed: true, set: func(c *Config) { c.Model, c.PoolHidden, c.Ranks, c.RecomputeGhosts = "sage-pool", 6, 4, "all" }},
+		{name: "sage-pool ghosts of three hops", directed: true, set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.RecomputeGhosts = "sage-pool", 3, 4, "all" }},
+		{name: "sage-max ghosts of three hops", sparse: true, set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.RecomputeGhosts = "sage-max", 3, 4, "all" }},
+		{name: "sage ghosts of four hops", directed: true, set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.RecomputeGhosts = "sage", 4, 4, "all" }},
+		{name: "gat ghosts of three hops", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Layers, c.Ranks, c.RecomputeGhosts = "gat", 2, 3, 4, "all" }},
+		{name: "gat ghosts empty partition", lopsided: true, set: func(c *Config) {
+			c.Model, c.OutputHeads, c.Ranks, c.Servers, c.RecomputeGhosts = "gat", 2, 3, 0, "all"
+		}},
+		{name: "weights gatv2 ghosts of three hops", weighted: true, directed: true, set: func(c *Config) {
+			c.Model, c.Heads, c.Layers, c.Ranks, c.RecomputeGhosts = "gatv2", 2, 3, 4, "all"
+		}},
+		{name: "edge features gatv2 ghosts of three hops", edgeDim: 3, directed: true, set: func(c *Config) {
+			c.Model, c.Heads, c.Layers, c.Ranks, c.RecomputeGhosts = "gatv2", 2, 3, 4, "all"
+		}},
+		{name: "gatv2 computed ghosts", set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.RecomputeGhosts = "gatv2", 2, 3, "layers:1" }},
+		{name: "gcn add ghosts of four hops", directed: true, set: func(c *Config) { c.Residual, c.Layers, c.Ranks, c.RecomputeGhosts = "add", 4, 4, "all" }},
+		{name: "gat initial ghosts of three hops", set: func(c *Config) {
+			c.Model, c.Residual, c.Layers, c.Ranks, c.RecomputeGhosts = "gat", "initial", 3, 4, "all"
+		}},
+		{name: "gcnii ghosts of three hops", directed: true, set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.RecomputeGhosts = "gcnii", 3, 4, "all" }},
+		{name: "sign computed ghosts", directed: true, set: func(c *Config) {
+			c.Model, c.Powers, c.CacheInput, c.Ranks, c.RecomputeGhosts = "sign", 3, "off", 4, "all"
+		}},
 		{name: "sage-pool empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage-pool", 3, 0 }},
 		{name: "sage-pool one layer no overlap", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Mode = "sage-pool", 4, 1, "nopipe" }},
 		{name: "sage-pool l2", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage-pool", "l2", 4, 3 }},

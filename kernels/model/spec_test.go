@@ -109,7 +109,7 @@ func TestGhostLayer(t *testing.T) {
 		"layer norm":       {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "layer"}}, "on", 3},
 		"batch norm":       {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "batch"}}, "on", -1},
 		"batch norm, sent": {Spec{Kind: "gcn", Dims: []int{9, 8, 8, 8, 3}, Design: Design{Norm: "batch"}}, "off", 0},
-		"gatv2":            {Spec{Kind: "gatv2", Dims: []int{9, 8, 3}}, "off", -1},
+		"gatv2":            {Spec{Kind: "gatv2", Dims: []int{9, 8, 3}}, "off", 0},
 		"mlp":              {Spec{Kind: "mlp", Dims: []int{9, 8, 3}}, "off", -1},
 	} {
 		s := tc.spec
