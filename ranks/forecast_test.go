@@ -105,7 +105,9 @@ func TestForecastIsExact(t *testing.T) {
 		"gcn, made again":             {dense[true], 3, 0, func(c *Config) { c.Recompute, c.Layers, c.Hidden, c.Order = true, 6, 16, "gather-first" }},
 		"gat, made again":             {dense[false], 3, 1, func(c *Config) { gat(c); c.Recompute, c.Layers = true, 4 }},
 		"sage-pool":                   {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts = "sage-pool", 3, "none" }},
-		"sage-pool, ghosts' features": {sparse, 3, 0, func(c *Config) { c.Model, c.PoolHidden, c.RecomputeGhosts = "sage-pool", 5, "all" }},
+		"sage-pool, ghosts' features": {sparse, 3, 0, func(c *Config) { c.Model, c.PoolHidden, c.RecomputeGhosts = "sage-pool", 5, "layers:1" }},
+		"gatv2, computed ghosts":      {dense[true], 3, 1, func(c *Config) { c.Model, c.Heads, c.RecomputeGhosts = "gatv2", 2, "layers:1" }},
+		"sign, computed ghosts":       {dense[false], 3, 0, func(c *Config) { c.Model, c.Powers, c.CacheInput, c.RecomputeGhosts = "sign", 3, "off", "layers:1" }},
 		"gcn, computed ghosts":        {dense[true], 3, 0, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "layers:1", 0, 3 }},
 		"sage, computed ghosts, bf16": {dense[false], 2, 1, func(c *Config) {
 			c.Model, c.RecomputeGhosts, c.InputDropout, c.Features, c.Gather = "sage", "all", 0, "bf16", "bf16"

@@ -164,8 +164,10 @@ func TestOptionsOnGPUs(t *testing.T) {
 		"two hops":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout, c.Layers = "all", "on", 0, 3 },
 		"attention": func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers = "all", "gat", 3 },
 		"dynamic":   func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers, c.GraphWork = "all", "gatv2", 3, "cpu" },
-		"maxima":    func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers, c.Norm, c.GraphWork = "all", "sage-max", 3, "off", "cpu" },
-		"skipped":   func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers = "all", "gcnii", 3 },
+		"maxima": func(c *Config) {
+			c.RecomputeGhosts, c.Model, c.Layers, c.Norm, c.GraphWork = "all", "sage-max", 3, "off", "cpu"
+		},
+		"skipped": func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers = "all", "gcnii", 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 2, 0)

@@ -162,7 +162,8 @@ func (n *Network) order(back bool) (all []event) {
 // emission returns the events of ghosts whose rows of GhostLayer are computed here: all stages
 // of the layers before, and those of GhostLayer that need no gathered rows. The gradients that
 // ghosts have only because they gather in GhostLayer, or because later layers skip to them,
-// belong to their owners. Frame.ClearGathered sets those that stages read to zero.
+// belong to their owners. Stages omit the products with such gradients, which have no storage here,
+// or Frame.ClearGathered sets them to zero.
 func (n *Network) emission() (all []event) {
 	at := n.Spec.GhostLayer()
 	_, attended := n.Layers[at].(Attended)
@@ -176,12 +177,16 @@ func (n *Network) emission() (all []event) {
 				n.addSkipGrad(&e)
 			}
 			all = append(all, n.withGradReaders(e))
-		case e.Layer < at || e.Stage == Draw || e.Stage == Emit:
+		case e.Layer < at || e.Stage == Draw:
+			all = append(all, e)
+		case e.Stage == Emit:
+			e = n.flow(at, Emit)
+			e.writes = without(e.writes, n.roots(at, Scores))
 			all = append(all, e)
 		case e.Stage == gather:
 			all = append(all, event{Do: e.Do, shared: n.roots(at, Emitted)})
 		case e.Stage == gatherBackward:
-			back := event{Do: e.Do, writes: append(n.roots(at, EmittedGrad), n.clearedGrads(at)...)}
+			back := event{Do: e.Do, writes: append(n.roots(at, EmittedGrad), n.changedGrad(at)...)}
 			if attended {
 				back.shared = n.roots(at, Emitted)
 			}
@@ -193,13 +198,16 @@ func (n *Network) emission() (all []event) {
 			all = append(all, back)
 		case e.Stage == EmitBackward:
 			back := n.flow(at, EmitBackward)
-			if output := n.roots(at, OutputGrad); !overlap(output, back.writes) { // its products are omitted
-				back.reads = slices.DeleteFunc(back.reads, func(r ref) bool { return slices.Contains(output, r) })
-			}
+			back.reads = append(without(back.reads, n.roots(at, OutputGrad, ScoresGrad, AlongGrad)), n.changedGrad(at)...)
 			all = append(all, back)
 		}
 	}
 	return all
+}
+
+// without returns the elements of list that are not in omitted.
+func without(list, omitted []ref) []ref {
+	return slices.DeleteFunc(slices.Clone(list), func(r ref) bool { return slices.Contains(omitted, r) })
 }
 
 // skippedBelow reports whether layers before layer at, other than the next one, read the output of
@@ -208,15 +216,12 @@ func (n *Network) skippedBelow(l, at int) bool {
 	return slices.ContainsFunc(n.builders[:at], func(b *Builder) bool { return slices.Contains(b.part.From, l) })
 }
 
-// clearedGrads returns the gradients of GhostLayer that Frame.ClearGathered sets: those of
-// attention, and OutputGrad if EmitBackward changes it in place. All other layers omit the products
-// with OutputGrad.
-func (n *Network) clearedGrads(at int) []ref {
-	list := n.roots(at, ScoresGrad, AlongGrad)
-	if output := n.roots(at, OutputGrad); overlap(output, n.flow(at, EmitBackward).writes) {
-		list = append(list, output...)
+// changedGrad returns OutputGrad of layer l if EmitBackward changes it in place, else nothing.
+func (n *Network) changedGrad(l int) []ref {
+	if grad := n.roots(l, OutputGrad); overlap(grad, n.flow(l, EmitBackward).writes) {
+		return grad
 	}
-	return list
+	return nil
 }
 
 // EmissionStages returns the stages of ghosts whose rows are computed here, by gather of

@@ -142,7 +142,9 @@ func (g *gat) Attention(kernels.Mat) kernels.Attention {
 func (g *gat) emit(x *Step) {
 	g.fold(x)
 	g.h.Multiply(x, x.At(Emitted), x.Scratch(g.wide))
-	g.h.Multiply(x, x.At(Scores), x.Scratch(g.narrow))
+	if scores := x.At(Scores); !scores.IsNil() { // ghosts that attend nowhere have none
+		g.h.Multiply(x, scores, x.Scratch(g.narrow))
+	}
 }
 
 // fold computes the factors of the rows and of the scores.
@@ -154,7 +156,11 @@ func (g *gat) emitBackward(x *Step) {
 	grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
 	wide, narrow := x.Scratch(g.gwide), x.Scratch(g.gnarrow)
 	g.h.MultiplyGrad(x, wide, grad)
-	g.h.MultiplyGrad(x, narrow, scores)
+	if scores.IsNil() {
+		x.Ops.Clear(narrow)
+	} else {
+		g.h.MultiplyGrad(x, narrow, scores)
+	}
 	x.Ops.FoldScoresGrad(x.Grad(g.weight), x.Grad(g.source), x.Grad(g.target), wide, narrow, x.W(g.weight), x.W(g.source), x.W(g.target))
 	if g.h.Constant() {
 		return

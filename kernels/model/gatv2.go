@@ -90,16 +90,20 @@ func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
 
 func (g *gatv2) emit(x *Step) {
 	g.h.Multiply(x, x.At(Emitted), x.W(g.weight))
-	g.h.Multiply(x, x.At(Scores), x.W(g.target))
-	x.Ops.BiasReLUDropout(x.At(Scores), x.At(Scores), x.W(g.targetBias), false, nil)
+	if scores := x.At(Scores); !scores.IsNil() { // ghosts that attend nowhere have none
+		g.h.Multiply(x, scores, x.W(g.target))
+		x.Ops.BiasReLUDropout(scores, scores, x.W(g.targetBias), false, nil)
+	}
 }
 
 func (g *gatv2) emitBackward(x *Step) {
 	grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
 	g.h.MultiplyGrad(x, x.Grad(g.weight), grad)
-	g.h.MultiplyGrad(x, x.Grad(g.target), scores)
-	x.Ops.ColumnSums(x.Grad(g.targetBias), scores, false)
-	x.Ops.ColumnSums(x.Grad(g.along), x.At(AlongGrad), false)
+	if !scores.IsNil() { // else the gradients of these weights are zero since their allocation
+		g.h.MultiplyGrad(x, x.Grad(g.target), scores)
+		x.Ops.ColumnSums(x.Grad(g.targetBias), scores, false)
+		x.Ops.ColumnSums(x.Grad(g.along), x.At(AlongGrad), false)
+	}
 	g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.weight), false)
 	g.h.InputGrad(x, x.At(InputGrad), scores, x.W(g.target), true)
 }

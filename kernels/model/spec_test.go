@@ -120,6 +120,32 @@ func TestGhostLayer(t *testing.T) {
 	}
 }
 
+// All layers that gather may have computed ghosts, except after sums over all vertices.
+func TestMostLocalLayers(t *testing.T) {
+	hidden := []int{9, 8, 8, 8, 8, 8, 3} // with tails: three layers
+	for name, tc := range map[string]struct {
+		spec Spec
+		want int
+	}{
+		"gat":          {Spec{Kind: "gat", Dims: []int{9, 8, 8, 3}}, 3},
+		"gatv2":        {Spec{Kind: "gatv2", Dims: []int{9, 8, 8, 3}}, 3},
+		"sage-pool":    {Spec{Kind: "sage-pool", Dims: []int{9, 8, 8, 3}}, 3},
+		"appnp":        {Spec{Kind: "appnp", Dims: []int{9, 8, 3, 3, 3}, Design: Design{Hops: 2, Alpha: 0.1}}, 2},
+		"sign":         {Spec{Kind: "sign", Dims: []int{9, 8, 8, 8, 8, 3}, Design: Design{Hops: 3}}, 3},
+		"residual":     {Spec{Kind: "gat", Dims: hidden[:6], Design: Design{Residual: "add"}}, 3},
+		"layer norm":   {Spec{Kind: "gat", Dims: append(hidden, 3), Design: Design{Norm: "layer"}}, 3},
+		"batch norm":   {Spec{Kind: "gat", Dims: append(hidden, 3), Design: Design{Norm: "batch"}}, 1},
+		"batch, later": {Spec{Kind: "gcn", Dims: append(hidden, 3), Design: Design{Norm: "pair"}, CacheInput: true}, 0},
+		"mlp":          {Spec{Kind: "mlp", Dims: []int{9, 8, 3}}, 0},
+	} {
+		s := tc.spec
+		s.Orders = make([]Order, s.Layers())
+		if got := s.MostLocalLayers(); got != tc.want {
+			t.Errorf("%s: %d of layers %v, want %d", name, got, s.GatherLayers(), tc.want)
+		}
+	}
+}
+
 // Weights are laid out layer after layer, each matrix before its bias, without
 // gaps.
 func TestParams(t *testing.T) {

@@ -291,9 +291,9 @@ func (f *Frame) Enter(list []Do, p Pass) {
 	}
 }
 
-// ClearGathered sets gradients of layer l to zero for vertices that gather nothing there, but
-// emit rows: those of their output and of attention. It also does so for the gradients of Skips to
-// earlier layers.
+// ClearGathered sets the gradients of layer l that EmitBackward reads to zero, except EmittedGrad,
+// for vertices that emit rows there but gather nothing. It also clears the gradients of Skips to
+// earlier layers. Gradients without storage are ignored.
 func (f *Frame) ClearGathered(l int, ops kernels.Ops) {
 	clear := func(layer int, list ...Value) {
 		for _, v := range list {
