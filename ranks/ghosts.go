@@ -39,11 +39,11 @@ func (r *joined) chooseGhosts(fits bool) error {
 		r.cfg.RecomputeGhosts = string(past)
 		return nil
 	}
-	least, most := r.cfg.GhostChoices(r.net, r.meta, fits)
-	if least == most || oneHost(r.world.Hosts()[:r.Graph]) {
+	values := r.cfg.GhostChoices(r.net, r.meta, fits)
+	if values == nil || oneHost(r.world.Hosts()[:r.Graph]) {
 		return nil
 	}
-	list, err := r.measureGhosts(least, most, fits)
+	list, err := r.measureGhosts(values, fits)
 	if err != nil {
 		return err
 	}
@@ -96,19 +96,19 @@ const (
 	notCounted = "not-counted" // the partitioning has no counts of the ghosts
 )
 
-// measureGhosts measures links, products and gathers, and estimates every number of layers whose
-// ghosts' rows are computed. The first one is never excluded. Collective over the world.
-func (r *joined) measureGhosts(least, most int, fits bool) ([]ghostChoice, error) {
+// measureGhosts measures links, products and gathers, and estimates each value of
+// --recompute-ghosts. The first one is never excluded. Collective over the world.
+func (r *joined) measureGhosts(values []string, fits bool) ([]ghostChoice, error) {
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
 		return nil, err
 	}
-	n := most - least + 1
+	n := len(values)
 	worst := make([]float64, 3*n) // seconds, and 1 for choices that do not fit, and that are not counted
 	if !r.isServer() {
 		var table *link.Table
 		if table, err = link.Measure(peers); err == nil {
-			err = r.ghostCosts(least, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
+			err = r.ghostCosts(values, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
 		}
 	}
 	if err := agree(r.world, err); err != nil {
@@ -119,7 +119,7 @@ func (r *joined) measureGhosts(least, most int, fits bool) ([]ghostChoice, error
 	}
 	list := make([]ghostChoice, n)
 	for k := range list {
-		list[k] = ghostChoice{ghosts: config.GhostLayers(least + k), seconds: worst[k]}
+		list[k] = ghostChoice{ghosts: values[k], seconds: worst[k]}
 		switch {
 		case k == 0:
 		case worst[2*n+k] > 0:
@@ -131,14 +131,14 @@ func (r *joined) measureGhosts(least, most int, fits bool) ([]ghostChoice, error
 	return list, nil
 }
 
-// ghostCosts sets the seconds of this rank for each number of layers from least on, and 1 for
-// numbers that do not fit into memory, or whose ghosts are not counted.
-func (r *joined) ghostCosts(least int, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
+// ghostCosts sets the seconds of this rank for each value of --recompute-ghosts, and 1 for values
+// that do not fit into memory, or whose ghosts are not counted.
+func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
 	defer mapped.Catch(&err)
 	counts, c := r.counts(), r.cfg
 	var rates forecast.Rates
 	for k := range seconds {
-		c.RecomputeGhosts = config.GhostLayers(least + k)
+		c.RecomputeGhosts = values[k]
 		f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, fits)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (r *joined) ghostCosts(least int, fits bool, t *link.Table, seconds, large,
 		if k == 0 {
 			rates = r.ghostRates(f)
 		}
-		if _, exact := f.Halo(counts); !exact && least+k > 1 {
+		if _, counted := f.Halo(counts); !counted && f.Net.LocalLayers > 1 {
 			unknown[k] = 1
 			continue
 		}
@@ -247,7 +247,7 @@ func (r *joined) receiveGhosts(e forecast.Exchange, t *link.Table) (seconds floa
 		if q == r.rank {
 			continue
 		}
-		rows := max(send[q+1]-send[q], receive[q+1]-receive[q])
+		rows := max(e.Sent(send[q+1]-send[q]), e.Sent(receive[q+1]-receive[q]))
 		latency, rate := t.At(r.rank, q)
 		bytes, _ := r.codecs[0].Size(int(rows), e.Width)
 		seconds += latency + float64(bytes)/rate

@@ -3,6 +3,7 @@ package partition
 import (
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 
 	"siafu/graph"
@@ -98,11 +99,29 @@ func (c *hopCounter) count(own []uint32, r *RankReport) {
 		})
 		before, into = c.hops[k], h.Edges
 	}
+	r.Hops[0].Quarters = c.quarters(c.hops[0])
 	if c.ds.Meta.Directed {
 		c.countCut(own, r.Hops)
 	} else { // the destinations of edges from own vertices are also sources of edges into them
 		r.Hops[0].Cut = r.Cut
 	}
+}
+
+// quarters returns the number of edges into a quarter, a half and three quarters of a set, those
+// vertices with the fewest edges.
+func (c *hopCounter) quarters(set []uint64) []int64 {
+	var degrees []int
+	eachBit(set, func(v int) { degrees = append(degrees, len(c.ds.In.Row(v))) })
+	slices.Sort(degrees)
+	sums := make([]int64, 3)
+	for i, d := range degrees {
+		for k := range sums {
+			if 4*i < (k+1)*len(degrees) {
+				sums[k] += int64(d)
+			}
+		}
+	}
+	return sums
 }
 
 // find adds the unknown sources of edges into a hop to the next one. into is the number of edges into

@@ -1,5 +1,10 @@
 package shard
 
+import (
+	"math"
+	"slices"
+)
+
 // CountedHops is the number of hops in Counts.Hops.
 const CountedHops = 3
 
@@ -18,12 +23,18 @@ type Hop struct {
 	// SendRows counts; 0 if features are dense.
 	FeatureNNZ int64 `json:"feature_nnz,omitempty"`
 	SendNNZ    int64 `json:"send_nnz,omitempty"`
+	// Quarters has the number of edges into a quarter, a half and three quarters of the shard's
+	// ghosts, those with the fewest edges. Empty for later hops.
+	Quarters []int64 `json:"quarters,omitempty"`
 }
 
 // Halo returns the first n hops of a rank's ghosts in a graph with the given number of vertices.
 // exact is false if some of them are estimated, because they have not been counted: then a ghost has
 // as many neighbours and non-zeros as an own vertex, and neighbours in the next hop are distinct.
-func (c Counts) Halo(n int, vertices int64) (hops []Hop, exact bool) {
+//
+// With a share above 0, the first hop is that share of the shard's ghosts, those with the fewest
+// edges. The others belong to the second hop. Then the second hop and later ones are upper bounds.
+func (c Counts) Halo(n int, share float64, vertices int64) (hops []Hop, exact bool) {
 	exact = n <= len(c.Hops)
 	hops = append(hops, c.Hops[:min(n, len(c.Hops))]...)
 	own := float64(max(c.Vertices, 1))
@@ -44,7 +55,33 @@ func (c Counts) Halo(n int, vertices int64) (hops []Hop, exact bool) {
 		h.FeatureNNZ, h.SendNNZ = int64(each*float64(h.Ghosts)), int64(each*float64(h.SendRows))
 		hops = append(hops, h)
 	}
+	if share > 0 {
+		first, rest := hops[0].split(share)
+		if hops[0] = first; n > 1 {
+			hops[1].add(rest)
+		}
+	}
 	return hops, exact
+}
+
+// split divides a hop into the share with the fewest edges, and the rest.
+func (h Hop) split(share float64) (first, rest Hop) {
+	part := func(n int64) int64 { return int64(math.Round(share * float64(n))) }
+	first = Hop{Ghosts: part(h.Ghosts), Cut: part(h.Cut), SendRows: part(h.SendRows), FeatureNNZ: part(h.FeatureNNZ), SendNNZ: part(h.SendNNZ), Edges: part(h.Edges)}
+	if len(h.Quarters) == 3 {
+		at := slices.Concat([]int64{0}, h.Quarters, []int64{h.Edges})
+		k := min(int(4*share), 3)
+		first.Edges = at[k] + int64((4*share-float64(k))*float64(at[k+1]-at[k]))
+		first.Cut = min(first.Cut, first.Edges)
+	}
+	rest = h
+	rest.add(Hop{-first.Ghosts, -first.Edges, -first.Cut, -first.SendRows, -first.FeatureNNZ, -first.SendNNZ, nil})
+	return first, rest
+}
+
+func (h *Hop) add(o Hop) {
+	h.Ghosts, h.Edges, h.Cut = h.Ghosts+o.Ghosts, h.Edges+o.Edges, h.Cut+o.Cut
+	h.SendRows, h.FeatureNNZ, h.SendNNZ = h.SendRows+o.SendRows, h.FeatureNNZ+o.FeatureNNZ, h.SendNNZ+o.SendNNZ
 }
 
 // into returns the number of edges into the first n vertices of Hops, from each other and from the

@@ -51,27 +51,30 @@ func (c *Config) recomputeGhosts() string {
 	return c.RecomputeGhosts
 }
 
-// GhostLayers returns the value of --recompute-ghosts with which ranks compute their ghosts' rows in
-// the first n layers that gather.
-func GhostLayers(n int) string {
-	if n == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("layers:%d", n)
-}
+// ghostSteps is the number of fractions of a layer that GhostChoices returns for each layer.
+const ghostSteps = 4
 
-// GhostChoices returns the smallest and the largest number of layers of a network whose ghosts' rows
-// ranks on several hosts may compute with --recompute-ghosts=auto. fits is that of Orders. Equal
-// numbers mean that there is no choice, as with other values, on GPUs, and with stale rows.
-func (c Config) GhostChoices(net model.Spec, meta *graph.Meta, fits bool) (least, most int) {
+// GhostChoices returns the values of --recompute-ghosts among which auto chooses for ranks on several
+// hosts, with more and more computed rows: from the first value, which needs no measurement, to all
+// layers, in quarters of a layer. fits is that of Orders. There is no choice, and no value, with
+// other values than auto, on GPUs, and with stale rows.
+func (c Config) GhostChoices(net model.Spec, meta *graph.Meta, fits bool) (list []string) {
 	if c.RecomputeGhosts != "auto" || !c.Exact() || c.Tensor == TensorCUDA {
-		return 0, 0
+		return nil
 	}
 	c.Orders(&net, meta, fits)
-	least = net.LocalLayers
+	least := net.LocalLayers
 	c.RecomputeGhosts = "all"
 	c.Orders(&net, meta, fits)
-	return least, net.LocalLayers
+	if least == net.LocalLayers {
+		return nil
+	}
+	for k := ghostSteps * least; k <= ghostSteps*net.LocalLayers; k++ {
+		if list = append(list, fmt.Sprintf("layers:%g", float64(k)/ghostSteps)); k == 0 {
+			list[0] = "none"
+		}
+	}
+	return list
 }
 
 // Codecs returns the possible codecs of ghost rows. A run begins with the first one.

@@ -15,20 +15,38 @@ import (
 func (e *Engine) sketchLocalHalo(counts shard.Counts, a *mapped.Arena) (*localHalo, []shard.Hop) {
 	sh := e.Shard
 	h := &localHalo{ids: sh.Ghosts, ends: []int{sh.NumGhosts()}, plans: []*halo.Plan{halo.NewPlan(sh)}}
-	hops, _ := counts.Halo(max(e.Network.LocalLayers, 1), sh.Vertices)
-	if e.Network.LocalLayers < 2 || !e.computesGhosts() {
+	layers, share := e.Network.LocalLayers, e.Network.LocalShare
+	hops, _ := counts.Halo(max(layers, 1), share, sh.Vertices)
+	if layers < 2 && share == 0 || !e.computesGhosts() {
 		return h, hops[:1]
 	}
-	for _, hop := range hops[1:] {
-		h.ends = append(h.ends, h.ends[len(h.ends)-1]+int(hop.Ghosts))
-		p := *h.plans[0]
-		p.Ghosts, p.SendRows = int(hop.Ghosts), mapped.Make[uint32](mapped.NewSketch(), int(hop.SendRows))
+	shape := h.plans[0]
+	plan := func(ghosts, rows int64) *halo.Plan {
+		p := *shape
+		p.Ghosts, p.SendRows = int(ghosts), mapped.Make[uint32](mapped.NewSketch(), int(rows))
 		p.SendStart, p.RecvStart = make([]int64, p.Parts+1), make([]int64, p.Parts+1)
-		p.SendStart[p.Parts], p.RecvStart[p.Parts] = hop.SendRows, hop.Ghosts
-		h.plans = append(h.plans, &p)
+		p.SendStart[p.Parts], p.RecvStart[p.Parts] = rows, ghosts
+		return &p
 	}
-	h.ids = mapped.Make[uint32](mapped.NewSketch(), h.ends[len(h.ends)-1])
-	h.edges = e.sketchGhostEdges(hops, a.For(GhostEdges))
+	if share > 0 {
+		h.received = plan(counts.Ghosts-hops[0].Ghosts, counts.SendRows-hops[0].SendRows)
+	}
+	n := 0
+	h.ends = nil
+	for k, hop := range hops {
+		n += int(hop.Ghosts)
+		h.ends = append(h.ends, n)
+		switch {
+		case k > 0:
+			h.plans = append(h.plans, plan(hop.Ghosts, hop.SendRows))
+		case share > 0:
+			h.plans[0] = plan(hop.Ghosts, hop.SendRows)
+		}
+	}
+	h.ids = mapped.Make[uint32](mapped.NewSketch(), n)
+	if layers > 1 {
+		h.edges = e.sketchGhostEdges(hops, a.For(GhostEdges))
+	}
 	return h, hops
 }
 
@@ -43,13 +61,14 @@ func (e *Engine) sketchGhostEdges(hops []shard.Hop, a *mapped.Arena) *shard.Shar
 		c.Vertices, c.Edges = c.Vertices+hop.Ghosts, c.Edges+hop.Edges
 		c.Cut += hop.Cut
 	}
-	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs()}
+	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
 	s := shard.Sketch(head, c, false, mapped.NewSketch())
 	s.In = graph.CSR{Offsets: mapped.Make[int64](a, len(s.In.Offsets)), Cols: mapped.Make[uint32](a, len(s.In.Cols))}
 	s.InOwnEnd = mapped.Make[int64](a, len(s.InOwnEnd))
 	for _, list := range []*[]uint32{&s.InDegree, &s.OutDegree} {
 		*list = mapped.Make[uint32](a, len(*list))
 	}
+	s.EdgeFeatures = mapped.Make[float32](a, len(s.EdgeFeatures))
 	for _, list := range []*[]float32{&s.InStrength, &s.OutStrength, &s.Weights} {
 		if s.Weighted {
 			*list = mapped.Make[float32](a, len(*list))

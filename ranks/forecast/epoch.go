@@ -63,7 +63,7 @@ func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, par
 		for _, p := range parts {
 			hidden, rest := f.along(e, p)
 			edge := f.edge(e, p, r)
-			own, all = max(own, passes*share*edge*hidden), max(all, passes*share*edge*(hidden+rest))
+			own, all = max(own, passes*share*(edge*hidden+f.besides(e, p, r))), max(all, passes*share*edge*(hidden+rest))
 			work = max(work, travel*share*f.codecSeconds(e, p, r))
 		}
 		rows := travel * f.rows(e, parts, l)
@@ -89,7 +89,7 @@ func (f *Forecast) computedGathers(t *Epoch, passes float64, parts []partition.R
 
 // codecSeconds returns the seconds of a rank to encode and decode the rows of an exchange.
 func (f *Forecast) codecSeconds(e Exchange, p partition.RankReport, r Rates) float64 {
-	out, in := float64(floats(p.SendRows, int64(e.Width))), float64(floats(p.Ghosts, int64(e.Width)))
+	out, in := float64(floats(e.Sent(p.SendRows), int64(e.Width))), float64(floats(e.Sent(p.Ghosts), int64(e.Width)))
 	if e.Backward {
 		out, in = in, out
 	}

@@ -13,15 +13,26 @@ import (
 // Its ghosts are those of LocalLayers hops. The number of hops whose rows a layer needs decreases
 // by one with each layer that gathers.
 
-// computesGhosts reports whether the ghosts' rows of layer l are computed, not received.
-func (f *Forecast) computesGhosts(l int) bool { return l <= f.Net.GhostLayer() }
+// computesGhosts reports whether the rows of all ghosts of layer l are computed, not received.
+func (f *Forecast) computesGhosts(l int) bool {
+	return l <= f.Net.GhostLayer() && f.computedShare(l) == 0
+}
+
+// computedShare returns the fraction of the ghosts of layer l whose rows are computed while the others
+// are received; 0 if all are computed or received.
+func (f *Forecast) computedShare(l int) float64 {
+	if l == f.Net.GhostLayer() {
+		return f.Net.LocalShare
+	}
+	return 0
+}
 
 // Halo returns the hops of ghosts whose rows a rank computes. exact is false if they are estimated.
 func (f *Forecast) Halo(p partition.RankReport) (hops []shard.Hop, exact bool) {
 	if f.Graph == 1 {
 		return make([]shard.Hop, f.Net.LocalLayers), true
 	}
-	return p.Halo(f.Net.LocalLayers, f.Vertices)
+	return p.Halo(f.Net.LocalLayers, f.Net.LocalShare, f.Vertices)
 }
 
 // CountsGhosts reports whether the partition has counts of all ghosts whose rows are computed.
@@ -59,17 +70,27 @@ func (f *Forecast) MultiplyAdds(p partition.RankReport) (sum float64) {
 
 // ghostRows returns the tensor work for ghosts whose rows are computed, as a number of vertices of
 // the whole network.
-func (f *Forecast) ghostRows(p partition.RankReport) float64 {
+func (f *Forecast) ghostRows(p partition.RankReport) (rows float64) {
+	for level := range f.Net.LocalLayers {
+		rows += f.levelRows(p, level)
+	}
+	return rows
+}
+
+// levelRows returns the same for the products after the given number of gathers.
+func (f *Forecast) levelRows(p partition.RankReport, level int) (rows float64) {
 	hops, _ := f.Halo(p)
 	gathers, sum := f.Net.GatherLayers(), 0.
 	for _, w := range f.Net.Params() {
-		level := 0 // number of gathers before the product
+		before := 0
 		for _, l := range gathers {
 			if l < w.Layer || l == w.Layer && f.Net.Orders[l] == model.GatherFirst {
-				level++
+				before++
 			}
 		}
-		sum += f.multiplyAdds(w, p) * float64(ghosts(hops, len(hops)-level))
+		if before == level && !(w.Name == "target.weight" && w.Layer == f.Net.GhostLayer()) { // ghosts of the last layer attend nowhere
+			sum += f.multiplyAdds(w, p) * float64(ghosts(hops, len(hops)-level))
+		}
 	}
 	return sum / max(f.MultiplyAdds(p), 1)
 }
@@ -101,10 +122,10 @@ func (f *Forecast) ghostEdges(l int, p partition.RankReport) (edges float64) {
 func (f *Forecast) computed() (list []Exchange) {
 	for l, g := range f.foot.Gathers {
 		if g.Width > 0 && f.computesGhosts(l) {
-			list = append(list, Exchange{l, g.Width, false})
+			list = append(list, Exchange{l, g.Width, false, 0})
 		}
 		if g.Backward && f.computesGhosts(l) {
-			list = append(list, Exchange{l, g.Width, true})
+			list = append(list, Exchange{l, g.Width, true, 0})
 		}
 	}
 	return list
@@ -132,10 +153,32 @@ func (f *Forecast) GhostSeconds(p partition.RankReport, r Rates, travel func(Exc
 	}
 	for _, e := range f.Exchanges() {
 		own, _ := f.along(e, p)
+		hidden := own*f.edge(e, p, r) + f.besides(e, p, r)
 		if !overlap {
-			own = 0
+			hidden = 0
 		}
-		seconds += f.codecSeconds(e, p, r) + codec.Exposed(travel(e), own*f.edge(e, p, r))
+		seconds += f.codecSeconds(e, p, r) + codec.Exposed(travel(e), hidden)
+	}
+	return seconds
+}
+
+// besides returns the seconds in which a rank computes the rows of some ghosts, or their gradients,
+// while those of others travel: along the edges into them, and their products, of which a third is
+// forward.
+func (f *Forecast) besides(e Exchange, p partition.RankReport, r Rates) (seconds float64) {
+	if e.Computed == 0 {
+		return 0
+	}
+	last := f.Net.LocalLayers - 1
+	part := 1. / 3
+	if e.Backward {
+		part = 2. / 3
+	}
+	seconds = part * r.Row * f.levelRows(p, last)
+	if last > 0 {
+		before := e
+		before.Layer = f.Net.GatherLayers()[last-1]
+		seconds += f.edge(before, p, r) * f.ghostEdges(before.Layer, p)
 	}
 	return seconds
 }

@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"math"
+
 	"siafu/graph"
 	"siafu/halo/codec"
 	"siafu/kernels"
@@ -53,7 +55,12 @@ func New(r Run) *Forecast {
 type Exchange struct {
 	Layer, Width int
 	Backward     bool // gradients of ghosts are sent to their owners
+
+	Computed float64 // fraction of the ghosts whose rows are computed instead
 }
+
+// Sent returns the number of rows that an owner sends to a rank, of those that are ghosts there.
+func (e Exchange) Sent(rows int64) int64 { return rows - int64(math.Round(e.Computed*float64(rows))) }
 
 // Exchanges returns the exchanges of a training epoch, in order. If ÂX is cached, the first
 // layer's exchange is not included, because it runs once. Fetches of sampled mini-batches
@@ -69,12 +76,12 @@ func (f *Forecast) Exchanges() []Exchange {
 func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	for l, g := range f.foot.Gathers {
 		if g.Width > 0 && !f.computesGhosts(l) {
-			list = append(list, Exchange{l, g.Width, false})
+			list = append(list, Exchange{l, g.Width, false, f.computedShare(l)})
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
 		if g := f.foot.Gathers[l]; g.Backward && returns && !f.computesGhosts(l) {
-			list = append(list, Exchange{l, g.Width, true})
+			list = append(list, Exchange{l, g.Width, true, f.computedShare(l)})
 		}
 	}
 	return list

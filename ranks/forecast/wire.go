@@ -88,6 +88,7 @@ func (t *Traffic) scale(share float64) {
 func (f *Forecast) eachMessage(e Exchange, parts []partition.RankReport, visit func(from, to int, rows int64)) {
 	for p, part := range parts {
 		for q, rows := range part.SendTo {
+			rows = e.Sent(rows)
 			switch {
 			case rows == 0:
 			case e.Backward:

@@ -22,14 +22,14 @@ type GhostChoice struct {
 }
 
 // ghostChoices estimates every value of --recompute-ghosts from which ranks on several hosts may
-// choose: from the number of layers that they compute without measurement to the largest one.
+// choose.
 func (c *Candidate) ghostChoices(q *request, of config.Config, one *Coded) error {
-	least, most := of.GhostChoices(of.NetworkOf(q.meta), q.meta, q.fitsInput(q.meta, c.report))
-	if q.view.Ranks <= q.link.RanksPerHost || least == most {
+	list := of.GhostChoices(of.NetworkOf(q.meta), q.meta, q.fitsInput(q.meta, c.report))
+	if q.view.Ranks <= q.link.RanksPerHost || list == nil {
 		return nil
 	}
-	for n := least; n <= most; n++ {
-		of.RecomputeGhosts = config.GhostLayers(n)
+	for _, value := range list {
+		of.RecomputeGhosts = value
 		other, err := c.coded(q, of)
 		if err != nil {
 			return err
