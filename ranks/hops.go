@@ -17,6 +17,9 @@ type partHops struct {
 // shareHops gives each graph rank the counts of its hops, if the partitioning has counted them. Rank
 // 0 reads them. Collective over the world.
 func (r *joined) shareHops() error {
+	if r.Graph == 1 { // no ghosts
+		return nil
+	}
 	var mine partHops
 	if r.world.Rank() == 0 {
 		mine = r.readHops()
