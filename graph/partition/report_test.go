@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,15 +98,30 @@ func naiveHops(ds *graph.Dataset, owner []uint32, ranks []RankReport) {
 					}
 				}
 			}
-			hop = next
+			if hop = next; k == 0 {
+				ranks[p].Hops[0].Quarters = naiveQuarters(ds, next)
+			}
 		}
 	}
+}
+
+// naiveQuarters returns Quarters of vertices by its definition.
+func naiveQuarters(ds *graph.Dataset, vertices []uint32) (sums []int64) {
+	slices.SortFunc(vertices, func(u, v uint32) int { return len(ds.In.Row(int(u))) - len(ds.In.Row(int(v))) })
+	for _, share := range []float64{0.25, 0.5, 0.75} {
+		sum := int64(0)
+		for _, v := range vertices[:int(math.Ceil(share*float64(len(vertices))))] {
+			sum += int64(len(ds.In.Row(int(v))))
+		}
+		sums = append(sums, sum)
+	}
+	return sums
 }
 
 // Hops that are not counted are estimated, and not more than the graph has.
 func TestHopsAreEstimated(t *testing.T) {
 	c := RankReport{Vertices: 100, Edges: 400, Ghosts: 50, SendRows: 60, FeatureNNZ: 300}
-	hops, exact := c.Halo(3, 320)
+	hops, exact := c.Halo(3, 0, 320)
 	want := []shard.Hop{
 		{Ghosts: 50, Edges: 200, Cut: 62, SendRows: 60, FeatureNNZ: 150, SendNNZ: 180},
 		{Ghosts: 138, Edges: 552, Cut: 172, SendRows: 138, FeatureNNZ: 414, SendNNZ: 414},
@@ -114,11 +131,16 @@ func TestHopsAreEstimated(t *testing.T) {
 		t.Errorf("exact %t (-want +got):\n%s", exact, diff)
 	}
 	c.Hops = []shard.Hop{{Ghosts: 50, Edges: 90, Cut: 80}, {Ghosts: 7, Edges: 40}, {Ghosts: 3}}
-	if hops, exact := c.Halo(2, 320); !exact || len(hops) != 2 || hops[1] != c.Hops[1] {
+	if hops, exact := c.Halo(2, 0, 320); !exact || !gocmp.Equal(hops, c.Hops[:2]) {
 		t.Errorf("exact %t, counted hops are %+v", exact, hops)
 	}
-	if hops, exact := c.Halo(4, 162); exact || len(hops) != 4 || hops[2] != c.Hops[2] || hops[3].Ghosts != 0 {
+	if hops, exact := c.Halo(4, 0, 162); exact || len(hops) != 4 || !gocmp.Equal(hops[:3], c.Hops) || hops[3].Ghosts != 0 {
 		t.Errorf("exact %t, the last hop is estimated: %+v", exact, hops)
+	}
+	c.Hops[0].Quarters = []int64{9, 21, 45}
+	part := []shard.Hop{{Ghosts: 31, Edges: 33, Cut: 33}, {Ghosts: 26, Edges: 97, Cut: 47}}
+	if hops, exact := c.Halo(2, 0.625, 320); !exact || !gocmp.Equal(hops, part) {
+		t.Errorf("exact %t, five eighths are %+v", exact, hops)
 	}
 }
 
