@@ -131,6 +131,15 @@ func TestForecastIsExact(t *testing.T) {
 		"sgc, bag, three hops":      {sparse, 2, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.Layers = "sgc", "layers:3", 4 }},
 		"gcn, weights, two hops":    {weighted[false], 2, 0, func(c *Config) { c.RecomputeGhosts, c.Layers, c.Gather = "layers:2", 3, "bf16" }},
 		"sage, weights, three hops": {weighted[true], 4, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.Layers = "sage", "layers:3", 4 }},
+		"gat, two hops":             {dense[true], 3, 0, func(c *Config) { gat(c); c.Layers, c.RecomputeGhosts = 3, "layers:2" }},
+		"gatv2, weights, two hops": {weighted[true], 2, 1, func(c *Config) {
+			gat(c)
+			c.Model, c.Layers, c.RecomputeGhosts = "gatv2", 3, "layers:2"
+		}},
+		"sage-pool, two hops":      {dense[false], 2, 0, func(c *Config) { c.Model, c.Layers, c.RecomputeGhosts = "sage-pool", 3, "layers:2" }},
+		"gcn, half of the ghosts":  {dense[true], 2, 0, func(c *Config) { c.RecomputeGhosts, c.InputDropout, c.Layers = "layers:0.5", 0, 3 }},
+		"gcn, bag, some ghosts":    {sparse, 2, 0, func(c *Config) { c.RecomputeGhosts, c.Layers, c.Codec = "layers:0.3", 3, "int4" }},
+		"sage, most of the ghosts": {dense[false], 2, 1, func(c *Config) { c.Model, c.RecomputeGhosts, c.Codec = "sage", "layers:0.8", "int4+ef" }},
 		"gcn, computed ghosts, stale": {dense[true], 3, 0, func(c *Config) {
 			c.RecomputeGhosts, c.InputDropout, c.Layers, c.Refresh = "layers:1", 0, 3, "previous:none"
 		}},
@@ -203,6 +212,27 @@ func TestForecastIsExact(t *testing.T) {
 				t.Errorf("%d bytes sent in an epoch, estimated were %d (exactly: %t)", sent, wire.Sent, wire.Exact)
 			}
 		})
+	}
+}
+
+// The memory of a fraction of the ghosts of a second layer is bounded from above, by less than a
+// half. The bytes of rows are exact.
+func TestForecastOfFractions(t *testing.T) {
+	t.Parallel()
+	data := planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: true})
+	for _, how := range []string{"layers:1.25", "layers:1.7", "layers:2.5"} {
+		c := quick(t)
+		c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Layers, c.InputDropout, c.RecomputeGhosts, c.PreAggregate = 3, 0, 3, 20, 4, 0, how, "off"
+		run := train(t, c, data).Summary
+		f, parts := foreseen(t, c, data, 3, 0)
+		for rank, got := range run.PerRank {
+			if want := f.GraphRank(rank, parts[rank]).Of(forecast.Array); got.ArrayBytes > want || got.ArrayBytes < want*2/3 {
+				t.Errorf("%s, rank %d: arrays of %d bytes, estimated were %d", how, rank, got.ArrayBytes, want)
+			}
+		}
+		if raw, want := run.GhostBytesRaw/int64(c.Epochs), f.Traffic(parts).Raw; raw != want {
+			t.Errorf("%s: %d bytes of rows, estimated were %d", how, raw, want)
+		}
 	}
 }
 

@@ -161,8 +161,9 @@ func TestPlanOfMadeShards(t *testing.T) {
 	}
 }
 
-// A plan on several hosts lists every number of layers whose ghost rows can be computed, with its
-// epoch, bytes and memory, and chooses the fastest one that fits. On one host there is no choice.
+// A plan on several hosts lists every number of layers whose ghost rows can be computed, in quarters,
+// with its epoch, bytes and memory, and chooses the fastest one that fits. On one host there is no
+// choice.
 func TestPlanOfGhosts(t *testing.T) {
 	of := func(set func(*Options)) *Plan {
 		p, err := New(options(t, func(o *Options) {
@@ -180,18 +181,21 @@ func TestPlanOfGhosts(t *testing.T) {
 		var names []string
 		for k, one := range c.Choices {
 			names = append(names, one.Ghosts)
-			if !one.Counted || !one.Fits || one.Epoch.Compute() <= 0 || one.Fetched <= 0 != (k == 0) || one.Traffic.Raw > 0 != (k < 2) {
+			if !one.Counted || !one.Fits || one.Epoch.Compute() <= 0 || one.Fetched <= 0 != (k == 0) || one.Traffic.Raw > 0 != (k < 8) {
 				t.Errorf("%s %s: %+v", c.Codec, one.Ghosts, one)
 			}
 			if k > 0 {
 				before := c.Choices[k-1]
-				if one.Peak <= before.Peak || one.Epoch.Tensor <= before.Epoch.Tensor || one.Fetched <= before.Fetched || one.Traffic.Raw >= before.Traffic.Raw {
+				if one.Epoch.Tensor <= before.Epoch.Tensor || one.Fetched <= before.Fetched || one.Traffic.Raw >= before.Traffic.Raw {
 					t.Errorf("%s: %+v after %+v", c.Codec, one, before)
 				}
 			}
+			if k > 0 && k%4 == 0 && one.Peak <= c.Choices[k-4].Peak {
+				t.Errorf("%s: %+v after %+v", c.Codec, one, c.Choices[k-4])
+			}
 		}
-		if !slices.Equal(names, []string{"none", "layers:1", "layers:2"}) || c.Ghosts != "layers:2" || c.Epoch != c.Choices[2].Epoch ||
-			c.Other == nil || far.seconds(*c.Other) != min(far.seconds(c.Choices[0].Epoch), far.seconds(c.Choices[1].Epoch)) || c.Peak != c.Choices[2].Peak {
+		want := []string{"none", "layers:0.25", "layers:0.5", "layers:0.75", "layers:1", "layers:1.25", "layers:1.5", "layers:1.75", "layers:2"}
+		if !slices.Equal(names, want) || c.Ghosts != "layers:2" || c.Epoch != c.Choices[8].Epoch || c.Other == nil || *c.Other != c.Choices[7].Epoch || c.Peak != c.Choices[8].Peak {
 			t.Errorf("%s: choice %s of %v, %+v, other %+v", c.Codec, c.Ghosts, names, c.Epoch, c.Other)
 		}
 	}
@@ -200,8 +204,8 @@ func TestPlanOfGhosts(t *testing.T) {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	peaks := far.Candidates[0].Codecs[0].Choices
-	full := of(func(o *Options) { o.Memory = fmt.Sprint((peaks[1].Peak+peaks[2].Peak)/2) + "B" })
-	if c := full.Candidates[0].Codecs[0]; c.Ghosts != "layers:1" || !c.Fits || c.Choices[2].Fits || c.Choices[2].note() != "too large" {
+	full := of(func(o *Options) { o.Memory = fmt.Sprint((peaks[4].Peak+peaks[8].Peak)/2) + "B" })
+	if c := full.Candidates[0].Codecs[0]; c.Ghosts != "layers:1" || !c.Fits || c.Choices[8].Fits || c.Choices[8].note() != "too large" {
 		t.Errorf("without memory for layers:2, the choice is %s: %+v", c.Ghosts, c.Choices)
 	}
 	for name, set := range map[string]func(*Options){
