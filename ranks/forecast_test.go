@@ -306,7 +306,8 @@ func TestPeakMemoryIsEstimated(t *testing.T) {
 			}
 			f, parts := foreseen(t, bigRun(t, model), data, 1, 0)
 			data := f.GraphRank(0, parts[0]).Peak()
-			if rest := got - data; rest < 4e6 || rest > forecast.Program || data < forecast.Program {
+			const more = 4 << 20 // pages of the test program beyond those of siafu
+			if rest := got - data; rest < 4e6 || rest > forecast.Program+more || data < forecast.Program {
 				t.Errorf("%d bytes, estimated were %d of data and at most %d of the program", got, data, forecast.Program)
 			}
 		})
