@@ -2,7 +2,7 @@ package ranks
 
 import (
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -158,21 +158,23 @@ func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, 
 	return nil
 }
 
-// Sizes of the measured product, gather and rows.
+// Sizes of the measured product, gather and rows, and the least time of a measurement. Ranks of a
+// host measure at the same time, as they compute in an epoch.
 const (
-	ghostSample      = 1 << 14 // rows at most
+	ghostSampleTime  = 20 * time.Millisecond
+	ghostSample      = 1 << 12 // rows at most
 	ghostSampleBytes = 32 << 20
 	ghostSampleEdges = 1 << 18
 	ghostCodedRows   = 512
 )
 
-// ghostRates measures a product, a gather and the codec with this rank's threads, and extrapolates to
-// all layers. It counts a product three times: forward, and backward for the weights and the input.
+// ghostRates measures the tensor work of some vertices, a gather and the codec with this rank's
+// threads, and extrapolates to all layers.
 func (r *joined) ghostRates(f *forecast.Forecast) forecast.Rates {
 	team := kernels.NewTeam(r.threads)
 	defer team.Close()
 	rates := forecast.Rates{Edge: map[int]float64{}, Backward: map[int]float64{}}
-	rates.Row = r.productSeconds(team, f.Net) * f.MultiplyAdds(r.counts())
+	rates.Row = r.rowSeconds(team, f.Net)
 	width := 1
 	for _, g := range f.Gathers() {
 		width = max(width, g.Width)
@@ -191,31 +193,32 @@ func (r *joined) ghostRates(f *forecast.Forecast) forecast.Rates {
 	return rates
 }
 
-// productSeconds returns the seconds per multiply-add of a row's product in an epoch. It measures
-// the first product.
-func (r *joined) productSeconds(team *kernels.Team, net model.Spec) float64 {
-	in, out := net.Dims[0], net.Dims[1]
-	a := mapped.NewArena()
+// rowSeconds returns the seconds of an epoch's tensor work per vertex. It measures some own vertices.
+func (r *joined) rowSeconds(team *kernels.Team, net model.Spec) float64 {
+	s, a := r.shard, mapped.NewArena()
 	defer a.Free()
-	rows := max(min(ghostSample, ghostSampleBytes/4/max(in, out)), 1)
-	x, y, w := kernels.NewMat(team, a, rows, in), kernels.NewMat(team, a, rows, out), kernels.NewMat(team, a, in, out)
-	return fastestOf(func() {
-		team.MatMul(y, x, w, false)
-		team.MatMulTransA(w, x, y, false)
-		team.MatMulTransB(x, y, w, false)
-	}) / float64(rows) / float64(in*out)
+	n := min(s.NumOwn(), max(ghostSampleBytes/4/max(slices.Max(net.Dims), 1), 1), ghostSample)
+	if n == 0 {
+		return 0
+	}
+	return meanOf(forecast.Rehearsal(net, s.Features, make([]int32, n), make([]uint8, n), n, team, a)) / float64(n)
 }
 
-// gatherSeconds returns the seconds per edge and column of a gather. It measures some edges between
-// own vertices. Rows beyond ghostSampleBytes are replaced with earlier ones.
+// gatherSeconds returns the seconds per edge and column of a gather. It measures rows with the
+// degrees of own vertices that gather from random rows, as many as the rank has with all counted
+// ghosts, up to ghostSampleBytes.
 func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
 	s, a := r.shard, mapped.NewArena()
 	defer a.Free()
-	rows := max(min(s.NumOwn(), ghostSampleBytes/4/width), 1)
-	begin, cols := []int64{0}, []uint32(nil)
+	all := s.NumOwn() + s.NumGhosts()
+	for _, h := range r.hops[min(1, len(r.hops)):] {
+		all += int(h.Ghosts)
+	}
+	rows := max(min(all, ghostSampleBytes/4/width), 1)
+	begin, cols, random := []int64{0}, []uint32(nil), rand.New(rand.NewPCG(1, uint64(r.rank)))
 	for v := 0; v < min(s.NumOwn(), rows) && len(cols) < ghostSampleEdges; v++ {
-		for _, u := range s.In.Cols[s.In.Offsets[v]:s.In.Offsets[v+1]] {
-			cols = append(cols, u%uint32(rows))
+		for range s.In.Row(v) {
+			cols = append(cols, uint32(random.IntN(rows)))
 		}
 		begin = append(begin, int64(len(cols)))
 	}
@@ -225,18 +228,18 @@ func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
 	}
 	x, dst := kernels.NewMat(team, a, rows, width), kernels.NewMat(team, a, n, width)
 	g := kernels.Gather{Begin: begin[:n], End: begin[1:], Cols: cols, SelfLoops: true}
-	return fastestOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
+	return meanOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
 }
 
-// fastestOf returns the least seconds of three calls.
-func fastestOf(call func()) float64 {
-	least := math.Inf(1)
-	for range 3 {
-		began := time.Now()
+// meanOf returns the mean seconds of several calls after a first one.
+func meanOf(call func()) float64 {
+	call()
+	calls, began := 0, time.Now()
+	for calls < 3 || time.Since(began) < ghostSampleTime {
 		call()
-		least = min(least, time.Since(began).Seconds())
+		calls++
 	}
-	return least
+	return time.Since(began).Seconds() / float64(calls)
 }
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without

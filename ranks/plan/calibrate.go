@@ -152,24 +152,7 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	defer a.Free()
 	fixed, each := rehearsalMemory(f)
 	n := int(min(c.ds.Meta.Vertices, sampleRows, max((c.memory-fixed)/each, 1)))
-	ids := mapped.Make[uint32](a, n)
-	for i := range ids {
-		ids[i] = uint32(i)
-	}
-	x := graph.Features{Rows: n, Dim: c.ds.Features.Dim}
-	if s := c.ds.Features.Sparse; s != nil {
-		x.Sparse = &graph.SparseRows{Offsets: s.Offsets[:n+1], Cols: s.Cols, Vals: s.Vals}
-	} else {
-		x.Dense = c.ds.Features.Dense[:n*x.Dim]
-	}
-	r := model.NewRehearsal(net, model.Place(c.team, a, x, ids, ids), c.team, a)
-	net.Initialize(r.Weights.Host(), "xavier", 1)
-	labels, split := kernels.HostVector(c.ds.Labels[:n]), kernels.HostVector(c.ds.Split[:n])
-	loss := func() {
-		c.team.SoftmaxCrossEntropy(r.LogitsGrad(), r.Logits(), labels, split, graph.SplitTrain, 1)
-		c.team.Accuracy(r.Logits(), labels, split)
-	}
-	return quickest(func() { r.Epoch(loss) }) / float64(n)
+	return quickest(forecast.Rehearsal(net, c.ds.Features, c.ds.Labels, c.ds.Split, n, c.team, a)) / float64(n)
 }
 
 // gather returns the seconds per edge of a gather along the sample's edges.

@@ -16,7 +16,10 @@ const (
 	least    = 10 * time.Millisecond  // minimum per round, for any number of rounds
 	smallest = 8                      // bytes of the message that measures latency
 	largest  = 2 << 20                // bytes of the largest message: smallest times a power of 8
+	enough   = 32 << 10               // bytes of a message that tells the bandwidth of a busy host
+	patience = 0.1                    // seconds that such a message may take
 	rounds   = 64                     // maximal number of messages of each size
+	fewest   = 4                      // minimal number
 )
 
 // Table is a measurement. Both matrices are symmetric, and their diagonals are unused.
@@ -111,6 +114,9 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration) (laten
 	if c.Rank() > peer {
 		return 0, 0, echo(c, peer)
 	}
+	if _, err := oneWay(c, peer, buf[:smallest], 0); err != nil { // the first message opens a connection
+		return 0, 0, err
+	}
 	times, err := oneWay(c, peer, buf[:smallest], share/4)
 	if err != nil {
 		return 0, 0, err
@@ -119,8 +125,12 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration) (laten
 	bandwidth = smallest / latency
 	// Each length is eight times the previous one. Its estimated time without the latency is eight
 	// times the previous time. A length is measured only if eight such messages fit into the pair's
-	// share of time.
-	for length, next := 8*smallest, latency; length <= largest && 8*next < share.Seconds(); length *= 8 {
+	// share of time. On a busy host short messages do not, but their times are mostly waits for a
+	// processor: longer ones are then measured too.
+	fits := func(length int, seconds float64) bool {
+		return length <= largest && 8*seconds < share.Seconds() || length <= enough && seconds < patience
+	}
+	for length, next := 8*smallest, latency; fits(length, next); length *= 8 {
 		if times, err = oneWay(c, peer, buf[:length], share/8); err != nil {
 			return 0, 0, err
 		}
@@ -136,7 +146,7 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration) (laten
 // oneWay returns half of the round-trip times of a message, in ascending order.
 func oneWay(c world.Comm, peer int, message []byte, limit time.Duration) ([]float64, error) {
 	var times []float64
-	for start := time.Now(); len(times) == 0 || len(times) < rounds && time.Since(start) < limit; {
+	for start := time.Now(); len(times) < fewest || len(times) < rounds && time.Since(start) < limit; {
 		begin := time.Now()
 		if err := send(c, peer, message); err != nil {
 			return nil, err
