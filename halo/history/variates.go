@@ -34,7 +34,6 @@ type Variates struct {
 	rest   []float32
 	layer  *series
 	made   []float32 // rows of the step, of the current layer
-	top    int       // layers that gather
 	take   func(lo, hi int)
 }
 
@@ -71,7 +70,7 @@ func (e *edges) first(n int) kernels.Edges {
 var _ halo.Collective = (*Variates)(nil)
 
 // Field is the receptive field of a step. Rows are own vertices, targets of the loss first. A
-// gather k layers below the last one computes the first Ends[k] rows from the first Ends[k+1].
+// gather with k gathers above it computes the first Ends[k] rows from the first Ends[k+1].
 // The first Ends[len(Ends)-2] have samples: Samples[Offsets[i]:Offsets[i+1]] are indices in
 // Rows, and represent Factor[i] times as many neighbours. Weights are the samples' edge
 // weights, 1 for the vertex itself; empty if edges have none.
@@ -94,7 +93,7 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 	}
 	a = a.For(halo.Ghosts)
 	v := &Variates{
-		pulled: pulled{s}, ops: ops, shard: of, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
+		pulled: pulled{s}, ops: ops, shard: of, col: col, sets: make([]int, p.Parts),
 		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
 	}
 	v.take = v.takeSamples
@@ -136,7 +135,7 @@ func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
 	if err := v.store.EndPull(v.theirs[:p.Ghosts*l.width], v.epochs); err != nil {
 		return 0, 0, err
 	}
-	below := v.top - at.Layer
+	below := v.gathersAbove(at.Layer)
 	v.layer = l
 	rows := v.rows(at)
 	clear(rows)
@@ -145,6 +144,16 @@ func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
 		v.store.Push(at.Layer, v.epoch, at.Epoch, int(row), v.made[i*l.width:(i+1)*l.width])
 	}
 	return 0, len(rows) / l.width, nil
+}
+
+// gathersAbove returns the number of layers above layer l that gather.
+func (v *Variates) gathersAbove(l int) (count int) {
+	for _, s := range v.store.o.Shapes {
+		if s.Layer > l {
+			count++
+		}
+	}
+	return count
 }
 
 // rows returns the rows of all ghosts of a layer.

@@ -19,7 +19,7 @@ type Clusters struct {
 }
 
 // NewClusters takes the cluster number of each own vertex. Fields have the given number of
-// layers, and this rank has the number rank. Memory comes from a.
+// layers that gather, and this rank has the number rank. Memory comes from a.
 func NewClusters(s *shard.Shard, rank, clusters, layers int, along EdgeData, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
 	c := newClusters(s, rank, clusters, layers, team, a)
 	c.along = along
@@ -104,7 +104,7 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	}
 	c.team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			expandRow(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
+			ExpandRow(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
 		}
 	})
 	return f

@@ -64,7 +64,7 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 				if n.o.Weighted {
 					f.InStrength[i], f.OutStrength[i] = s.InStrength[v.Row], s.OutStrength[v.Row]
 				}
-				expandRow(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
+				ExpandRow(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
 			}
 		}
 	})
@@ -96,14 +96,14 @@ func (n *Neighbours) rows(list []uint32) []uint32 {
 				sums := floats(to[3:heading])
 				sums[0], sums[1] = s.InStrength[row], s.OutStrength[row]
 			}
-			expandRow(floats(to[heading:]), &s.Features, int(row))
+			ExpandRow(floats(to[heading:]), &s.Features, int(row))
 		}
 	})
 	return out
 }
 
-// expandRow sets dst to a row of features.
-func expandRow(dst []float32, f *graph.Features, row int) {
+// ExpandRow sets dst [features] to a row of dense or sparse features.
+func ExpandRow(dst []float32, f *graph.Features, row int) {
 	if f.Sparse == nil {
 		copy(dst, f.Dense[row*f.Dim:(row+1)*f.Dim])
 		return

@@ -4,7 +4,7 @@ package sample
 type Vertex struct{ Rank, Row uint32 }
 
 // Field has the vertices of a step, and the edges that it gathers along. Layer l, counted from
-// the input, reads the first Ends[l] rows, and gathers for the first Ends[l+1] <= Ends[l]. The
+// the input among the layers that gather, reads the first Ends[l] rows, and gathers for the first Ends[l+1] <= Ends[l]. The
 // loss is over the first Ends[len(Ends)-1].
 //
 // The next field of the same source reuses the arrays.

@@ -16,7 +16,7 @@ import (
 
 var gcniiKind = Kind{
 	Name: "gcnii", Help: "deep GCN with initial residuals and identity mappings", Paper: "Chen et al. 2020",
-	Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Options: []Option{OptionAlpha, OptionTheta, OptionInnerDecay},
+	Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Variates: true, Options: []Option{OptionAlpha, OptionTheta, OptionInnerDecay},
 	StateDict: StateDict{ // Linear and GCN2Conv
 		"weight": {Weight: "weight", Transpose: true, Part: "mlp"}, "bias": {Weight: "bias", Part: "mlp"},
 		"weight1": {Weight: "weight", Part: "initial"},

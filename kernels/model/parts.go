@@ -187,6 +187,9 @@ func (s Spec) Check() error {
 	return nil
 }
 
+// GathersInput reports whether the first layer gathers the features along the edges.
+func (s Spec) GathersInput() bool { return s.parts()[0].kind.Coefficients != nil }
+
 // constant reports whether no weight below layer l is trained.
 func (s Spec) constant(parts []Part, l int) bool {
 	for k := range l {
@@ -217,6 +220,17 @@ func (k Skip) GradValues() []Value {
 		return nil
 	}
 	return []Value{k.Grad()}
+}
+
+// SkipBackward replaces ApplyBackward of layer l for vertices whose output of the layer is not
+// used. It clears the gradients of Skips that the stage is the first to write.
+func (f *Frame) SkipBackward(l int, ops kernels.Ops) {
+	at := Do{Layer: l, Stage: ApplyBackward}
+	for _, k := range f.Network.builders[l].skips {
+		if grad := f.At(at, k.Grad()); k.first && !grad.IsNil() {
+			ops.Clear(grad)
+		}
+	}
 }
 
 // AddGrad adds factor times g to the gradient.

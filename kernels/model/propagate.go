@@ -18,7 +18,7 @@ package model
 
 var appnpKind = Kind{
 	Name: "appnp", Help: "perceptron, then propagation of its rows with restarts", Paper: "Gasteiger et al. 2019",
-	Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Options: []Option{OptionAlpha, OptionHops},
+	Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Variates: true, Options: []Option{OptionAlpha, OptionHops},
 	StateDict: LinearTensors("mlp"),
 }
 

@@ -52,8 +52,8 @@ func (c *Config) Batching() Batching {
 		return Batching{Kind: kind, Count: n[0]}
 	case kind == Variates && len(n) == 2:
 		return Batching{Kind: kind, Count: n[0], Samples: n[1]}
-	case kind == Neighbour && (len(n) == c.Layers || len(n) == c.Layers+1):
-		return Batching{Kind: kind, Count: max(c.DrawnSteps, 1), Fanouts: n[:c.Layers], Size: append(n, DefaultSize)[c.Layers]}
+	case kind == Neighbour && (len(n) == c.gathers() || len(n) == c.gathers()+1):
+		return Batching{Kind: kind, Count: max(c.DrawnSteps, 1), Fanouts: n[:c.gathers()], Size: append(n, DefaultSize)[c.gathers()]}
 	case kind == Cluster && len(n) <= 2:
 		joined := append(n, 1)[1]
 		if joined <= n[0] {
@@ -61,6 +61,21 @@ func (c *Config) Batching() Batching {
 		}
 	}
 	return Batching{}
+}
+
+// gathers returns the number of layers that gather, cached input included, in a network whose layers
+// gather at most once: all kinds that mini-batches support.
+func (c *Config) gathers() int {
+	if c.kind().Takes(model.OptionHops) {
+		return c.Hops
+	}
+	return c.Layers
+}
+
+// cachesInput reports whether mini-batches share a cached ÂX: with a history, if the first layer
+// gathers.
+func (c *Config) cachesInput(s model.Spec) bool {
+	return c.Batches() > 0 && !c.Batching().Draws() && s.GathersInput()
 }
 
 // Draws reports whether each step samples its own vertices and edges, so that it uses
@@ -112,8 +127,8 @@ func (c *Config) checkBatch() error {
 	case c.Batch == "" || c.Batch == Full:
 		return nil
 	case b.Count < 1 || max(b.Count, b.Clusters) > mostBatches:
-		return fault.New(fault.Usage, "train", "", "--batch=%q with --layers=%d", c.Batch, c.Layers).
-			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per layer and, optionally, the training vertices of a mini-batch after them; "+
+		return fault.New(fault.Usage, "train", "", "--batch=%q with --model=%s, which gathers in %d layers", c.Batch, c.Model, c.gathers()).
+			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per layer that gathers and, optionally, the training vertices of a mini-batch after them; "+
 				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs) > mostEpochs:
 		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d updates in total", mostEpochs)

@@ -54,16 +54,9 @@ func (c *Config) Network(features, classes int) model.Spec {
 	if c.kind().Attends {
 		hidden = size.Product(hidden, c.Heads)
 	}
-	input := c.InputDropout
-	switch {
-	case input < 0 && c.Batches() > 0 && !c.Batching().Draws():
-		input = 0
-	case input < 0:
-		input = c.Dropout
-	}
 	s := model.Spec{
 		Kind: c.Model, Design: c.design(), Dropout: c.Dropout,
-		InputDropout: input, Seed: c.Seed,
+		InputDropout: c.InputDropout, Seed: c.Seed,
 	}
 	if c.kind().Attends {
 		s.Heads, s.OutputHeads, s.AttentionDropout = c.Heads, c.OutputHeads, c.AttentionDropout
@@ -72,6 +65,12 @@ func (c *Config) Network(features, classes int) model.Spec {
 		}
 	}
 	s.Dims = s.Widths(c.Layers, features, hidden, classes)
+	switch {
+	case c.InputDropout < 0 && c.cachesInput(s):
+		s.InputDropout = 0
+	case c.InputDropout < 0:
+		s.InputDropout = c.Dropout
+	}
 	return s
 }
 

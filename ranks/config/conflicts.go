@@ -124,10 +124,12 @@ var (
 	noHistory   = fact{"a --model that does not gather sums of unchanged rows", "model", func(s situation) bool {
 		return !s.kind().Adds() || s.kind().Order == "apply-first"
 	}}
-	maxima       = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
-	dynamic      = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
-	noRowNorms   = fact{"a --model without row norms", "model", func(s situation) bool { return !s.kind().TakesRowNorms() }}
-	noVariates   = fact{"a network other than gcn of two layers or more", "model layers", func(s situation) bool { return !s.kind().Variates || s.Layers < 2 }}
+	maxima     = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
+	dynamic    = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
+	noRowNorms = fact{"a --model without row norms", "model", func(s situation) bool { return !s.kind().TakesRowNorms() }}
+	noVariates = fact{"a network without gathers that control variates estimate", "model layers", func(s situation) bool {
+		return !s.kind().Variates || s.gathers() < 2 && s.Network(1, 1).GathersInput()
+	}}
 	noPool       = fact{"a --model without a perceptron before maxima", "model", func(s situation) bool { return !s.kind().Takes(model.OptionPoolHidden) }}
 	poolWidth    = fact{"--pool-hidden", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
 	residual     = fact{"--residual", "residual", func(s situation) bool { return s.Residual != "none" }}
@@ -139,8 +141,8 @@ var (
 	columnNorm   = fact{"--norm batch or pair", "norm", func(s situation) bool { return s.sums() }}
 	oneLayer     = fact{"one layer", "layers", func(s situation) bool { return s.Layers < 2 && s.Jumping == "off" }}
 	twoLayers    = fact{"fewer than three layers", "layers", func(s situation) bool { return s.Layers < 3 }}
-	composed     = fact{"a network of different layers", "model norm jumping residual activation", func(s situation) bool { return s.Network(1, 1).Composed() }}
-	inputDropout = fact{"--input-dropout", "input-dropout", func(s situation) bool { return s.InputDropout > 0 }}
+	powers       = fact{"a --model of cached powers", "model", func(s situation) bool { return s.kind().Powers != nil }}
+	inputDropout = fact{"--input-dropout before cached ÂX", "input-dropout", func(s situation) bool { return s.InputDropout > 0 && s.cachesInput(s.Network(1, 1)) }}
 	someRounds   = fact{"inexact training or --local-epochs", "refresh local-epochs", func(s situation) bool { return !s.Exact() || s.LocalEpochs > 0 }}
 )
 
@@ -213,7 +215,8 @@ var conflicts = slices.Concat([]conflict{
 	{columnNorm, inFunctions, "leave --tensor out" + orRowNorm},
 	{columnNorm, appliesGPUs, "leave --graph out" + orRowNorm},
 	{residual, twoLayers, "use 3 layers or more: residuals connect hidden layers only"},
-	{batches, composed, "leave --batch out: mini-batches need layers of one kind"},
+	{columnNorm, batches, "leave --batch out" + orRowNorm},
+	{batches, powers, "leave --batch out: this network gathers before the first epoch only"},
 
 	{monitors, asynchronous, "the scores are computed during training passes" + otherMonitor},
 	{monitors, inFunctions, "logits are not on the ranks" + otherMonitor},
@@ -246,9 +249,9 @@ var conflicts = slices.Concat([]conflict{
 	{sampled, autoCodec, batchCodec},
 	{histories, bounded, pipeBatches},
 	{histories, inexact, "leave --refresh out: rows outside a batch come from the history"},
-	{variates, noVariates, "choose gcn of two layers or more, or history:N"},
+	{variates, noVariates, "choose one of ${variates_networks} with a layer that gathers hidden rows (gcn: two layers or more), or history:N"},
 	{variates, formats, "leave both at float32, or choose history:N"},
-	{histories, noHistory, "choose gcn, sage or gin, which gather the unchanged rows of the layer before, or neighbor:D,D"},
+	{histories, noHistory, "choose gcn, sage, gin, gcnii or appnp, which gather the unchanged rows of the layer before, or neighbor:D,D"},
 	{histories, inputDropout, "leave it out: the input layer's ÂX is computed once, for all batches"},
 	{histories, cachesNone, "leave --cache-input out: batches share the input layer's ÂX"},
 	{histories, appliesIn, "leave --order out: the history stores rows before the product with the weights"},

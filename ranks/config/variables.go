@@ -29,6 +29,7 @@ func networkLists() map[string]string {
 	set("attention", model.KindsWith(func(k *model.Kind) bool { return k.Attends }))
 	set("elu", model.KindsWith(func(k *model.Kind) bool { return k.Activation == "elu" }))
 	set("fixed", model.KindsWith((*model.Kind).FixedDesign))
+	set("variates", model.KindsWith(func(k *model.Kind) bool { return k.Variates }))
 	for _, o := range model.Options() {
 		set(strings.ReplaceAll(string(o), "-", "_"), model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) }))
 	}

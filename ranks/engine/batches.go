@@ -176,7 +176,11 @@ func (e *Engine) batchStore(in model.Vertices) *model.Store {
 // new intervals share all memory of the template that belongs to no vertex.
 func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchVertices, template []*interval) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
-	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows, 0), t.store.Forward(0, model.Gathered)
+	count := e.workers.intervals(&e.Config, e.Network, store.Rows, 0)
+	var cached kernels.Mat
+	if e.Network.CacheInput {
+		cached = t.store.Forward(0, model.Gathered)
+	}
 	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
 	var list []*interval
 	for k := range count {

@@ -59,12 +59,15 @@ func (i *interval) isNeeded(s schedule.Stage, l int) bool {
 	return l < i.frame.Network.Spec.Layers()-i.skippedLayers
 }
 
-// skipStage runs in place of a stage that is not needed. It clears the gradient of the layer's
-// output for later backward stages. Gradients of weights that no stage writes are zero since their
-// allocation.
+// skipStage runs in place of a stage that is not needed. It clears the gradients of outputs for later
+// backward stages. Gradients of weights that no stage writes are zero since their allocation.
 func (i *interval) skipStage(s schedule.Stage, l int) {
 	at := model.Do{Layer: l, Stage: model.ApplyBackward}
-	if s != schedule.ApplyBackward || !i.isNeeded(schedule.EmitBackward, l) {
+	if s != schedule.ApplyBackward {
+		return
+	}
+	i.frame.SkipBackward(l, i.ops)
+	if !i.isNeeded(schedule.EmitBackward, l) {
 		return
 	}
 	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {

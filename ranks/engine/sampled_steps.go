@@ -134,13 +134,27 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 		ends[k] = f.Ends[len(f.Ends)-1-k]
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
-	newRoute := &route{keepsGradients: true, graph: graphwork.NewBlocks(d.template.store, blocks, o, d.template.adder, d.scratch)}
+	store := d.template.store
+	newRoute := &route{keepsGradients: true, graph: graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)}
 	s := d.stepBuffers.buildStep(newRoute, ends)
 	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
 	return s
 }
 
-// layerShard returns a shard of the rows that a layer reads, with its edges and their
+// blocksOfLayers returns the block of each layer of a network, from the blocks of the layers that gather.
+// Other layers have the block of the next such layer, or of the last one.
+func blocksOfLayers(s model.Spec, blocks []graphwork.Block) (list []graphwork.Block) {
+	at, gathers := 0, s.GatherLayers()
+	for l := range s.Layers() {
+		for at < len(gathers)-1 && gathers[at] < l {
+			at++
+		}
+		list = append(list, blocks[at])
+	}
+	return list
+}
+
+// layerShard returns a shard of the rows that the l-th layer that gathers reads, with its edges and their
 // attributes.
 func layerShard(f *sample.Field, l int, along sample.EdgeData) *shard.Shard {
 	n, e := f.Ends[l], f.Layers[l]
@@ -191,7 +205,7 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 	of := e.clusterVertices(c.Clusters)
 	debug.FreeOSMemory() // memory of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
-	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), e.edgeData(), of, e.packers, e.Arena)
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()), e.edgeData(), of, e.packers, e.Arena)
 	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{maxClusterRows(source, c.Clusters, c.Joined)}, b.count, update)}
 	b.source, b.current, b.joinedClusters = noStats{}, d.template, source
 	b.sampleStep = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }

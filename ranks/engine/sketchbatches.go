@@ -66,7 +66,7 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 // without the samples, which each step makes again.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.maxFieldSize(int(c.Train))
-	net := e.network()
+	net := e.variatesNetwork()
 	e.sketchStepBuffers(net, []int{rows}, a)
 	e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), a.For(graphwork.Coefficients))
 	width, ghosts := widest(net), e.Shard.NumGhosts()
@@ -101,11 +101,11 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	}
 	if b.Kind == config.Cluster {
 		sample.SketchClusters(e.Shard, a)
-		blocks = slices.Repeat(blocks, len(net.Layers))
+		blocks = slices.Repeat(blocks, len(net.Spec.GatherLayers()))
 	} else {
 		sample.Sketch(e.sampling(), a)
 	}
-	graphwork.NewBlocks(store, blocks, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
+	graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
 }
 
 // widest returns the largest width of the rows that a network gathers.

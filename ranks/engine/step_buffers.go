@@ -12,8 +12,8 @@ import (
 // stepBuffers has the buffers that successive sampled steps reuse: intervals and values of the
 // largest step, and copied data of the step's vertices.
 //
-// Rows of a step are grouped in stretches: all layers except the last k gather for the rows of
-// stretch k. Each stretch has its own intervals, so that layers skip rows that they do not
+// Rows of a step are grouped in stretches: of the layers that gather, all except the last k gather for
+// the rows of stretch k. Each stretch has its own intervals, so that layers skip rows that they do not
 // need (interval.skippedLayers).
 type stepBuffers struct {
 	e              *Engine
@@ -36,9 +36,14 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 	e.values = Values{Bytes: store.Bytes(), KeptBytes: store.Bytes()}
 	r.template = e.lockstep(store, nil)
 	r.template.endsInLoss, r.template.steps, r.template.update, r.template.delay = true, steps, update, t.delay
+	gathers := net.Spec.GatherLayers()
 	for outer, count := range r.intervalCounts {
+		skipped := 0
+		if outer > 0 {
+			skipped = len(net.Layers) - gathers[len(gathers)-outer]
+		}
 		for range count {
-			i := &interval{index: len(r.template.intervals), skippedLayers: outer, ops: e.workers.newOps()}
+			i := &interval{index: len(r.template.intervals), skippedLayers: skipped, ops: e.workers.newOps()}
 			i.frame = store.Batch(r.vertices(r.packed.Rows), 0, 0, 0, r.cachedInput(), i.ops, t.sharedWeights, nil)
 			r.template.intervals = append(r.template.intervals, i)
 		}

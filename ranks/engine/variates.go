@@ -8,6 +8,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/halo/history"
+	"siafu/halo/sample"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -25,7 +26,7 @@ type variates struct {
 	layers  int // layers that gather
 	targets []uint32
 
-	input      kernels.Mat // ÂX of own vertices
+	input      kernels.Mat // ÂX of own vertices if cached
 	places     []int32     // by own vertex: its position in the field; -1: none
 	field      history.Field
 	candidates []neighbour
@@ -39,10 +40,13 @@ type neighbour struct {
 
 // newVariates allocates the steps of a trainer. Collective over the graph ranks.
 func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) error) error {
-	v := &variates{samples: e.Config.Samples(), layers: e.Network.Layers() - 1, input: t.store.Forward(0, model.Gathered), targets: e.trainVertices()}
+	v := &variates{samples: e.Config.Samples(), layers: len(e.Network.GatherLayers()), targets: e.trainVertices()}
+	if e.Network.CacheInput {
+		v.input = t.store.Forward(0, model.Gathered)
+	}
 	rows, inner := e.maxFieldSize(len(v.targets))
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
-	v.stepBuffers = e.newStepBuffers(t, e.network(), []int{rows}, b.count, update)
+	v.stepBuffers = e.newStepBuffers(t, e.variatesNetwork(), []int{rows}, b.count, update)
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
 	var err error
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
@@ -50,6 +54,9 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	b.sampleStep = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
 	return err
 }
+
+// variatesNetwork returns the network of steps with sampled neighbours. Their rows of features are dense.
+func (e *Engine) variatesNetwork() *model.Network { return model.New(e.network().Spec, false) }
 
 func (e *Engine) trainVertices() (list []uint32) {
 	for i, split := range e.Shard.Split {
@@ -64,7 +71,7 @@ func (e *Engine) trainVertices() (list []uint32) {
 // for the given number of training vertices on the rank.
 func (e *Engine) maxFieldSize(training int) (rows, inner int) {
 	rows = (training + e.Config.Batches() - 1) / e.Config.Batches()
-	for range e.Network.Layers() - 1 {
+	for range e.Network.GatherLayers() {
 		inner, rows = rows, min(e.Shard.NumOwn(), rows*(1+e.Config.Samples()))
 	}
 	return rows, inner
@@ -189,6 +196,9 @@ func (v *variates) fieldShard() *shard.Shard {
 	return part
 }
 
+// featureGrain is the number of rows of features that a worker copies at a time.
+const featureGrain = 64
+
 // loadInputs copies the step's vertex data to its buffers. Only the targets have a loss.
 func (v *variates) loadInputs() {
 	s, rows := v.e.Shard, v.field.Rows
@@ -199,5 +209,14 @@ func (v *variates) loadInputs() {
 		}
 		v.setRow(i, s.Own[u], u, split)
 	}
-	v.e.workers.teams[0].PackRows(v.packed.Part(0, len(rows)), kernels.HostVector(rows), v.input, kernels.Mat{})
+	packed := v.packed.Part(0, len(rows))
+	if v.cached {
+		v.e.workers.teams[0].PackRows(packed, kernels.HostVector(rows), v.input, kernels.Mat{})
+		return
+	}
+	v.e.packers.Run(len(rows), featureGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sample.ExpandRow(packed.Part(i, i+1).Host(), &s.Features, int(rows[i]))
+		}
+	})
 }

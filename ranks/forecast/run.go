@@ -46,7 +46,7 @@ func New(r Run) *Forecast {
 	case b.Draws():
 		f.batch = r.Config.BatchNetwork(r.Net).Footprint(false, model.InStep)
 	case b.Count > 0:
-		f.batch = r.Net.Footprint(r.Sparse, model.InStep)
+		f.batch = r.Net.Footprint(r.Sparse && b.Kind != config.Variates, model.InStep)
 	}
 	return f
 }

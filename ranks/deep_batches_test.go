@@ -1,0 +1,92 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"siafu/kernels/model"
+)
+
+// deepNetworks are networks of layers of several kinds in mini-batches, by name.
+func deepNetworks() map[string]func(*Config) {
+	return map[string]func(*Config){
+		"gcnii":               func(c *Config) { c.Model, c.Alpha = "gcnii", 0.3 },
+		"appnp":               func(c *Config) { c.Model, c.Layers, c.Hops, c.Alpha = "appnp", 2, 3, 0.3 },
+		"gcn add":             func(c *Config) { c.Residual = "add" },
+		"gcn initial elu":     func(c *Config) { c.Residual, c.Alpha, c.Activation = "initial", 0.3, "elu" },
+		"gcn cat layer prelu": func(c *Config) { c.Jumping, c.Norm, c.Activation = "cat", "layer", "prelu" },
+		"gcn max initial":     func(c *Config) { c.Jumping, c.Residual, c.Alpha = "max", "initial", 0.3 },
+		"sage add layer":      func(c *Config) { c.Model, c.Residual, c.Norm = "sage", "add", "layer" },
+		"sage initial l2":     func(c *Config) { c.Model, c.Residual, c.Alpha, c.Norm = "sage", "initial", 0.3, "l2" },
+		"gin max add":         func(c *Config) { c.Model, c.Jumping, c.Residual, c.LR = "gin", "max", "add", 0.003 },
+		"gat initial cat":     func(c *Config) { c.Model, c.Residual, c.Alpha, c.Jumping, c.Heads = "gat", "initial", 0.3, "cat", 2 },
+	}
+}
+
+// deepRun returns a run of a deep network.
+func deepRun(t *testing.T, set func(*Config)) Config {
+	c := inBatches(t, 1, 1)
+	c.Batch, c.Layers, c.Hidden, c.EvalEvery, c.Threads, c.Epochs = "full", 4, 8, 0, 2, 10
+	c.Optimizer, c.LR, c.Dropout, c.AttentionDropout = "sgd", 0.03, 0.3, 0.2
+	set(&c)
+	return c
+}
+
+// The limit of every method is exact training of networks whose layers read the outputs of several
+// layers: of history to the bit, of the others except for the order of sums. 1e-5 allows the float32
+// errors of 10 steps.
+func TestDeepBatchesAreExact(t *testing.T) {
+	t.Parallel()
+	all := deepNetworks()
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			t.Run(fmt.Sprintf("%s directed=%t", name, directed), func(t *testing.T) {
+				t.Parallel()
+				c := deepRun(t, all[name])
+				run := func(batch string, ranks int, set func(*Config)) trained {
+					c := c
+					c.Batch, c.Ranks, c.Out = batch, ranks, t.TempDir()
+					set(&c)
+					return train(t, c, data)
+				}
+				same := func(*Config) {}
+				want := run("full", 1, same).losses()
+				sameLosses(t, "neighbor", run(allNeighbours(c), 3, same).losses(), want, 1e-5)
+				sameLosses(t, "cluster", run("cluster:7,7", 1, same).losses(), want, 1e-5)
+				if !model.KindOf(c.Model).Adds() {
+					return
+				}
+				cached := func(c *Config) { c.Order, c.CacheInput = "gather-first", "on" }
+				if model.KindOf(c.Model).Part == nil {
+					c.InputDropout = 0
+				}
+				exact := run("full", 1, cached)
+				if batch := run("history:1", 1, same); !bytes.Equal(batch.model, exact.model) {
+					t.Errorf("history: another model, losses %v, want %v", batch.losses(), exact.losses())
+				}
+				// On several ranks, only the gradients between ranks are missing.
+				constant := run("full", 3, func(c *Config) { cached(c); c.GhostGradients = "no" })
+				sameLosses(t, "history on 3 ranks", run("history:1", 3, same).losses(), constant.losses(), 1e-5)
+				if model.KindOf(c.Model).Variates {
+					sameLosses(t, "variates", run("variates:1,1000", 1, same).losses(), exact.losses(), 1e-5)
+				}
+			})
+		}
+	}
+}
+
+// allNeighbours returns the method neighbor with all neighbours of all training vertices.
+func allNeighbours(c Config) string {
+	batch, gathers := "neighbor:", c.Layers
+	if c.Model == "appnp" {
+		gathers = c.Hops
+	}
+	for range gathers {
+		batch += "500,"
+	}
+	return batch + "10000"
+}
