@@ -3,11 +3,13 @@ package ranks
 import (
 	"bytes"
 	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"siafu/graph"
 	"siafu/kernels/model"
+	"siafu/ranks/forecast"
 )
 
 // deepNetworks are networks of layers of several kinds in mini-batches, by name.
@@ -43,7 +45,7 @@ func deepRun(t *testing.T, set func(*Config)) Config {
 func TestDeepBatchesAreExact(t *testing.T) {
 	t.Parallel()
 	all := deepNetworks()
-	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t)} {
+	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t, false), "sparse": fewTargets(t, true)} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
@@ -81,8 +83,8 @@ func TestDeepBatchesAreExact(t *testing.T) {
 }
 
 // fewTargets returns a directed graph with edge weights, whose vertices have few neighbours. Each further
-// hop from the training vertices reaches more vertices.
-func fewTargets(t *testing.T) string {
+// hop from the training vertices reaches more vertices. Its features are sparse on request.
+func fewTargets(t *testing.T, sparse bool) string {
 	c := randomContent(300, 3)
 	c.Symmetrise = false
 	for v := range c.Split {
@@ -90,7 +92,16 @@ func fewTargets(t *testing.T) string {
 			c.Split[v] = graph.SplitVal
 		}
 	}
-	weigh(&c, true)
+	if weigh(&c, true); sparse {
+		x := &graph.SparseRows{Offsets: []int64{0}}
+		for v := range c.Split {
+			for k := range v % 4 {
+				x.Cols, x.Vals = append(x.Cols, uint32((v*5)%10+k*10)), append(x.Vals, 1)
+			}
+			x.Offsets = append(x.Offsets, int64(len(x.Cols)))
+		}
+		c.Features = graph.Features{Rows: len(c.Split), Dim: 40, Sparse: x}
+	}
 	return write(t, c)
 }
 
@@ -104,4 +115,68 @@ func allNeighbours(c Config) string {
 		batch += "500,"
 	}
 	return batch + "10000"
+}
+
+// A run of a deep network in mini-batches has the same bits with any schedule, and resumes with the bits
+// of a run that was not interrupted.
+func TestDeepBatchesWhateverElse(t *testing.T) {
+	t.Parallel()
+	all, data := deepNetworks(), fewTargets(t, true)
+	for i, tc := range []struct{ network, batch string }{
+		{"gcnii", "history:5"}, {"gcnii", "variates:5,2"}, {"gcnii", "neighbor:3,3,2,2,5"}, {"gcnii", "cluster:9,2"},
+		{"gcn max initial", "variates:5,2"}, {"sage add layer", "history:5"}, {"sage initial l2", "neighbor:3,3,2,2,5"}, {"gat initial cat", "cluster:9,2"},
+	} {
+		t.Run(tc.network+" "+tc.batch, func(t *testing.T) {
+			t.Parallel()
+			run := func(set func(*Config)) trained {
+				c := deepRun(t, all[tc.network])
+				c.Ranks, c.Threads, c.Batch, c.Epochs, c.EvalEvery, c.CheckpointEvery, c.Optimizer = 3, 1, tc.batch, 8, 3, "4e", "adam"
+				set(&c)
+				return train(t, c, data)
+			}
+			want := run(func(*Config) {})
+			if first, last := want.Epochs[0].Loss, want.Summary.FinalLoss; !(last < first) {
+				t.Errorf("the loss goes from %v to %v", first, last)
+			}
+			halves := filepath.Join(t.TempDir(), "halves")
+			run(func(c *Config) { c.Out, c.Epochs = halves, 4 })
+			for name, set := range map[string]func(*Config){
+				"nopipe": func(c *Config) { c.Mode = "nopipe" }, "four workers": func(c *Config) { c.Threads = 4 },
+				"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 }, "parts": func(c *Config) { c.Ranks, c.Parts = 2, 3 },
+				"resumed":   func(c *Config) { c.Out, c.Resume = halves, "auto" },
+				"recompute": func(c *Config) { c.Recompute = i < 2 || i == 4 || i == 5 }, // not with sampled fields
+			} {
+				if got := run(set); !bytes.Equal(got.model, want.model) {
+					t.Errorf("%s: another model", name)
+				}
+			}
+		})
+	}
+}
+
+// Arrays are estimated as in TestBatchesAreEstimated.
+func TestDeepBatchesAreEstimated(t *testing.T) {
+	t.Parallel()
+	all := deepNetworks()
+	for kind, data := range map[string]string{"dense": generated(t, false), "sparse": bag(t)} {
+		for _, tc := range []struct{ network, batch string }{
+			{"gcnii", "history:1"}, {"gcnii", "history:5"}, {"gcnii", "variates:3,2"}, {"gcnii", "neighbor:2,2,2,2,10"}, {"gcnii", "cluster:10,3"},
+			{"gcn cat layer prelu", "history:5"}, {"gcn max initial", "variates:3,2"}, {"sage add layer", "history:5"}, {"sage initial l2", "cluster:10,3"},
+			{"appnp", "variates:3,2"},
+		} {
+			t.Run(kind+" "+tc.network+" "+tc.batch, func(t *testing.T) {
+				t.Parallel()
+				c := deepRun(t, all[tc.network])
+				c.Ranks, c.Threads, c.Batch, c.Hidden, c.Epochs, c.PreAggregate = 3, 1, tc.batch, 40, 2, "off"
+				run := train(t, c, data).Summary
+				f, parts := foreseen(t, c, data, 3, 0)
+				for rank, got := range run.PerRank {
+					want := f.GraphRank(rank, parts[rank])
+					if ratio := float64(want.Of(forecast.Array)) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
+						t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+					}
+				}
+			})
+		}
+	}
 }

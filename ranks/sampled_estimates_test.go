@@ -40,6 +40,8 @@ func TestFullStepsAreEstimated(t *testing.T) {
 		"neighbours, few features":  {"neighbor:1000,1000,1000", "gatv2", 1, 1},
 		"neighbours, and itself":    {"neighbor:1000,1000,1000", "gcn", 1, 0},
 		"neighbours without itself": {"neighbor:1000,1000,1000", "sage", 1, 0},
+		"deep clusters":             {"cluster:4,4", "gcnii", 2, 0},
+		"deep neighbours":           {"neighbor:1000,1000,1000", "gcnii", 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
