@@ -2,7 +2,9 @@ package ranks
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -179,4 +181,203 @@ func TestDeepBatchesAreEstimated(t *testing.T) {
 			})
 		}
 	}
+}
+
+// deepHistory is a second implementation of mini-batches with a history, for all networks of the
+// reference: its gradients are central differences in float64.
+type deepHistory struct {
+	*reference
+	w       []float64
+	owner   []int
+	gathers []int         // layers that gather hidden rows
+	history [][][]float64 // by these layers
+}
+
+func newDeepHistory(c graph.Content, s model.Spec, flat []float32, owner []int) *deepHistory {
+	d := &deepHistory{reference: newReference(c, s), owner: owner}
+	for _, x := range flat {
+		d.w = append(d.w, float64(x))
+	}
+	for _, l := range s.GatherLayers() {
+		if l > 0 { // the first layer gathers features, which never change
+			rows := make([][]float64, len(owner))
+			for v := range rows {
+				rows[v] = make([]float64, s.Dims[l])
+			}
+			d.gathers, d.history = append(d.gathers, l), append(d.history, rows)
+		}
+	}
+	return d
+}
+
+// deepStep has the vertices of a step: by rank those whose rows are computed and those of the loss, and
+// by layer of gathers those whose rows replace the history. With fresh, ranks read the rows of the step
+// from each other, otherwise those of earlier steps.
+type deepStep struct {
+	live, targets, pushed [][]bool
+	fresh                 bool
+}
+
+// substitute returns the function that replaces the rows outside of a rank's live rows by frozen ones, by
+// layer of gathers. It stores the input of the layer after them in next.
+func (d *deepHistory) substitute(live []bool, frozen [][][]float64, next *[][]float64) func(l int, h [][]float64) [][]float64 {
+	return func(l int, h [][]float64) [][]float64 {
+		at := slices.Index(d.gathers, l)
+		if at == len(frozen) && next != nil {
+			*next = h
+		}
+		if at < 0 || at >= len(frozen) {
+			return h
+		}
+		mixed := slices.Clone(frozen[at])
+		for v := range h {
+			if live[v] {
+				mixed[v] = h[v]
+			}
+		}
+		return mixed
+	}
+}
+
+// step makes an update and returns the sum of losses.
+func (d *deepHistory) step(s deepStep, lr float64) (loss, count float64) {
+	var frozen [][][]float64
+	for at := range d.gathers {
+		now := slices.Clone(d.history[at])
+		for q := range s.live {
+			var rows [][]float64
+			d.logits(d.w, d.substitute(s.live[q], frozen, &rows))
+			for v := range now {
+				if d.owner[v] == q && s.pushed[at][v] {
+					now[v] = rows[v]
+				}
+			}
+		}
+		if frozen = append(frozen, d.history[at]); s.fresh {
+			frozen[at] = now
+		}
+		d.history[at] = now
+	}
+	of := func(w []float64) (loss, count float64) {
+		for q := range s.live {
+			sum, n := d.crossEntropy(d.logits(w, d.substitute(s.live[q], frozen, nil)), s.targets[q])
+			loss, count = loss+sum, count+n
+		}
+		return loss, count
+	}
+	loss, count = of(d.w)
+	before := slices.Clone(d.w)
+	for i, x := range before {
+		const h = 1e-6
+		w := slices.Clone(before)
+		w[i] = x + h
+		up, _ := of(w)
+		w[i] = x - h
+		down, _ := of(w)
+		d.w[i] -= lr * (up - down) / (2 * h) / max(count, 1)
+	}
+	return loss, count
+}
+
+// around returns the vertices of some owners that reach some of the given vertices of the same owner
+// along at most one edge.
+func (d *deepHistory) around(set []bool) []bool {
+	near := slices.Clone(set)
+	for v, in := range set {
+		for u := range d.owner {
+			near[u] = near[u] || in && d.owner[u] == d.owner[v] && d.a[v][u] != 0
+		}
+	}
+	return near
+}
+
+// Deep networks in mini-batches with a history equal a second implementation on several ranks: rows and
+// gradients of each step, the latter by central differences. 1e-5 allows the float32 errors of 20 steps.
+// variates samples all neighbours of a rank, so that only rows of other ranks come from the history.
+func TestDeepHistoriesAreReference(t *testing.T) {
+	t.Parallel()
+	const n, epochs, batches, lr = 40, 5, 4, 0.1
+	all := deepNetworks()
+	for i, tc := range []struct {
+		network, kind string
+		ranks         int
+	}{
+		{"gcnii", "history", 1}, {"gcnii", "history", 2}, {"gcnii", "variates", 2}, {"gcnii", "variates", 1}, {"appnp", "variates", 2},
+		{"gcn add", "history", 2}, {"gcn cat layer prelu", "variates", 2}, {"gcn max initial", "history", 2}, {"sage initial l2", "history", 2},
+	} {
+		t.Run(fmt.Sprint(tc.network, " ", tc.kind, " ", tc.ranks), func(t *testing.T) {
+			t.Parallel()
+			content, owner := randomContent(n, 3), inTurns(n, tc.ranks)
+			weigh(&content, i%2 > 0)
+			data := write(t, content)
+			partitionBy(t, data, "", tc.ranks, owner...)
+			c := deepRun(t, all[tc.network])
+			c.Ranks, c.Layers, c.Hidden, c.Epochs, c.Dropout, c.InputDropout, c.LR, c.Momentum, c.WeightDecay = tc.ranks, 3, 4, epochs, 0, 0, lr, 0, 0
+			if c.Model == "gcnii" {
+				c.InnerDecay = 0
+			}
+			c.VertexOrder, c.Intervals, c.Batch = "natural", 2, fmt.Sprintf("%s:%d", tc.kind, batches)
+			if tc.kind == "variates" {
+				c.Batch += fmt.Sprintf(",%d", n)
+			}
+			s := c.Network(content.Features.Dim, 3)
+			flat := make([]float32, s.NumWeights())
+			s.Initialize(flat, "xavier", 4)
+			for i := range flat {
+				flat[i] += 0.02 * (float32(i%7) - 2.5) // zeros from the history must not meet the kink of ReLU
+			}
+			c.Init = weightsFile(t, s, flat)
+			d := newDeepHistory(content, s, flat, owner)
+			var want []float64
+			for epoch := 1; epoch <= epochs; epoch++ {
+				loss, count := 0.0, 0.0
+				for k := range batches {
+					sum, targets := d.step(d.vertices(c, tc.kind, epoch, k, tc.ranks, batches), lr)
+					loss, count = loss+sum, count+targets
+				}
+				want = append(want, loss/count)
+			}
+			sameLosses(t, tc.kind, train(t, c, data).losses()[:epochs], want, 1e-5)
+		})
+	}
+}
+
+// vertices returns the vertices of the k-th step of an epoch.
+func (d *deepHistory) vertices(c Config, kind string, epoch, k, ranks, batches int) (s deepStep) {
+	s.fresh = kind == "history"
+	none := func() []bool { return make([]bool, len(d.owner)) }
+	field := none()
+	for q := range ranks {
+		live, targets := none(), none()
+		var own, train []int
+		for v := range d.owner {
+			if d.owner[v] == q {
+				if own = append(own, v); d.content.Split[v] == graph.SplitTrain {
+					train = append(train, v)
+				}
+			}
+		}
+		if s.fresh {
+			piece := rand.New(rand.NewPCG(c.Seed, uint64(epoch)<<32|uint64(q))).Perm(batches)[k]
+			for _, v := range own[piece*len(own)/batches : (piece+1)*len(own)/batches] {
+				live[v], field[v], targets[v] = true, true, d.content.Split[v] == graph.SplitTrain
+			}
+		} else {
+			for _, v := range own {
+				live[v] = true
+			}
+			for _, v := range deal(c, epoch, q, k, batches, train) {
+				targets[v], field[v] = true, true
+			}
+		}
+		s.live, s.targets = append(s.live, live), append(s.targets, targets)
+	}
+	s.pushed = make([][]bool, len(d.gathers))
+	for at := len(d.gathers) - 1; at >= 0; at-- {
+		if !s.fresh {
+			field = d.around(field)
+		}
+		s.pushed[at] = field
+	}
+	return s
 }

@@ -337,11 +337,14 @@ func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k
 	return out
 }
 
-// loss returns the mean cross entropy over the training vertices.
-func (r *reference) loss(w []float64) float64 {
+// logits returns the output of the network. enter, if any, may replace the input of each layer.
+func (r *reference) logits(w []float64, enter func(l int, h [][]float64) [][]float64) [][]float64 {
 	h := r.x
 	var outputs [][][]float64
 	for l, part := range r.spec.Parts() {
+		if enter != nil {
+			h = enter(l, h)
+		}
 		var params []model.Param
 		for _, p := range r.spec.Params() {
 			if p.Layer == l {
@@ -351,16 +354,30 @@ func (r *reference) loss(w []float64) float64 {
 		h = r.part(part, h, outputs, params, w, l == r.spec.Layers()-1)
 		outputs = append(outputs, h)
 	}
-	sum, count := 0.0, 0.0
+	return h
+}
+
+// loss returns the mean cross entropy over the training vertices.
+func (r *reference) loss(w []float64) float64 {
+	train := make([]bool, len(r.x))
+	for v := range train {
+		train[v] = r.content.Split[v] == graph.SplitTrain
+	}
+	sum, count := r.crossEntropy(r.logits(w, nil), train)
+	return sum / count
+}
+
+// crossEntropy returns the sum of the cross entropy over some vertices, and their number.
+func (r *reference) crossEntropy(logits [][]float64, of []bool) (sum, count float64) {
 	for v, label := range r.content.Labels {
-		if r.content.Split[v] == graph.SplitTrain {
+		if of[v] {
 			z := 0.0
-			for _, x := range h[v] {
+			for _, x := range logits[v] {
 				z += math.Exp(x)
 			}
-			sum += math.Log(z) - h[v][label]
+			sum += math.Log(z) - logits[v][label]
 			count++
 		}
 	}
-	return sum / count
+	return sum, count
 }
