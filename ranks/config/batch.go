@@ -63,8 +63,8 @@ func (c *Config) Batching() Batching {
 	return Batching{}
 }
 
-// gathers returns the number of layers that gather, cached input included, in a network whose layers
-// gather at most once: all kinds that mini-batches support.
+// gathers returns the number of layers that gather, in the networks that mini-batches support. It
+// includes a first layer whose ÂX is cached.
 func (c *Config) gathers() int {
 	if c.kind().Takes(model.OptionHops) {
 		return c.Hops
@@ -72,8 +72,8 @@ func (c *Config) gathers() int {
 	return c.Layers
 }
 
-// cachesInput reports whether mini-batches share a cached ÂX: with a history, if the first layer
-// gathers.
+// cachesInput reports whether mini-batches share a cached ÂX: those with a history do, if the first
+// layer of s gathers.
 func (c *Config) cachesInput(s model.Spec) bool {
 	return c.Batches() > 0 && !c.Batching().Draws() && s.GathersInput()
 }

@@ -216,7 +216,7 @@ var conflicts = slices.Concat([]conflict{
 	{columnNorm, appliesGPUs, "leave --graph out" + orRowNorm},
 	{residual, twoLayers, "use 3 layers or more: residuals connect hidden layers only"},
 	{columnNorm, batches, "leave --batch out" + orRowNorm},
-	{batches, powers, "leave --batch out: this network gathers before the first epoch only"},
+	{batches, powers, "leave --batch out: the powers of Â need the whole graph"},
 
 	{monitors, asynchronous, "the scores are computed during training passes" + otherMonitor},
 	{monitors, inFunctions, "logits are not on the ranks" + otherMonitor},
