@@ -104,7 +104,7 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	}
 	c.team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			ExpandRow(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
+			expandRow(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
 		}
 	})
 	return f

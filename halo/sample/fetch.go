@@ -64,7 +64,7 @@ func (n *Neighbours) Fetch(x kernels.Mat) error {
 				if n.o.Weighted {
 					f.InStrength[i], f.OutStrength[i] = s.InStrength[v.Row], s.OutStrength[v.Row]
 				}
-				ExpandRow(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
+				expandRow(x.Part(i, i+1).Host(), &s.Features, int(v.Row))
 			}
 		}
 	})
@@ -96,14 +96,24 @@ func (n *Neighbours) rows(list []uint32) []uint32 {
 				sums := floats(to[3:heading])
 				sums[0], sums[1] = s.InStrength[row], s.OutStrength[row]
 			}
-			ExpandRow(floats(to[heading:]), &s.Features, int(row))
+			expandRow(floats(to[heading:]), &s.Features, int(row))
 		}
 	})
 	return out
 }
 
-// ExpandRow sets dst [features] to a row of dense or sparse features.
-func ExpandRow(dst []float32, f *graph.Features, row int) {
+// ExpandRows sets the first rows of dst [at least rows x features], in host memory, to the given rows of
+// dense or sparse features. The workers of team share the work.
+func ExpandRows(dst kernels.Mat, f *graph.Features, rows []uint32, team *kernels.Team) {
+	team.Run(len(rows), rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			expandRow(dst.Part(i, i+1).Host(), f, int(rows[i]))
+		}
+	})
+}
+
+// expandRow sets dst to a row of features.
+func expandRow(dst []float32, f *graph.Features, row int) {
 	if f.Sparse == nil {
 		copy(dst, f.Dense[row*f.Dim:(row+1)*f.Dim])
 		return

@@ -3,9 +3,9 @@ package sample
 // Vertex is the location of a vertex's features and edges: its rank, and its row on that rank.
 type Vertex struct{ Rank, Row uint32 }
 
-// Field has the vertices of a step, and the edges that it gathers along. Layer l, counted from
-// the input among the layers that gather, reads the first Ends[l] rows, and gathers for the first Ends[l+1] <= Ends[l]. The
-// loss is over the first Ends[len(Ends)-1].
+// Field has the vertices of a step, and the edges that it gathers along. Layers are those that gather,
+// from the input on. Layer l reads the first Ends[l] rows, and gathers for the first Ends[l+1] <= Ends[l].
+// The loss is over the first Ends[len(Ends)-1].
 //
 // The next field of the same source reuses the arrays.
 type Field struct {

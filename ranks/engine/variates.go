@@ -196,9 +196,6 @@ func (v *variates) fieldShard() *shard.Shard {
 	return part
 }
 
-// featureGrain is the number of rows of features that a worker copies at a time.
-const featureGrain = 64
-
 // loadInputs copies the step's vertex data to its buffers. Only the targets have a loss.
 func (v *variates) loadInputs() {
 	s, rows := v.e.Shard, v.field.Rows
@@ -209,14 +206,9 @@ func (v *variates) loadInputs() {
 		}
 		v.setRow(i, s.Own[u], u, split)
 	}
-	packed := v.packed.Part(0, len(rows))
 	if v.cached {
-		v.e.workers.teams[0].PackRows(packed, kernels.HostVector(rows), v.input, kernels.Mat{})
+		v.e.workers.teams[0].PackRows(v.packed.Part(0, len(rows)), kernels.HostVector(rows), v.input, kernels.Mat{})
 		return
 	}
-	v.e.packers.Run(len(rows), featureGrain, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			sample.ExpandRow(packed.Part(i, i+1).Host(), &s.Features, int(rows[i]))
-		}
-	})
+	sample.ExpandRows(v.packed, &s.Features, rows, v.e.packers)
 }
