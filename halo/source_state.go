@@ -8,8 +8,8 @@ import (
 )
 
 // Encoded state, on disk and between processes, has numbers of 8 bytes, little-endian, and
-// arrays with their length in bytes before them. It has the lists CodecErrors, StoredRows and
-// Pending, each with its length before it.
+// arrays with their length in bytes before them. It has the lists CodecErrors, StoredRows,
+// Pending and, unless it is empty, OwnRows, each with its length before it.
 
 // Encode appends the encoded state to dst.
 func (l *SourceState) Encode(dst []byte) []byte {
@@ -19,14 +19,7 @@ func (l *SourceState) Encode(dst []byte) []byte {
 		p.numbers(x.Layer, x.Cols, flag(x.Backward))
 		p.array(mapped.Bytes(x.Rows))
 	}
-	p.numbers(len(l.StoredRows))
-	for _, x := range l.StoredRows {
-		p.numbers(x.Layer, flag(x.Backward))
-		p.array(mapped.Bytes(x.Rows))
-		p.array(mapped.Bytes(x.Epochs))
-		p.array(mapped.Bytes(x.Sent))
-		p.array(mapped.Bytes(x.SentAt))
-	}
+	p.stored(l.StoredRows)
 	p.numbers(len(l.Pending))
 	for _, x := range l.Pending {
 		p.numbers(x.Layer, x.Part, x.Epoch, x.Cols, flag(x.Backward), len(x.Blocks))
@@ -34,6 +27,9 @@ func (l *SourceState) Encode(dst []byte) []byte {
 			p.numbers(b.From)
 			p.array(b.Data)
 		}
+	}
+	if len(l.OwnRows) > 0 {
+		p.stored(l.OwnRows)
 	}
 	return p
 }
@@ -45,18 +41,16 @@ func DecodeSourceState(b []byte) (l SourceState, err error) {
 	for range u.count() {
 		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: u.number(), Cols: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](&u)})
 	}
-	for range u.count() {
-		l.StoredRows = append(l.StoredRows, StoredRows{
-			Layer: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](&u), Epochs: arrayOf[int32](&u),
-			Sent: arrayOf[float32](&u), SentAt: arrayOf[int32](&u),
-		})
-	}
+	l.StoredRows = u.stored()
 	for range u.count() {
 		h := PendingRows{Layer: u.number(), Part: u.number(), Epoch: u.number(), Cols: u.number(), Backward: u.number() > 0}
 		for range u.count() {
 			h.Blocks = append(h.Blocks, RankBlock{From: u.number(), Data: arrayOf[byte](&u)})
 		}
 		l.Pending = append(l.Pending, h)
+	}
+	if len(u.rest) > 0 {
+		l.OwnRows = u.stored()
 	}
 	if u.failed || len(u.rest) > 0 {
 		return SourceState{}, fmt.Errorf("halo: invalid partition state (%d bytes)", len(b))
@@ -75,6 +69,17 @@ func (p *packer) numbers(list ...int) {
 func (p *packer) array(b []byte) {
 	p.numbers(len(b))
 	*p = append(*p, b...)
+}
+
+func (p *packer) stored(list []StoredRows) {
+	p.numbers(len(list))
+	for _, x := range list {
+		p.numbers(x.Layer, flag(x.Backward))
+		p.array(mapped.Bytes(x.Rows))
+		p.array(mapped.Bytes(x.Epochs))
+		p.array(mapped.Bytes(x.Sent))
+		p.array(mapped.Bytes(x.SentAt))
+	}
 }
 
 func flag(yes bool) int {
@@ -115,6 +120,16 @@ func (u *unpacker) count() int {
 		return 0
 	}
 	return n
+}
+
+func (u *unpacker) stored() (list []StoredRows) {
+	for range u.count() {
+		list = append(list, StoredRows{
+			Layer: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](u), Epochs: arrayOf[int32](u),
+			Sent: arrayOf[float32](u), SentAt: arrayOf[int32](u),
+		})
+	}
+	return list
 }
 
 func arrayOf[T mapped.Elem](u *unpacker) []T {

@@ -29,6 +29,10 @@ type SourceState struct {
 	CodecErrors []CodecError  // accumulated errors of codecs
 	StoredRows  []StoredRows  // rows that are used until others replace them
 	Pending     []PendingRows // received rows that are used later
+	// OwnRows are own rows of earlier epochs, from which ghost rows are predicted. Rows has those of
+	// each epoch of Epochs in turn. Sent and SentAt are the ghosts' two last rows and their epochs, if
+	// needed.
+	OwnRows []StoredRows
 }
 
 // CodecError has the accumulated errors of a codec with error feedback for the rows of a layer.

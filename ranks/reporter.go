@@ -31,13 +31,17 @@ type reporter struct {
 	account    account
 	budget     budget
 
-	text    bool      // the terminal shows text in place of the lines of the log
-	headed  bool      // the header is printed
-	begun   bool      // writing of the run folder has begun
-	told    int       // the newest epoch with a written line
-	epochs  []float64 // seconds of each epoch
-	raw     int64     // ghost bytes
-	sent    int64
+	text   bool      // the terminal shows text in place of the lines of the log
+	headed bool      // the header is printed
+	begun  bool      // writing of the run folder has begun
+	told   int       // the newest epoch with a written line
+	epochs []float64 // seconds of each epoch
+	raw    int64     // ghost bytes
+	sent   int64
+
+	predictSeconds         float64
+	predictions, fallbacks int64
+
 	history *stopping.History
 
 	saving time.Duration // time and bytes of all checkpoints
@@ -76,6 +80,9 @@ func (p *reporter) count(e runfolder.Epoch) {
 	p.epochs = append(p.epochs, e.Seconds)
 	p.raw += e.GhostBytesRaw
 	p.sent += e.GhostBytesSent
+	p.predictSeconds += e.PredictSeconds
+	p.predictions += e.Predictions
+	p.fallbacks += e.PredictFallbacks
 }
 
 // warn prints a problem that does not end the run.
@@ -122,6 +129,9 @@ func (p *reporter) header(r *prepared) error {
 	}
 	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+	if c.Predicts() {
+		p.log("predict kind=%s rows=%d", c.Predict, c.PredictRows)
+	}
 	if r.view.Bridges > 0 {
 		p.log("bridges ranks=%d", r.view.Bridges)
 	}
@@ -220,6 +230,9 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	}
 	printMetrics(say, s.Metrics)
 	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	if s.Predict != "" {
+		say("predict kind=%s seconds=%.3f predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.Predictions, s.PredictFallbacks)
+	}
 	if p.account.paid() {
 		say("%s", p.account.line(&s))
 	}
@@ -251,6 +264,10 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
+		PredictSeconds: p.predictSeconds, Predictions: p.predictions, PredictFallbacks: p.fallbacks,
+	}
+	if c.Predicts() {
+		s.Predict = c.Predict
 	}
 	if h.Best != nil {
 		last, best := h.Last, h.BestLine

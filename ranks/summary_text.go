@@ -36,6 +36,9 @@ func (p *reporter) printHeader(r *prepared) {
 	p.print("ranks", "%s, %s, %s each, %s; %s world",
 		plural(r.view.Ranks, "graph rank"), plural(r.Servers, "server"), plural(r.rankThreads, "thread"), r.engine.Kernel(), r.kind)
 	p.print("exchange", "mode %s, refresh %s, codec %s", c.Mode, c.Refresh, c.Codec)
+	if c.Predicts() {
+		p.print("", "ghost rows predicted: %s, from at most %s own rows", c.Predict, grouped(int64(c.PredictRows)))
+	}
 }
 
 // printSummary prints how a run ended.
@@ -52,6 +55,9 @@ func (p *reporter) printSummary(s *runfolder.Summary) {
 	}
 	p.print("memory", "%.0f MB of the largest rank; ghost rows %.1f MB, sent as %.1f MB",
 		float64(s.PeakRSSBytes)/1e6, float64(s.GhostBytesRaw)/1e6, float64(s.GhostBytesSent)/1e6)
+	if s.Predict != "" {
+		p.print("predict", "%s: %d predictions in %.2f s, stale rows instead of %d", s.Predict, s.Predictions, s.PredictSeconds, s.PredictFallbacks)
+	}
 	if p.account.paid() {
 		p.print("cost", "%.6f USD", s.CostUSD)
 	}

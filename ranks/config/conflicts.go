@@ -76,6 +76,13 @@ var (
 		return share > 0
 	}}
 	receives     = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
+	predicts     = fact{"--predict", "predict", func(s situation) bool { return s.Predicts() }}
+	predictsNone = fact{"--predict off", "predict", func(s situation) bool { return !s.Predicts() }}
+	predictRows  = fact{"--predict-rows other than 2048", "predict-rows", func(s situation) bool { return s.PredictRows != 0 && s.PredictRows != 2048 }}
+	notStale     = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
+		p := s.Ghosts()
+		return p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples()
+	}}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
@@ -210,6 +217,13 @@ var conflicts = slices.Concat([]conflict{
 	{rowNorm, noRowNorms, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention"},
 	{poolWidth, noPool, "leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
+	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
+	{predicts, batches, "leave --batch out: predictions need own rows of every epoch"},
+	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
+	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
+	{predicts, onGPUs, "choose --graph cpu: predictions run on the ranks"},
+	{predictRows, predictsNone, "set --predict transfer or linear"},
+
 	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},
 	{columnNorm, someRounds, "leave both out" + orRowNorm},
 	{columnNorm, inFunctions, "leave --tensor out" + orRowNorm},

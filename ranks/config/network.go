@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/halo/refresh"
 	"siafu/kernels/model"
 	"siafu/ranks/tune"
@@ -101,6 +102,9 @@ func (c *Config) Ghosts() refresh.Policy {
 	p, _ := refresh.Parse(c.Refresh)
 	return p
 }
+
+// Predicts reports whether training passes predict ghost rows from stale ones.
+func (c *Config) Predicts() bool { return c.Predict != "" && c.Predict != predict.Off }
 
 // Alone reports whether training passes use no ghost rows.
 func (c *Config) Alone() bool { return c.Ghosts().NoGhosts() }

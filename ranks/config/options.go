@@ -32,6 +32,8 @@ type ExchangeOptions struct {
 	Codec            string `default:"none" usual:"Codec of ghost rows: none, int8, int4, bf16, auto, …" values:"codecs" help:"Codec of ghost rows: ${codecs=}. ${automatic=}: the fastest one, by measurement." toml:"codec"`
 	PreAggregate     string `default:"auto" enum:"auto,on,off" help:"Sum ghost rows before sending: auto, on or off. auto: where this saves 5 % of the rows between two ranks and the cost of the sums. Not with attention or async." toml:"pre-aggregate"`
 	RecomputeGhosts  string `name:"recompute-ghosts" aliases:"ghost-features" default:"auto" help:"Ghost rows that a rank computes itself: auto, all, none or layers:N. layers:N: in the first N layers that gather, which then exchange nothing; with a fraction, as in layers:1.5, part of the ghosts of the last one, those with the fewest edges; none: rows are received. auto: the cheapest of them. --ghost-features is an alias." toml:"recompute-ghosts"`
+	Predict          string `default:"off" values:"predictions" help:"Prediction of ghost rows in place of stale ones: ${predictions=} (SAT). transfer: a linear map that a rank's own rows define in each epoch; linear: extrapolation of the last two rows. Needs a --refresh with stale rows." toml:"predict"`
+	PredictRows      int    `name:"predict-rows" default:"2048" help:"Most own rows of a rank from which --predict learns, every eighth for a check of the error. A layer needs twice its width." range:"1.." toml:"predict-rows"`
 	MeasureStaleness int    `name:"measure-staleness" default:"0" help:"Epochs between two measurements of staleness; 0: never. Measures age and error of ghost rows, and the gradient error, in one extra forward and backward pass. Training is unchanged." range:"0.." toml:"measure-staleness"`
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"siafu/graph/order"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/halo/refresh"
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -144,8 +146,13 @@ func (c *Config) checkClassWeights() error {
 	return err
 }
 
-// checkPolicy returns a fault for an invalid --refresh.
+// checkPolicy returns a fault for an invalid --refresh or --predict.
 func (c *Config) checkPolicy() error {
-	_, err := refresh.Parse(c.Refresh)
-	return err
+	if _, err := refresh.Parse(c.Refresh); err != nil {
+		return err
+	}
+	if !slices.Contains(catalog.Names(predict.Choices()), cmp.Or(c.Predict, predict.Off)) {
+		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("it must be one of %s", predict.Usage())
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"siafu/halo"
+	"siafu/halo/predict"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -23,6 +24,7 @@ import (
 // values as without measurements.
 type staleness struct {
 	every       int
+	predicts    bool        // ghost rows are predicted
 	route       *route      // exact
 	layers      []*measured // by layer, nil for one without ghosts
 	exact       []float32   // the gradient of the exact pass on this rank
@@ -37,6 +39,7 @@ type measured struct {
 	exact            []float32 // rows of the exact pass [ghosts x width]
 	hostBuffer       []float32 // to fetch rows from device memory
 	difference, norm float64   // squares: of H - H̃, of H
+	received         float64   // square of the difference from the received rows, from which H̃ is predicted
 	age, oldest      float64   // epochs: sum over used rows, maximum
 	used             int       // rows
 }
@@ -53,7 +56,7 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 	a = a.For(Measured)
 	m := &staleness{
-		every: e.Config.MeasureStaleness, route: s.exact, layers: make([]*measured, len(s.store.Network.Layers)),
+		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact, layers: make([]*measured, len(s.store.Network.Layers)),
 		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
 	for _, l := range s.exact.graph.Shapes() {
@@ -62,23 +65,36 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	s.stale = m
 }
 
-// recordRows records the ghost rows that a pass will gather.
-func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View) {
+// recordRows records the ghost rows that a pass will gather, from a source.
+func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
 	if m == nil || m.epoch != at.Epoch {
-		return
+		return nil
 	}
 	l := m.layers[at.Layer]
 	rows := kernels.Fetch(o, view.Rows, &l.hostBuffer)
 	if m.inExactPass {
 		copy(l.exact, rows)
-		return
+		return nil
 	}
-	l.difference = 0
+	l.difference = l.distance(rows)
+	l.count(view, at.Epoch)
+	if p, ok := source.(*predict.Source); ok {
+		received, err := p.Received(at)
+		if err != nil {
+			return err
+		}
+		l.received = l.distance(received.Rows.Host())
+	}
+	return nil
+}
+
+// distance returns the square of the distance of rows from the exact ones.
+func (l *measured) distance(rows []float32) (sum float64) {
 	for i, x := range l.exact {
 		d := float64(x) - float64(rows[i])
-		l.difference += d * d
+		sum += d * d
 	}
-	l.count(view, at.Epoch)
+	return sum
 }
 
 // count sums the ages of rows. A row that never arrived is as old as the run.
@@ -112,7 +128,7 @@ func (m *staleness) ended() {
 		for _, x := range l.exact {
 			l.norm += float64(x) * float64(x)
 		}
-		l.difference, l.used, l.age, l.oldest = l.norm, 0, 0, 0
+		l.difference, l.received, l.used, l.age, l.oldest = l.norm, 0, 0, 0, 0
 	}
 }
 
@@ -125,7 +141,7 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	var sums, oldest []float64
 	for _, l := range m.layers {
 		if l != nil {
-			sums, oldest = append(sums, l.difference, l.norm, l.age, float64(l.used)), append(oldest, l.oldest)
+			sums, oldest = append(sums, l.difference, l.norm, l.age, float64(l.used), l.received), append(oldest, l.oldest)
 		}
 	}
 	if err := world.SumFloat64s(c, sums); err != nil {
@@ -143,10 +159,15 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 		if at == nil {
 			continue
 		}
-		s := sums[4*len(line.Layers):]
+		s := sums[5*len(line.Layers):]
 		found := runfolder.LayerStaleness{
 			Layer: l + 1, Difference: math.Sqrt(s[0]), Relative: relative(s[0], s[1]),
 			MeanAge: s[2] / max(s[3], 1), MaxAge: int(oldest[len(line.Layers)]), Ghosts: int64(s[3]),
+		}
+		if m.predicts {
+			stale := relative(s[4], s[1])
+			found.StaleDifference, found.StaleRelative = math.Sqrt(s[4]), &stale
+			gradient += found.StaleDifference
 		}
 		line.Layers = append(line.Layers, found)
 		gradient += found.Difference

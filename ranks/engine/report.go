@@ -24,6 +24,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	}
 	own := newTally()
 	own.measure(rows, t.tensor, t.workers)
+	own.addPredictions(t.predictions())
 	own[tallyPeakRSS], own[tallyPairs] = float64(t.peaks.RSS()), float64(t.pairing.takeMoved())
 	var err error
 	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {
@@ -38,6 +39,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		sum.merge(of)
 	}
 	sum.fill(&line)
+	t.noteFallback(line.Epoch, sum.predictions())
 	return t.reporter.Epoch(line, sum.spent())
 }
 

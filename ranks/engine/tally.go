@@ -2,6 +2,7 @@ package engine
 
 import (
 	"siafu/halo"
+	"siafu/halo/predict"
 	"siafu/internal/signals"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
@@ -19,15 +20,21 @@ const (
 	tallyLateStarts                       // starts with weights of an earlier epoch
 	tallyGathers
 	tallyOldGathers // gathers that read a row, or a gradient, of an earlier epoch
-	tallySpent      // cost of invocations
-	tallyMaxima     = tallySpent + tensor.NumSpent
+	tallyPredicted  // predictions of a layer and age
+	tallyFallbacks  // stale rows in their place, by reason
+)
+
+const (
+	tallySpent  = tallyFallbacks + int(predict.Fallbacks) // cost of invocations
+	tallyMaxima = tallySpent + tensor.NumSpent
 )
 
 // At the following positions, merge takes the maximum over ranks.
 const (
 	tallyRequest = tallyMaxima + iota // request of the rank
 	tallyPeakRSS                      // bytes
-	tallyTasks                        // seconds of each kind of task, and idle seconds
+	tallyPredictSeconds
+	tallyTasks // seconds of each kind of task, and idle seconds
 )
 
 func newTally() tally { return make(tally, tallyTasks+len(kinds)+1) }
@@ -37,6 +44,23 @@ func (t tally) measure(rows halo.Stats, b tensor.Backend, w *workers) {
 	t[tallyRaw], t[tallySent] = float64(rows.RawBytes), float64(rows.SentBytes)
 	copy(t[tallySpent:], b.TakeSpent().Numbers())
 	copy(t[tallyTasks:], w.takeSeconds())
+}
+
+// addPredictions adds the predictions of a rank.
+func (t tally) addPredictions(c predict.Counts) {
+	t[tallyPredictSeconds], t[tallyPredicted] = c.Seconds, float64(c.Made)
+	for reason, n := range c.Fallbacks {
+		t[tallyFallbacks+reason] = float64(n)
+	}
+}
+
+// predictions returns the counts of addPredictions.
+func (t tally) predictions() predict.Counts {
+	c := predict.Counts{Seconds: t[tallyPredictSeconds], Made: int64(t[tallyPredicted])}
+	for reason := range c.Fallbacks {
+		c.Fallbacks[reason] = int64(t[tallyFallbacks+reason])
+	}
+	return c
 }
 
 // merge adds the tally of another rank.
@@ -64,6 +88,11 @@ func (t tally) fill(line *runfolder.Epoch) {
 	line.PeakRSSBytes = int64(t[tallyPeakRSS])
 	if n := t[tallyStarts]; n > 0 {
 		line.Late = &runfolder.Late{Weights: t[tallyLateStarts] / n, Gathers: t[tallyOldGathers] / max(t[tallyGathers], 1)}
+	}
+	p := t.predictions()
+	line.PredictSeconds, line.Predictions = p.Seconds, p.Made
+	for _, n := range p.Fallbacks {
+		line.PredictFallbacks += n
 	}
 	line.TaskSeconds = map[string]float64{}
 	for i, kind := range kinds {

@@ -53,6 +53,7 @@ type trainer struct {
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
 	now            epochState
+	notedFallback  bool // noteFallback has printed a line
 	viewRequested  bool // whether any rank requests another view after the current epoch: the same on all graph ranks
 }
 

@@ -63,7 +63,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 		newRoute.graph, newRoute.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 	case policy.Exact(): // evaluations have the same exchange
 	default:
-		newRoute.ghosts = policy.NewSource(ho)
+		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, newRoute.graph)
 	}
 	if newRoute.ghosts == nil || newRoute.keepsGradients {
 		a.Fill(func() { s.build(&newRoute, e.Config.Mode == "nopipe") })
@@ -181,7 +181,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 	}
 	view, err := s.ghosts.View(slot)
 	if err == nil {
-		s.stale.recordRows(worker, slot, view)
+		err = s.stale.recordRows(worker, slot, view, s.ghosts)
 		s.graph.TakeGhosts(worker, l, view.Rows)
 	}
 	return err

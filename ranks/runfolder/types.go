@@ -25,10 +25,13 @@ type Epoch struct {
 	WaitSeconds       float64            `json:"wait_seconds"`          // idle time, waiting for other ranks: the same mean and maximum
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
-	PairBytes         int64              `json:"pair_bytes,omitempty"`     // received rows of the ends of pairs, in link prediction
-	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank so far, in synchronous training
-	Staleness         *Staleness         `json:"staleness,omitempty"`      // nil: not measured
-	Late              *Late              `json:"late,omitempty"`           // in bounded asynchrony
+	PairBytes         int64              `json:"pair_bytes,omitempty"`        // received rows of the ends of pairs, in link prediction
+	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"`    // of the largest rank so far, in synchronous training
+	Staleness         *Staleness         `json:"staleness,omitempty"`         // nil: not measured
+	Late              *Late              `json:"late,omitempty"`              // in bounded asynchrony
+	PredictSeconds    float64            `json:"predict_seconds,omitempty"`   // of the rank that predicts ghost rows for longest
+	Predictions       int64              `json:"predictions,omitempty"`       // of a layer and age, on all ranks
+	PredictFallbacks  int64              `json:"predict_fallbacks,omitempty"` // stale rows in place of a prediction
 	LambdaInvocations int64              `json:"lambda_invocations"`
 	LambdaGBSeconds   float64            `json:"lambda_gb_seconds"` // charged for invocations that ended in the epoch
 	LambdaUSD         float64            `json:"lambda_usd"`        // of the run's invocations so far, including the time before a checkpoint
@@ -55,9 +58,13 @@ type LayerStaleness struct {
 	Layer      int     `json:"layer"`      // 1 is the first
 	Difference float64 `json:"difference"` // ‖H - H̃‖, a Frobenius norm
 	Relative   float64 `json:"relative"`   // ‖H - H̃‖ / ‖H‖
-	Ghosts     int64   `json:"ghosts"`     // number of rows used; 0: the layer has none
-	MeanAge    float64 `json:"mean_age"`   // epochs
-	MaxAge     int     `json:"max_age"`
+	// StaleDifference and StaleRelative are the same for the received rows, if H̃ is predicted.
+	StaleDifference float64  `json:"stale_difference,omitempty"`
+	StaleRelative   *float64 `json:"stale_relative,omitempty"`
+
+	Ghosts  int64   `json:"ghosts"`   // number of rows used; 0: the layer has none
+	MeanAge float64 `json:"mean_age"` // epochs
+	MaxAge  int     `json:"max_age"`
 }
 
 // Most returns the maximal relative staleness of a layer.
@@ -162,9 +169,13 @@ type Summary struct {
 	Metrics            *Scores `json:"metrics,omitempty"` // of the best weights; absent if not computed (--tensor lambda)
 	EpochSecondsMedian float64 `json:"epoch_seconds_median"`
 	TotalSeconds       float64 `json:"total_seconds"`
-	GhostBytesRaw      int64   `json:"ghost_bytes_raw"`  // over all epochs
-	GhostBytesSent     int64   `json:"ghost_bytes_sent"` // over all epochs
-	PeakRSSBytes       int64   `json:"peak_rss_bytes"`   // of the largest rank
+	GhostBytesRaw      int64   `json:"ghost_bytes_raw"`           // over all epochs
+	GhostBytesSent     int64   `json:"ghost_bytes_sent"`          // over all epochs
+	Predict            string  `json:"predict,omitempty"`         // --predict, unless it is off
+	PredictSeconds     float64 `json:"predict_seconds,omitempty"` // over all epochs
+	Predictions        int64   `json:"predictions,omitempty"`
+	PredictFallbacks   int64   `json:"predict_fallbacks,omitempty"`
+	PeakRSSBytes       int64   `json:"peak_rss_bytes"` // of the largest rank
 	Functions
 	Instance  string       `json:"instance,omitempty"` // instance type of each host, or its dollars per hour
 	Hosts     int          `json:"hosts"`              // number of hosts with ranks

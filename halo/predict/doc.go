@@ -1,0 +1,12 @@
+// Package predict predicts ghost rows of the current epoch from stale ones (SAT, Bai et al.,
+// arXiv 2308.13466, section V).
+//
+// Wrap makes a Source around a source with stale ghost rows. Offer shows the source the own rows
+// of every epoch, from which it learns how rows have changed since the epochs of the ghosts. Take
+// applies the change to the ghost rows. The ages of a View stay those of the rows that were
+// received. Gradients pass through unchanged: predicted rows are constants (equation 12).
+//
+// Each kind of prediction has its own file: transfer is a linear map, linear extrapolates the two
+// last rows of each ghost. If a prediction is impossible, or if it is not better than stale rows
+// on held-out own rows (the constraint of equation 9), a layer uses stale rows.
+package predict

@@ -1,0 +1,64 @@
+package predict
+
+import (
+	"siafu/internal/catalog"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// Off is the value of --predict without predictions.
+const Off = "off"
+
+// entry names and describes a choice.
+type entry = catalog.Entry
+
+// kind describes predictions of ghost rows. A new kind is one kind in a file of its own and a
+// line in kinds.
+type kind struct {
+	entry
+	// previous reports whether a prediction needs the rows that each ghost had before its
+	// newest ones.
+	previous bool
+	// model allocates a model for rows of at most the given width.
+	model func(width int, team *kernels.Team, a *mapped.Arena) model
+}
+
+// model predicts rows of one layer and age. It is fitted again before each use.
+type model interface {
+	// fit learns from own rows.
+	fit(x examples) Fallback
+	// apply sets dst [n x width] to the prediction from stale rows [n x width] and, if the kind
+	// needs them, from the rows before these. dst must not overlap them.
+	apply(dst, rows, previous kernels.Mat)
+}
+
+// examples are own rows [n x width] of one layer: of the current epoch, of the epoch of the
+// ghosts, and, if the kind needs them, of the epoch that the ghosts had before.
+type examples struct{ now, stale, previous kernels.Mat }
+
+var kinds = []*kind{&transferKind, &linearKind}
+
+// Choices describes all values of --predict.
+func Choices() []catalog.Entry {
+	return append(catalog.Entries(kinds, nil), entry{Name: Off, Help: "stale rows are used as they are"}.Choice())
+}
+
+// Usage lists the values of --predict.
+func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
+
+// Fallback is a reason to use stale rows.
+type Fallback int
+
+const (
+	none      Fallback = iota
+	FewRows            // fewer sampled own rows than twice their width
+	Singular           // the rows do not determine the prediction
+	NotFinite          // a row has a number that is not finite
+	NotBetter          // the error on held-out own rows is not below that of stale rows
+	Fallbacks          // number of values
+)
+
+// String describes the reason.
+func (f Fallback) String() string {
+	return [...]string{"", "fewer sampled own rows than twice their width", "a singular matrix", "rows that are not finite", "no gain on held-out rows"}[f]
+}

@@ -1,0 +1,110 @@
+package predict
+
+import (
+	"slices"
+
+	"siafu/halo"
+	"siafu/internal/mapped"
+)
+
+// layer has the sampled own rows of a layer, and the rows before those of its ghosts.
+type layer struct {
+	halo.Shape
+	now    []float32 // of the current epoch [sampled x Width]
+	pushed []float32 // of epochs in which rows were sent [len(epochs) x sampled x Width]
+	epochs []int32   // 0: none
+
+	// If the kind needs them: the rows that each ghost has and had before, with their epochs.
+	received, previous             []float32 // [Ghosts x Width]
+	receivedEpochs, previousEpochs []int32
+
+	predicts bool // in the current epoch
+}
+
+// newLayer allocates a layer with n sampled rows.
+func newLayer(shape halo.Shape, n int, previous bool, o Options) *layer {
+	age := o.Timing.MaxAge
+	if previous {
+		age += o.Timing.Interval
+	}
+	slots := age/o.Timing.Period + 1
+	l := &layer{
+		Shape: shape, now: mapped.Make[float32](o.Arena, n*shape.Width),
+		pushed: mapped.Make[float32](o.Arena, slots*n*shape.Width), epochs: mapped.Make[int32](o.Arena, slots),
+	}
+	if previous {
+		ghosts := o.Plan.Ghosts
+		l.received, l.previous = mapped.Make[float32](o.Arena, ghosts*shape.Width), mapped.Make[float32](o.Arena, ghosts*shape.Width)
+		l.receivedEpochs, l.previousEpochs = mapped.Make[int32](o.Arena, ghosts), mapped.Make[int32](o.Arena, ghosts)
+	}
+	return l
+}
+
+// record stores sampled rows of the current epoch.
+func (l *layer) record(rows []float32, sampled []uint32) {
+	w := l.Width
+	for k, r := range sampled {
+		copy(l.now[k*w:(k+1)*w], rows[int(r)*w:(int(r)+1)*w])
+	}
+}
+
+// push stores the current rows as those of an epoch in which rows are sent, in place of the
+// oldest, and averages them as the policy does.
+func (l *layer) push(epoch int, keep float32) {
+	at, last := 0, 0
+	for k, e := range l.epochs {
+		if e < l.epochs[at] {
+			at = k
+		}
+		if e > l.epochs[last] {
+			last = k
+		}
+	}
+	dst, before := l.slot(at), l.slot(last)
+	l.epochs[at] = int32(epoch)
+	if keep == 0 {
+		copy(dst, l.now)
+		return
+	}
+	for i, x := range l.now {
+		dst[i] = keep*before[i] + (1-keep)*x
+	}
+}
+
+func (l *layer) slot(k int) []float32 {
+	n := len(l.now)
+	return l.pushed[k*n : (k+1)*n]
+}
+
+// at returns the own rows of an epoch in which rows were sent, nil if they are not stored.
+func (l *layer) at(epoch int32) []float32 {
+	if k := slices.Index(l.epochs, epoch); k >= 0 && epoch > 0 {
+		return l.slot(k)
+	}
+	return nil
+}
+
+// shift stores received rows of new epochs, and the rows that they replace.
+func (l *layer) shift(view halo.View) {
+	w, rows := l.Width, view.Rows.Host()
+	view.ForEachBlock(func(b halo.Block) {
+		for i := b.First; i < b.First+b.Rows; i++ {
+			if l.receivedEpochs[i] == int32(b.Epoch) {
+				continue
+			}
+			copy(l.previous[i*w:(i+1)*w], l.received[i*w:(i+1)*w])
+			copy(l.received[i*w:(i+1)*w], rows[i*w:(i+1)*w])
+			l.previousEpochs[i], l.receivedEpochs[i] = l.receivedEpochs[i], int32(b.Epoch)
+		}
+	})
+}
+
+func (l *layer) forget() {
+	l.predicts = false
+	for _, x := range [][]float32{l.now, l.pushed, l.received, l.previous} {
+		clear(x)
+	}
+	for _, x := range [][]int32{l.epochs, l.receivedEpochs, l.previousEpochs} {
+		clear(x)
+	}
+}

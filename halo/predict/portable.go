@@ -1,0 +1,45 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+
+	"siafu/halo"
+)
+
+var _ halo.Portable = (*Source)(nil)
+
+// Pack implements halo.Portable.
+func (s *Source) Pack() (halo.SourceState, error) {
+	l, err := s.Collective.(halo.Portable).Pack()
+	for _, at := range s.layers {
+		if at != nil {
+			l.OwnRows = append(l.OwnRows, halo.StoredRows{
+				Layer: at.Layer, Rows: slices.Clone(at.pushed), Epochs: slices.Clone(at.epochs),
+				Sent: slices.Concat(at.received, at.previous), SentAt: slices.Concat(at.receivedEpochs, at.previousEpochs),
+			})
+		}
+	}
+	return l, err
+}
+
+// Unpack implements halo.Portable.
+func (s *Source) Unpack(l halo.SourceState) error {
+	for _, own := range l.OwnRows {
+		if own.Layer < 0 || own.Layer >= len(s.layers) || s.layers[own.Layer] == nil {
+			return fmt.Errorf("predict: unexpected own rows of layer %d", own.Layer)
+		}
+		at := s.layers[own.Layer]
+		ghosts, rows := len(at.receivedEpochs), len(at.received)
+		if len(own.Rows) != len(at.pushed) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
+			return fmt.Errorf("predict: own rows of layer %d have another size", own.Layer)
+		}
+		copy(at.pushed, own.Rows)
+		copy(at.epochs, own.Epochs)
+		copy(at.received, own.Sent[:rows])
+		copy(at.previous, own.Sent[rows:])
+		copy(at.receivedEpochs, own.SentAt[:ghosts])
+		copy(at.previousEpochs, own.SentAt[ghosts:])
+	}
+	return s.Collective.(halo.Portable).Unpack(l)
+}

@@ -1,0 +1,352 @@
+package predict
+
+import (
+	"time"
+
+	"siafu/halo"
+	"siafu/halo/refresh"
+	"siafu/internal/catalog"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// Memory is the purpose of the arrays of a Source.
+const Memory = "predictions of ghost rows"
+
+// Options are the layers and the kind of predictions.
+type Options struct {
+	Kind   string // a name of Choices
+	Rows   int    // most own rows to learn from
+	Shapes []halo.Shape
+	Plan   *halo.Plan // without sums
+	Timing refresh.Timing
+	Team   *kernels.Team
+	Arena  *mapped.Arena
+}
+
+// Source predicts the forward rows of another source. All rows are in host memory.
+type Source struct {
+	halo.Collective
+	o       Options
+	kind    *kind
+	model   model
+	layers  []*layer // by layer, nil without predictions
+	sampled []uint32 // own rows: those to learn from, then those held out
+	learned int      // number of the former
+	ghosts  []float32
+	packed  [3][]float32 // a chunk of rows, of the rows before them, and of predictions
+	stale   []float32    // scaled copies of stored own rows
+	groups  []group
+	taken   Counts
+}
+
+// Counts are predictions since an earlier call.
+type Counts struct {
+	Seconds   float64
+	Made      int64            // predictions of a layer and age
+	Fallbacks [Fallbacks]int64 // stale rows in place of a prediction, by reason
+}
+
+// Add adds the counts of c.
+func (c *Counts) Add(o Counts) {
+	c.Seconds += o.Seconds
+	c.Made += o.Made
+	for i, n := range o.Fallbacks {
+		c.Fallbacks[i] += n
+	}
+}
+
+// chunk is the number of rows that are packed for one product.
+const chunk = 256
+
+// heldOut is the number of sampled rows for each held-out one.
+const heldOut = 8
+
+// Wrap makes a source that predicts the rows of inner in the layers of o.Shapes. Memory comes from
+// o.Arena, for the purpose Memory. Not collective.
+func Wrap(inner halo.Collective, o Options) *Source {
+	k, ok := catalog.Find(kinds, o.Kind)
+	if !ok {
+		panic("predict: unknown kind")
+	}
+	o.Arena = o.Arena.For(Memory)
+	s, widest := &Source{Collective: inner, o: o, kind: k}, 0
+	for _, l := range o.Shapes {
+		widest = max(widest, l.Width)
+	}
+	s.sample(min(o.Rows, o.Plan.Own))
+	n := len(s.sampled)
+	for _, l := range o.Shapes {
+		for len(s.layers) <= l.Layer {
+			s.layers = append(s.layers, nil)
+		}
+		s.layers[l.Layer] = newLayer(l, n, s.kind.previous, o)
+	}
+	s.model = k.model(widest, o.Team, o.Arena)
+	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
+	s.stale = mapped.Make[float32](o.Arena, 2*n*widest)
+	rows := max(chunk, n-s.learned)
+	for i := range s.packed {
+		s.packed[i] = mapped.Make[float32](o.Arena, rows*widest)
+	}
+	return s
+}
+
+// sample chooses n own rows at equal distances, and holds out every eighth.
+func (s *Source) sample(n int) {
+	s.sampled = mapped.Make[uint32](s.o.Arena, n)
+	s.learned = n - n/heldOut
+	s.o.Arena.Fill(func() {
+		next := [2]int{0, s.learned}
+		for k := range n {
+			to := 0
+			if k%heldOut == heldOut-1 {
+				to = 1
+			}
+			s.sampled[next[to]] = uint32(k * s.o.Plan.Own / n)
+			next[to]++
+		}
+	})
+}
+
+func (s *Source) of(at halo.Slot) *layer {
+	if at.Backward || at.OutsideTraining || at.Layer >= len(s.layers) {
+		return nil
+	}
+	return s.layers[at.Layer]
+}
+
+// Ahead reports whether the inner source needs a refresh-only pass before the epoch's pass.
+func (s *Source) Ahead(epoch int) bool {
+	inner, ok := s.Collective.(interface{ Ahead(epoch int) bool })
+	return ok && inner.Ahead(epoch)
+}
+
+// Offer implements halo.Source. It stores sampled own rows.
+func (s *Source) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
+	if l := s.of(at); l != nil {
+		began := time.Now()
+		l.record(rows.Host(), s.sampled)
+		if s.o.Timing.Sends(at.Epoch, at.Ahead) {
+			l.push(at.Epoch, s.o.Timing.Average)
+		}
+		s.taken.Seconds += time.Since(began).Seconds()
+	}
+	return s.Collective.Offer(at, rows, lo, hi)
+}
+
+// Take implements halo.Source. It predicts the rows that View returns.
+func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
+	lo, hi, err = s.Collective.Take(at)
+	l := s.of(at)
+	if l == nil || err != nil {
+		return lo, hi, err
+	}
+	view, err := s.Collective.View(at)
+	if err == nil {
+		began := time.Now()
+		l.predicts = s.predict(l, at.Epoch, view)
+		s.taken.Seconds += time.Since(began).Seconds()
+	}
+	return lo, hi, err
+}
+
+// View implements halo.Source. Predicted rows are valid until the next Take. Blocks and Epochs are
+// those of the received rows.
+func (s *Source) View(at halo.Slot) (halo.View, error) {
+	view, err := s.Collective.View(at)
+	if l := s.of(at); l != nil && l.predicts {
+		view.Rows = s.predicted(l)
+	}
+	return view, err
+}
+
+// Received returns the view of the inner source: the rows from which View is predicted.
+func (s *Source) Received(at halo.Slot) (halo.View, error) { return s.Collective.View(at) }
+
+func (s *Source) predicted(l *layer) kernels.Mat {
+	return kernels.HostMat(s.o.Plan.Ghosts, l.Width, s.ghosts)
+}
+
+// Settle implements halo.Collective.
+func (s *Source) Settle() error {
+	for _, l := range s.layers {
+		if l != nil {
+			l.forget()
+		}
+	}
+	return s.Collective.Settle()
+}
+
+// TakeCounts returns the counts since the last call.
+func (s *Source) TakeCounts() Counts {
+	taken := s.taken
+	s.taken = Counts{}
+	return taken
+}
+
+// group is a set of ghosts with the same epochs: of their rows, and of the rows before these, 0
+// if not needed.
+type group struct{ epoch, previous int32 }
+
+// predict sets s.ghosts to the rows of a view, predicted for an epoch where possible. It reports
+// whether any row is.
+func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
+	if len(l.previous) > 0 {
+		l.shift(view)
+	}
+	s.groups = s.groups[:0]
+	s.visit(l, view, func(g group, _, _ int) { s.addGroup(g, epoch) })
+	for _, g := range s.groups {
+		ref, ok := s.examples(l, g, epoch)
+		if !ok {
+			continue
+		}
+		reason := s.fit(l, ref)
+		s.taken.Fallbacks[reason]++
+		if reason != none {
+			continue
+		}
+		if !any {
+			copy(s.predicted(l).Host(), view.Rows.Host())
+		}
+		s.taken.Made++
+		any = true
+		s.apply(l, view, g)
+	}
+	s.taken.Fallbacks[none] = 0
+	return any
+}
+
+// addGroup adds a group unless its rows are of the current epoch, or have never arrived.
+func (s *Source) addGroup(g group, epoch int) {
+	if int(g.epoch) == epoch {
+		return
+	}
+	for _, have := range s.groups {
+		if have == g {
+			return
+		}
+	}
+	s.groups = append(s.groups, g)
+}
+
+// visit visits runs of ghosts of one group, in ascending order.
+func (s *Source) visit(l *layer, view halo.View, visit func(g group, lo, hi int)) {
+	view.ForEachBlock(func(b halo.Block) {
+		g := group{epoch: int32(b.Epoch)}
+		if len(l.previous) == 0 {
+			visit(g, b.First, b.First+b.Rows)
+			return
+		}
+		for i := b.First; i < b.First+b.Rows; i++ {
+			g.previous = l.previousEpochs[i]
+			visit(g, i, i+1)
+		}
+	})
+}
+
+// examples returns the own rows of a group: all sampled ones.
+func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
+	n := len(s.sampled)
+	x.now = kernels.HostMat(n, l.Width, l.now)
+	stale := l.at(g.epoch)
+	if stale == nil {
+		return x, false
+	}
+	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(g.epoch)))
+	if s.kind.previous {
+		previous := l.at(g.previous)
+		if previous == nil {
+			return x, false
+		}
+		x.previous = kernels.HostMat(n, l.Width, previous)
+	}
+	return x, true
+}
+
+// decay returns own rows with the weights that the policy gives to rows of an age.
+func (s *Source) decay(l *layer, rows []float32, age int) []float32 {
+	if s.o.Timing.Decay == 1 {
+		return rows
+	}
+	scaled, by := s.stale[:len(rows)], float32(1)
+	for range age {
+		by *= s.o.Timing.Decay
+	}
+	copy(scaled, rows)
+	for i := 0; i < len(scaled); i += l.Width {
+		kernels.ScaleRow(scaled[i:i+l.Width-l.Scores], by)
+	}
+	return scaled
+}
+
+// fit fits the model to a layer's examples. It compares the errors on held-out rows.
+func (s *Source) fit(l *layer, x examples) Fallback {
+	if len(s.sampled) < 2*l.Width {
+		return FewRows
+	}
+	from, to := 0, s.learned
+	part := func(m kernels.Mat) kernels.Mat {
+		if m.IsNil() {
+			return m
+		}
+		return m.Part(from, to)
+	}
+	if reason := s.model.fit(examples{part(x.now), part(x.stale), part(x.previous)}); reason != none {
+		return reason
+	}
+	from, to = s.learned, len(s.sampled)
+	now, stale := part(x.now), part(x.stale)
+	predicted := kernels.HostMat(to-from, l.Width, s.packed[2])
+	s.model.apply(predicted, stale, part(x.previous))
+	// Not <, so that NaN falls back.
+	if !(distance(predicted.Host(), now.Host()) < distance(stale.Host(), now.Host())) {
+		return NotBetter
+	}
+	return none
+}
+
+// distance returns ‖x - y‖².
+func distance(x, y []float32) (sum float64) {
+	for i, v := range x {
+		d := float64(v) - float64(y[i])
+		sum += d * d
+	}
+	return sum
+}
+
+// apply predicts the rows of a group: long runs in place, others in chunks.
+func (s *Source) apply(l *layer, view halo.View, g group) {
+	w, dst, rows := l.Width, s.predicted(l), view.Rows
+	places, count := [chunk]int{}, 0
+	flush := func() {
+		out := kernels.HostMat(count, w, s.packed[2])
+		s.model.apply(out, kernels.HostMat(count, w, s.packed[0]), kernels.HostMat(count, w, s.packed[1]))
+		for k := range count {
+			copy(dst.Host()[places[k]*w:(places[k]+1)*w], out.Host()[k*w:])
+		}
+		count = 0
+	}
+	s.visit(l, view, func(of group, lo, hi int) {
+		if of != g {
+			return
+		}
+		if hi-lo >= chunk {
+			s.model.apply(dst.Part(lo, hi), rows.Part(lo, hi), kernels.Mat{})
+			return
+		}
+		for i := lo; i < hi; i++ {
+			copy(s.packed[0][count*w:], rows.Host()[i*w:(i+1)*w])
+			if len(l.previous) > 0 {
+				copy(s.packed[1][count*w:], l.previous[i*w:(i+1)*w])
+			}
+			if places[count], count = i, count+1; count == chunk {
+				flush()
+			}
+		}
+	})
+	if count > 0 {
+		flush()
+	}
+}

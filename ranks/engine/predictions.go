@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"fmt"
+
+	"siafu/halo"
+	"siafu/halo/predict"
+	"siafu/ranks/graphwork"
+)
+
+// predicted returns a source that predicts the rows of another one, if --predict requests it.
+// Layers whose rows have no gradient are not predicted: these rows do not depend on weights.
+func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph *graphwork.Work) halo.Collective {
+	if !e.Config.Predicts() {
+		return source
+	}
+	o := predict.Options{
+		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
+	}
+	for _, l := range h.Shapes {
+		if graph.Layer(l.Layer).Returns() {
+			o.Shapes = append(o.Shapes, l)
+		}
+	}
+	return predict.Wrap(source, o)
+}
+
+// predictions returns the counts of predictions since the last call.
+func (t *trainer) predictions() (c predict.Counts) {
+	if source, ok := t.training.ghosts.(*predict.Source); ok {
+		return source.TakeCounts()
+	}
+	return c
+}
+
+// noteFallback prints a line at the first epoch in which layers of any rank cannot predict rows.
+// It is called on rank 0 with the counts of all ranks. That predictions are no better than stale
+// rows is not a problem of the settings, and has no line.
+func (t *trainer) noteFallback(epoch int, c predict.Counts) {
+	for reason := predict.FewRows; reason < predict.NotBetter; reason++ {
+		if c.Fallbacks[reason] == 0 || t.notedFallback {
+			continue
+		}
+		remedy := ""
+		if reason == predict.FewRows {
+			remedy = "; raise --predict-rows, or use fewer --parts"
+		}
+		t.reporter.Note(fmt.Sprintf("predict: stale rows are used from epoch %d on in %d predictions of an epoch: %s%s\n", epoch, c.Fallbacks[reason], reason, remedy))
+		t.notedFallback = true
+	}
+}
