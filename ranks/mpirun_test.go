@@ -79,6 +79,27 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	}
 }
 
+// So do predictions of ghost rows.
+func TestMpirunPredictsGhosts(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for kind, policy := range map[string]string{"transfer": "delay:2", "linear": "every:3,1"} {
+		c := compared(t, 0.3)
+		c.Epochs, c.Ranks, c.Servers, c.Refresh, c.Predict = 10, 3, 0, policy, kind
+		inside := train(t, c, data)
+		out := filepath.Join(t.TempDir(), "run")
+		cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind,
+			"--eval-every", "0", "--servers", "0", "--out", out, "--quiet")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		outside := readRun(t, out)
+		if !bytes.Equal(outside.model, inside.model) || outside.Summary.Predictions != inside.Summary.Predictions || inside.Summary.Predictions == 0 {
+			t.Errorf("%s: %d predictions in processes, %d in goroutines; model.safetensors may differ", kind, outside.Summary.Predictions, inside.Summary.Predictions)
+		}
+	}
+}
+
 // So does attention with features of edges, which are in every rank's shard.
 func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 	siafu := program(t)

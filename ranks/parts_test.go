@@ -55,6 +55,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"sage":          func(c *Config) { c.Model = "sage" },
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
+		"predicted":     func(c *Config) { c.Refresh, c.Predict = "previous:none", "transfer" },
 		"previous":      func(c *Config) { c.Refresh = "previous:none" },
 		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },

@@ -66,6 +66,10 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"delay, int4+ef":  func(c *Config) { c.Ranks, c.Refresh, c.Codec = 4, "delay:3", "int4+ef" },
 		"drift":           func(c *Config) { c.Ranks, c.Refresh, c.Dropout = 4, "drift:0.02,7", 0 },
 		"age":             func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "age:4,0.9", "gin" },
+		"predicted":       func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Layers = 4, "every:4,2", "transfer", 3 },
+		"predicted, late": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Model = 2, "delay:3", "transfer", "gat" },
+		"extrapolated":    func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Dropout = 3, "age:3,0.9", "linear", 0 },
+		"predicted means": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Codec = 3, "previous", "transfer", "int4+ef" },
 		"int4+ef":         func(c *Config) { c.Ranks, c.Codec = 4, "int4+ef" },
 		"gatv2, async": func(c *Config) {
 			*c = asynchronous(*c, 1, 1)
@@ -103,6 +107,9 @@ func TestResumedIsNeverStopped(t *testing.T) {
 func stopAndResume(t *testing.T, c Config, data string) {
 	t.Helper()
 	want := train(t, c, data)
+	if c.Predicts() && want.Summary.Predictions == 0 {
+		t.Error("no rows were predicted")
+	}
 	c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
 	for _, epochs := range []int{13, 14, 40} {
 		c.Epochs = epochs

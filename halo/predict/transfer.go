@@ -20,9 +20,9 @@ var transferKind = kind{
 // determine stay stale.
 type transfer struct {
 	team   *kernels.Team
-	gram   []float64 // H̃ᵀH̃ + λ, then its Cholesky factor; lower triangle [width x width]
-	change []float64 // H̃ᵀ(H - H̃), then D [width x width]
-	matrix []float32 // I + D [width x width]
+	gram   []float64 // X̃ᵀX̃ + λ, then its Cholesky factor; lower triangle [width+1 x width+1]
+	change []float64 // X̃ᵀ(H - H̃), then D [width+1 x width]
+	matrix []float32 // I + D, then the last row of D [width+1 x width]
 	x      examples
 	width  int
 	sum    func(lo, hi int)
@@ -35,8 +35,8 @@ const ridge = 1e-4
 
 func newTransfer(width int, team *kernels.Team, a *mapped.Arena) model {
 	t := &transfer{
-		team: team, gram: mapped.Make[float64](a, width*width), change: mapped.Make[float64](a, width*width),
-		matrix: mapped.Make[float32](a, width*width),
+		team: team, gram: mapped.Make[float64](a, (width+1)*(width+1)), change: mapped.Make[float64](a, (width+1)*width),
+		matrix: mapped.Make[float32](a, (width+1)*width),
 	}
 	t.sum, t.solve = t.sumRows, t.solveColumns
 	return t
@@ -45,23 +45,25 @@ func newTransfer(width int, team *kernels.Team, a *mapped.Arena) model {
 func (t *transfer) fit(x examples) Fallback {
 	t.x, t.width = x, x.now.Cols
 	d := t.width
-	t.team.Run(d, 8, t.sum)
+	n := d + 1
+	t.team.Run(n, 8, t.sum)
 	trace := 0.0
 	for i := range d {
-		trace += t.gram[i*d+i]
+		trace += t.gram[i*n+i]
 	}
 	for i := range d {
-		t.gram[i*d+i] += ridge * trace / float64(d)
+		t.gram[i*n+i] += ridge * trace / float64(d)
 	}
-	if !finite(t.gram[:d*d]) || !finite(t.change[:d*d]) {
+	gram, change := t.gram[:n*n], t.change[:n*d]
+	if !finite(gram) || !finite(change) {
 		return NotFinite
 	}
-	if !factorise(t.gram[:d*d], d) {
+	if trace == 0 || !factorise(gram, n) {
 		return Singular
 	}
 	t.team.Run(d, 16, t.solve)
 	m := t.matrix
-	for i, v := range t.change[:d*d] {
+	for i, v := range change {
 		m[i] = float32(v)
 	}
 	for i := range d {
@@ -74,18 +76,25 @@ func (t *transfer) fit(x examples) Fallback {
 // in the order of own rows.
 func (t *transfer) sumRows(lo, hi int) {
 	d, now, stale := t.width, t.x.now.Host(), t.x.stale.Host()
-	clear(t.gram[lo*d : hi*d])
+	n := d + 1
+	clear(t.gram[lo*n : hi*n])
 	clear(t.change[lo*d : hi*d])
 	for r := range t.x.now.Rows {
 		x, y := stale[r*d:(r+1)*d], now[r*d:(r+1)*d]
 		for i := lo; i < hi; i++ {
-			xi := float64(x[i])
+			xi := 1.0
+			if i < d {
+				xi = float64(x[i])
+			}
 			if xi == 0 {
 				continue
 			}
-			gram, change := t.gram[i*d:i*d+i+1], t.change[i*d:(i+1)*d]
-			for j := range gram {
+			gram, change := t.gram[i*n:i*n+i+1], t.change[i*d:(i+1)*d]
+			for j := range gram[:min(i+1, d)] {
 				gram[j] += xi * float64(x[j])
+			}
+			if i == d {
+				gram[d]++
 			}
 			for j := range change {
 				change[j] += xi * (float64(y[j]) - float64(x[j]))
@@ -97,24 +106,26 @@ func (t *transfer) sumRows(lo, hi int) {
 // solveColumns replaces columns lo..hi-1 of change by those of D.
 func (t *transfer) solveColumns(lo, hi int) {
 	d := t.width
-	for i := range d {
+	n := d + 1
+	for i := range n {
 		row := t.change[i*d+lo : i*d+hi]
 		for k := range i {
-			subtract(row, t.gram[i*d+k], t.change[k*d+lo:k*d+hi])
+			subtract(row, t.gram[i*n+k], t.change[k*d+lo:k*d+hi])
 		}
-		divide(row, t.gram[i*d+i])
+		divide(row, t.gram[i*n+i])
 	}
-	for i := d - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- {
 		row := t.change[i*d+lo : i*d+hi]
-		for k := i + 1; k < d; k++ {
-			subtract(row, t.gram[k*d+i], t.change[k*d+lo:k*d+hi])
+		for k := i + 1; k < n; k++ {
+			subtract(row, t.gram[k*n+i], t.change[k*d+lo:k*d+hi])
 		}
-		divide(row, t.gram[i*d+i])
+		divide(row, t.gram[i*n+i])
 	}
 }
 
 func (t *transfer) apply(dst, rows, _ kernels.Mat) {
-	t.team.MatMul(dst, rows, kernels.HostMat(t.width, t.width, t.matrix), false)
+	d := t.width
+	t.team.MatMulBiasReLUDropout(dst, rows, kernels.HostMat(d, d, t.matrix), kernels.HostMat(1, d, t.matrix[d*d:]), false, nil)
 }
 
 // factorise replaces the lower triangle of a symmetric matrix a [d x d] by its Cholesky factor. It

@@ -1,0 +1,310 @@
+package predict_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"siafu/halo"
+	"siafu/halo/predict"
+	"siafu/halo/refresh"
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+const own, ghosts, width = 80, 300, 6
+
+// received is a source whose ghost rows a test sets.
+type received struct {
+	halo.Collective // nil: a test calls nothing else
+	view            halo.View
+}
+
+func (r *received) Offer(halo.Slot, kernels.Mat, int, int) error { return nil }
+func (r *received) Take(halo.Slot) (lo, hi int, err error)       { return 0, r.view.Rows.Rows, nil }
+func (r *received) View(halo.Slot) (halo.View, error)            { return r.view, nil }
+func (r *received) Settle() error                                { return nil }
+func (r *received) Pack() (halo.SourceState, error)              { return halo.SourceState{}, nil }
+func (r *received) Unpack(halo.SourceState) error                { return nil }
+func (r *received) SendBuffer(halo.Slot) (none kernels.Mat)      { return none }
+func (r *received) set(epoch int, epochs func(ghost int) int) {
+	x, of := make([]float32, ghosts*width), make([]int32, ghosts)
+	for i := range ghosts {
+		if of[i] = int32(epochs(i)); of[i] > 0 {
+			copy(x[i*width:], row(own+i, int(of[i])))
+		}
+	}
+	r.view = halo.View{Rows: kernels.HostMat(ghosts, width, x), Epochs: of}
+}
+
+// row returns a vertex's row of an epoch: it grows by a tenth of its first value in each epoch,
+// which both a linear map and an extrapolation predict.
+func row(vertex, epoch int) []float32 {
+	x := make([]float32, width)
+	for j := range x {
+		x[j] = float32(math.Sin(float64(1+vertex*width+j*j))) * (1 + 0.1*float32(epoch))
+	}
+	return x
+}
+
+func ownRows(epoch int, change func(vertex int, x []float32)) kernels.Mat {
+	x := make([]float32, own*width)
+	for v := range own {
+		copy(x[v*width:], row(v, epoch))
+		if change != nil {
+			change(v, x[v*width:(v+1)*width])
+		}
+	}
+	return kernels.HostMat(own, width, x)
+}
+
+// run is a source that predicts received rows of a policy.
+type run struct {
+	*predict.Source
+	inner *received
+	t     *testing.T
+}
+
+func newRun(t *testing.T, kind, policy string, threads, rows int) run {
+	t.Helper()
+	p, err := refresh.Parse(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team, arena := kernels.NewTeam(threads), mapped.NewArena()
+	t.Cleanup(func() { team.Close(); arena.Free() })
+	inner := new(received)
+	o := predict.Options{
+		Kind: kind, Rows: rows, Shapes: []halo.Shape{{Layer: 1, Width: width, Backward: true}},
+		Plan: &halo.Plan{Own: own, Ghosts: ghosts}, Timing: p.Timing(), Team: team, Arena: arena,
+	}
+	return run{predict.Wrap(inner, o), inner, t}
+}
+
+// epoch runs an epoch and returns the ghost rows that a gather reads.
+func (r run) epoch(epoch int, rows kernels.Mat, epochs func(ghost int) int) halo.View {
+	r.t.Helper()
+	at := halo.Slot{Epoch: epoch, Layer: 1}
+	r.inner.set(epoch, epochs)
+	if err := r.Offer(at, rows, 0, own); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, _, err := r.Take(at); err != nil {
+		r.t.Fatal(err)
+	}
+	view, err := r.View(at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return view
+}
+
+// every returns the epochs of ghosts with --refresh every:n.
+func every(n, epoch int) func(int) int {
+	return func(int) int { return epoch - (epoch-1)%n }
+}
+
+// eachKind runs a test for every kind.
+func eachKind(t *testing.T, test func(t *testing.T, kind string)) {
+	for _, k := range predict.Choices() {
+		if k.Name != predict.Off {
+			t.Run(k.Name, func(t *testing.T) { test(t, k.Name) })
+		}
+	}
+}
+
+// largestError returns the largest error of the rows of a view in an epoch.
+func largestError(view halo.View, epoch int) (most float64) {
+	for i := range ghosts {
+		for j, want := range row(own+i, epoch) {
+			most = max(most, math.Abs(float64(view.Rows.Host()[i*width+j]-want)))
+		}
+	}
+	return most
+}
+
+// tolerance is the error that ridge regression leaves of a change of at most 0.3.
+const tolerance = 1e-3
+
+// Rows that change as own rows do are predicted, and their epochs stay those of the received rows.
+func TestGhostsChangeAsOwnRows(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		for policy, epochs := range map[string]func(epoch, ghost int) int{
+			"every:4":       func(epoch, _ int) int { return every(4, epoch)(0) },
+			"every:4,3":     func(epoch, _ int) int { return max(every(4, epoch-3)(0), 0) },
+			"previous:none": func(epoch, _ int) int { return epoch - 1 },
+			"delay:3":       func(epoch, ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) },
+			"drift:0.1,4":   func(epoch, ghost int) int { return max(epoch-(epoch*ghost/100)%4, 1) },
+		} {
+			r := newRun(t, kind, policy, 1, 2048)
+			for epoch := 1; epoch < 20; epoch++ {
+				of := func(ghost int) int { return epochs(epoch, ghost) }
+				view := r.epoch(epoch, ownRows(epoch, nil), of)
+				if got := largestError(view, epoch); epoch > 12 && got > tolerance {
+					t.Errorf("%s: epoch %d: rows are wrong by %v", policy, epoch, got)
+				}
+				if !slices.Equal(view.Epochs, r.inner.view.Epochs) {
+					t.Errorf("%s: epoch %d: the epochs of rows changed", policy, epoch)
+				}
+			}
+			if c := r.TakeCounts(); c.Made == 0 {
+				t.Errorf("%s: %+v", policy, c)
+			}
+			if c := r.TakeCounts(); c != (predict.Counts{}) {
+				t.Errorf("%s: counted twice: %+v", policy, c)
+			}
+		}
+	})
+}
+
+// Where rows cannot be predicted, the received rows are used, and the reason is counted.
+func TestStaleRowsOtherwise(t *testing.T) {
+	nan := float32(math.NaN())
+	for name, tc := range map[string]struct {
+		rows   int
+		reason predict.Fallback
+		change func(epoch, vertex int, x []float32)
+	}{
+		"few own rows": {2*width - 1, predict.FewRows, nil},
+		"zeros":        {own, predict.Singular, func(_, _ int, x []float32) { clear(x) }},
+		"not finite":   {own, predict.NotFinite, func(_, vertex int, x []float32) { x[0] = nan }},
+		// Every eighth row is held out. These rows grow only from one push to the next.
+		"others change": {own, predict.NotBetter, func(epoch, vertex int, x []float32) {
+			if vertex%8 == 7 && (epoch-1)%4 > 0 {
+				copy(x, row(vertex, epoch-10))
+			}
+		}},
+	} {
+		eachKind(t, func(t *testing.T, kind string) {
+			r := newRun(t, kind, "every:4", 1, tc.rows)
+			for epoch := 1; epoch < 12; epoch++ {
+				rows := ownRows(epoch, func(v int, x []float32) {
+					if tc.change != nil {
+						tc.change(epoch, v, x)
+					}
+				})
+				view := r.epoch(epoch, rows, every(4, epoch))
+				if !slices.Equal(view.Rows.Host(), r.inner.view.Rows.Host()) {
+					t.Errorf("%s: rows of epoch %d are not those received", name, epoch)
+				}
+			}
+			if c := r.TakeCounts(); c.Made > 0 || c.Fallbacks[tc.reason] == 0 {
+				t.Errorf("%s: %+v", name, c)
+			}
+		})
+	}
+}
+
+// Bits do not depend on threads, and a source that continues from another one's state has its bits.
+func TestSameBits(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		noise := func(epoch int) func(int, []float32) {
+			return func(v int, x []float32) {
+				for j := range x {
+					x[j] += 0.01 * float32(math.Sin(float64(epoch*v+j)))
+				}
+			}
+		}
+		epochs := func(epoch int) func(int) int {
+			return func(ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) }
+		}
+		want := newRun(t, kind, "delay:3", 1, 60)
+		for _, threads := range []int{2, 3, 8} {
+			got := newRun(t, kind, "delay:3", threads, 60)
+			for epoch := 1; epoch < 16; epoch++ {
+				rows := ownRows(epoch, noise(epoch))
+				if threads == 2 {
+					want.epoch(epoch, rows, epochs(epoch))
+				}
+				got.epoch(epoch, rows, epochs(epoch))
+				if epoch != 11 {
+					continue
+				}
+				state, err := got.Pack()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if state, err = halo.DecodeSourceState(state.Encode(nil)); err != nil {
+					t.Fatal(err)
+				}
+				got = newRun(t, kind, "delay:3", threads, 60)
+				if err := got.Unpack(state); err != nil {
+					t.Fatal(err)
+				}
+			}
+			last, err := got.View(halo.Slot{Epoch: 15, Layer: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := want.View(halo.Slot{Epoch: 15, Layer: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(last.Rows.Host(), first.Rows.Host()) || got.TakeCounts().Made == 0 {
+				t.Errorf("%d threads: other bits than with one, or none predicted", threads)
+			}
+		}
+	})
+}
+
+// State of another kind or size is refused.
+func TestOtherStateIsRefused(t *testing.T) {
+	a, b := newRun(t, "transfer", "every:4", 1, 60), newRun(t, "linear", "every:4", 1, 60)
+	state, err := a.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Unpack(state) == nil {
+		t.Error("linear takes the state of transfer")
+	}
+	state.OwnRows[0].Layer = 7
+	if a.Unpack(state) == nil {
+		t.Error("own rows of a layer without any are taken")
+	}
+}
+
+// Rows outside of training, gradients, and layers without predictions pass through. Settle forgets
+// own rows.
+func TestOthersPassThrough(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		r := newRun(t, kind, "previous:none", 1, own)
+		for epoch := 1; epoch < 6; epoch++ {
+			r.epoch(epoch, ownRows(epoch, nil), func(int) int { return epoch - 1 })
+		}
+		for _, at := range []halo.Slot{{Epoch: 5, Layer: 1, OutsideTraining: true}, {Epoch: 5, Layer: 1, Backward: true}, {Epoch: 5}, {Epoch: 5, Layer: 9}} {
+			view, err := r.View(at)
+			if err != nil || &view.Rows.Host()[0] != &r.inner.view.Rows.Host()[0] {
+				t.Errorf("%+v: predicted", at)
+			}
+		}
+		if view, _ := r.Received(halo.Slot{Epoch: 5, Layer: 1}); &view.Rows.Host()[0] != &r.inner.view.Rows.Host()[0] {
+			t.Error("other rows than received")
+		}
+		if err := r.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		r.TakeCounts()
+		if r.epoch(6, ownRows(6, nil), func(int) int { return 5 }); r.TakeCounts().Made > 0 {
+			t.Error("own rows outlast Settle")
+		}
+	})
+}
+
+func TestNoAllocations(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		r := newRun(t, kind, "every:4", 1, own)
+		rows, at := ownRows(1, nil), halo.Slot{Epoch: 1, Layer: 1}
+		for epoch := 1; epoch < 7; epoch++ {
+			rows = ownRows(epoch, nil)
+			r.epoch(epoch, rows, every(4, epoch))
+		}
+		if n := testing.AllocsPerRun(10, func() {
+			at.Epoch++
+			at.Epoch = 6 + at.Epoch%2
+			_ = r.Offer(at, rows, 0, own)
+			_, _, _ = r.Take(at)
+		}); n > 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}

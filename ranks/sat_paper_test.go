@@ -1,0 +1,162 @@
+package ranks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/generate"
+	"siafu/internal/fault"
+)
+
+// evolving returns a generated graph on which training still changes rows after many epochs.
+func evolving(t *testing.T) string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if _, err := generate.Write(data, generate.Options{Vertices: 2000, Edges: 16000, Features: 24, Classes: 6, Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// predictingRun returns a run that measures predictions of the rows of each gathering layer.
+func predictingRun(t *testing.T, policy string) Config {
+	c := quick(t)
+	c.Ranks, c.Servers, c.Threads, c.Partitioner, c.Epochs, c.EvalEvery = 3, 0, 1, "hash", 40, 0
+	c.Layers, c.Hidden, c.Dropout, c.InputDropout, c.Order, c.PreAggregate = 3, 24, 0, 0, "gather-first", "off"
+	c.Refresh, c.Predict, c.MeasureStaleness = policy, "transfer", 3
+	return c
+}
+
+// staleness returns the mean relative error of predicted rows and of received ones by layer, in
+// the epochs after first.
+func (r trained) staleness(t *testing.T, first int) (predicted, stale map[int]float64) {
+	t.Helper()
+	predicted, stale = map[int]float64{}, map[int]float64{}
+	n := 0
+	for _, e := range r.Epochs {
+		if e.Staleness == nil || e.Epoch <= first {
+			continue
+		}
+		n++
+		for _, l := range e.Staleness.Layers {
+			if l.StaleRelative == nil {
+				t.Fatalf("epoch %d: the error of the received rows is missing", e.Epoch)
+			}
+			predicted[l.Layer] += l.Relative
+			stale[l.Layer] += *l.StaleRelative
+		}
+	}
+	for l := range stale {
+		predicted[l], stale[l] = predicted[l]/float64(n), stale[l]/float64(n)
+	}
+	return predicted, stale
+}
+
+// "In this work, we consider predictingRun H_out(ℓ,m) in an efficient and data-driven manner such that
+// the predicted embedding Ĥ_out(ℓ,m) has a smaller staleness than H̃_out(ℓ,m)." (SAT, section IV)
+func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {
+	t.Parallel()
+	data := evolving(t)
+	for policy, tc := range map[string]struct {
+		most   float64 // error of predicted rows relative to that of stale ones
+		period int
+	}{
+		"every:10": {0.3, 10}, "delay:5": {0.3, 10}, "previous": {0.7, 10}, "previous:none": {0.7, 10}, "age:10,0.9": {0.3, 10},
+	} {
+		for _, model := range []string{"gcn", "gat"} {
+			c := predictingRun(t, policy)
+			if c.Model = model; model == "gat" {
+				c.Order, c.AttentionDropout = "auto", 0
+			}
+			predicted, stale := train(t, c, data).staleness(t, tc.period)
+			for l := range stale {
+				t.Logf("%s, %s: layer %d: stale rows are off by %.4f, predicted ones by %.4f", model, policy, l, stale[l], predicted[l])
+				if stale[l] == 0 && l > 1 || predicted[l] > tc.most*stale[l] {
+					t.Errorf("%s, %s: layer %d: more than %g of the error of stale rows remains", model, policy, l, tc.most)
+				}
+			}
+			if len(stale) < 2 {
+				t.Errorf("%s, %s: %d layers", model, policy, len(stale))
+			}
+		}
+	}
+}
+
+// "The predicted out-of-subgraph embeddings (last term in the second equation of Eq. 11 becomes
+// constant, since the temporal graphs contain historical information which can be regarded as
+// additional input in the current epoch." (SAT, section V-C)
+//
+// So predictions change no row that is sent, forward or backward.
+func TestPredictedEmbeddingsAreConstant(t *testing.T) {
+	t.Parallel()
+	data := evolving(t)
+	c := predictingRun(t, "every:4")
+	c.Epochs = 12
+	with := train(t, c, data).Summary
+	c.Predict = "off"
+	without := train(t, c, data).Summary
+	if with.GhostBytesSent != without.GhostBytesSent || with.FinalLoss == without.FinalLoss || with.Predictions == 0 {
+		t.Errorf("%d bytes and loss %v, without predictions %d and %v", with.GhostBytesSent, with.FinalLoss, without.GhostBytesSent, without.FinalLoss)
+	}
+}
+
+// "min … s.t., δĤ(t,m) < δH(t-1,m), ∀m" (SAT, equation 9): a part whose prediction is not better than
+// the stale rows uses these.
+//
+// With dropout, own rows of another epoch's mask tell little. Rows are wrong by about as much as
+// stale ones, but never by clearly more.
+func TestPredictedErrorIsBelowTheStaleOne(t *testing.T) {
+	t.Parallel()
+	c := predictingRun(t, "every:5")
+	c.Dropout = 0.5
+	predicted, stale := train(t, c, evolving(t)).staleness(t, 5)
+	for l := range stale {
+		// The constraint holds for held-out own rows, a sample that ghosts resemble.
+		if predicted[l] > 1.02*stale[l] {
+			t.Errorf("layer %d: stale rows are off by %.4f, predicted ones by %.4f", l, stale[l], predicted[l])
+		}
+	}
+}
+
+// Too few own rows leave stale rows, with one line in the log.
+func TestTooFewRowsToPredict(t *testing.T) {
+	t.Parallel()
+	data := evolving(t)
+	c := predictingRun(t, "every:4")
+	c.Epochs, c.PredictRows = 9, 40
+	got := train(t, c, data)
+	c2 := c
+	c2.Predict, c2.PredictRows, c2.Out = "off", 2048, c.Out+"-stale"
+	if want := train(t, c2, data); string(got.model) != string(want.model) || got.Summary.PredictFallbacks == 0 || got.Summary.Predictions > 0 {
+		t.Errorf("other weights than with stale rows, or predictions: %+v", got.Summary)
+	}
+	log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+	if err != nil || strings.Count(string(log), "predict: stale rows") != 1 || !strings.Contains(string(log), "raise --predict-rows") {
+		t.Errorf("%v\n%s", err, log)
+	}
+}
+
+// Predictions are refused with other schedules and policies.
+func TestPredictIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, change := range []func(c *Config){
+		func(c *Config) { c.Refresh = "always" }, func(c *Config) { c.Refresh = "never" }, func(c *Config) { c.Refresh = "sample:0.5" },
+		func(c *Config) { c.Refresh = "auto" }, func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Mode, c.Refresh = "async", "always" },
+		func(c *Config) { c.PreAggregate = "on" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5,5", "always" },
+		func(c *Config) { c.Tensor = "cuda" }, func(c *Config) { c.Predict = "lstm" }, func(c *Config) { c.PredictRows = 0 },
+		func(c *Config) { c.Predict, c.PredictRows = "off", 100 },
+	} {
+		c := predictingRun(t, "every:4")
+		c.MeasureStaleness = 0
+		change(&c)
+		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "--predict") || strings.Contains(fmt.Sprint(err), "nowhere") {
+			t.Error(err)
+		}
+	}
+}
