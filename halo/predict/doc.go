@@ -6,7 +6,7 @@
 // applies the change to the ghost rows. The ages of a View stay those of the rows that were
 // received. Gradients pass through unchanged: predicted rows are constants (equation 12).
 //
-// Each kind of prediction has its own file: transfer is a linear map, linear extrapolates the two
+// Each kind of prediction has its own file: transfer is an affine map, linear extrapolates the two
 // last rows of each ghost. If a prediction is impossible, or if it is not better than stale rows
 // on held-out own rows (the constraint of equation 9), a layer uses stale rows.
 package predict

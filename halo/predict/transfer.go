@@ -8,16 +8,16 @@ import (
 )
 
 var transferKind = kind{
-	entry: entry{Name: "transfer", Help: "a linear map from the own rows of the ghosts' epoch to those of the current epoch, fitted again in each epoch, layer and part"},
+	entry: entry{Name: "transfer", Help: "an affine map from the own rows of the ghosts' epoch to those of the current epoch, fitted again in each epoch, layer and part"},
 	model: newTransfer,
 }
 
 // transfer is the ridge regression of the change of own rows:
 //
-//	H̃ + H̃ D,  D = argmin ‖H - H̃ - H̃ D‖² + λ ‖D‖²
+//	H̃ + X̃ D,  D = argmin ‖H - H̃ - X̃ D‖² + λ ‖D‖²,  X̃ = (H̃ 1)
 //
-// H̃ are rows of the ghosts' epoch and H rows of the current epoch. Columns that own rows do not
-// determine stay stale.
+// H̃ are rows of the ghosts' epoch and H rows of the current epoch. λ does not apply to the constant
+// row of D. Columns that own rows do not determine stay stale.
 type transfer struct {
 	team   *kernels.Team
 	gram   []float64 // X̃ᵀX̃ + λ, then its Cholesky factor; lower triangle [width+1 x width+1]
@@ -29,8 +29,7 @@ type transfer struct {
 	solve  func(lo, hi int)
 }
 
-// ridge is λ as a fraction of the mean square of columns, times the number of rows. Predictions on
-// real graphs hardly change between 1e-5 and 1e-3.
+// ridge is λ as a fraction of the mean squared norm of the columns of H̃.
 const ridge = 1e-4
 
 func newTransfer(width int, team *kernels.Team, a *mapped.Arena) model {
@@ -72,7 +71,7 @@ func (t *transfer) fit(x examples) Fallback {
 	return none
 }
 
-// sumRows computes rows lo..hi-1 of gram, up to the diagonal, and of change. Each number is a sum
+// sumRows computes, of X̃ = (H̃ 1), rows lo..hi-1 of gram, up to the diagonal, and of change. Each number is a sum
 // in the order of own rows.
 func (t *transfer) sumRows(lo, hi int) {
 	d, now, stale := t.width, t.x.now.Host(), t.x.stale.Host()
