@@ -132,6 +132,9 @@ func (p *reporter) header(r *prepared) error {
 	if c.Predicts() {
 		p.log("predict kind=%s rows=%d", c.Predict, c.PredictRows)
 	}
+	if r.net.WholeRows {
+		p.log("refresh_rows whole: rows of hidden layers are gathered before their product, and sent before their dropout; input_dropout=%g", r.net.InputDropout)
+	}
 	if r.view.Bridges > 0 {
 		p.log("bridges ranks=%d", r.view.Bridges)
 	}
@@ -230,7 +233,7 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	}
 	printMetrics(say, s.Metrics)
 	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
-	if s.Predict != "" {
+	if p.cfg.Predicts() {
 		say("predict kind=%s seconds=%.3f predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.Predictions, s.PredictFallbacks)
 	}
 	if p.account.paid() {
@@ -264,10 +267,7 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
-		PredictSeconds: p.predictSeconds, Predictions: p.predictions, PredictFallbacks: p.fallbacks,
-	}
-	if c.Predicts() {
-		s.Predict = c.Predict
+		PredictSeconds: p.predictSeconds, Predictions: p.predictions, PredictFallbacks: p.fallbacks, Predict: c.Predict,
 	}
 	if h.Best != nil {
 		last, best := h.Last, h.BestLine

@@ -55,7 +55,7 @@ func (p *reporter) printSummary(s *runfolder.Summary) {
 	}
 	p.print("memory", "%.0f MB of the largest rank; ghost rows %.1f MB, sent as %.1f MB",
 		float64(s.PeakRSSBytes)/1e6, float64(s.GhostBytesRaw)/1e6, float64(s.GhostBytesSent)/1e6)
-	if s.Predict != "" {
+	if p.cfg.Predicts() {
 		p.print("predict", "%s: %d predictions in %.2f s, stale rows instead of %d", s.Predict, s.Predictions, s.PredictSeconds, s.PredictFallbacks)
 	}
 	if p.account.paid() {

@@ -108,9 +108,10 @@ func (b *Builder) Hidden() Hidden {
 	return Hidden{first: b.layer == 0, constant: b.constant, gradInPlace: b.gradInPlace, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
-// Dropout returns the dropout of layer l's output, nil if it has none.
+// Dropout returns the dropout of layer l's output, nil if it has none, or if the next layer applies
+// it (Spec.Whole).
 func (b *Builder) Dropout(l int) *Dropout {
-	if b.part.Plain || b.part.Kept {
+	if b.part.Plain || b.part.Kept || b.Spec.Whole(l+1) {
 		return nil
 	}
 	// Stream 0 is the input's dropout; layer l uses stream l+1.

@@ -133,6 +133,9 @@ func (n *Network) order(back bool) (all []event) {
 			if back {
 				e.writes = append(e.writes, n.roots(l, Signed)...)
 			}
+			if n.Spec.Whole(l) { // sent during the gather
+				e.shared = append(e.shared, n.roots(l, Input)...)
+			}
 			all = append(all, e)
 		}
 		all = append(all, n.stage(l, Apply))

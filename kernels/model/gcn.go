@@ -83,7 +83,7 @@ func gcnLayer(b *Builder, l int) Layer {
 	b.AllocGrad(GatheredGrad)
 	b.ShareStorage(InputGrad, EmittedGrad)
 	g.stages = stages{
-		Emit: {g.emits(), nil},
+		Emit: {g.emits(), g.emit},
 		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
 			x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
 		}},
@@ -91,6 +91,11 @@ func gcnLayer(b *Builder, l int) Layer {
 			g.activateGrad(x, g.b)
 			g.gatheredGrad(x, x.At(OutputGrad))
 		}},
+	}
+	if g.inputDrop != nil {
+		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad}, Writes: []Value{InputGrad}}, func(x *Step) {
+			x.Ops.DropoutRows(x.At(InputGrad), x.At(EmittedGrad), x.Mask(g.inputDrop))
+		}}
 	}
 	return g
 }
@@ -103,6 +108,7 @@ type dense struct {
 	w, b           Param    // [in x out], [1 x out]
 	last           bool     // no activation: the last layer, or a layer whose activation a tail applies
 	drop           *Dropout // of the output
+	inputDrop      *Dropout // of the emitted rows, which are the input otherwise; nil: none (Spec.Whole)
 	gathers        bool     // false in a perceptron
 	activationDone bool     // the output's gradient already includes the activation's derivative
 	first          Order
@@ -125,9 +131,13 @@ func newDense(b *Builder, l int, gathers bool) *dense {
 	if !gathers && l == 0 && b.Sparse {
 		d.first = ApplyFirst // a perceptron multiplies sparse features directly
 	}
-	if d.first == ApplyFirst {
+	switch {
+	case d.first == ApplyFirst:
 		b.Alloc(Emitted, d.out)
-	} else {
+	case b.Spec.Whole(l):
+		d.inputDrop = b.Spec.dropout(l, b.Spec.Dropout)
+		b.Alloc(Emitted, d.in)
+	default:
 		b.ShareStorage(Emitted, Input)
 	}
 	return d
@@ -147,9 +157,10 @@ func (d *dense) GathersBackward() bool {
 	return d.gathers && (d.first == ApplyFirst || !d.h.Constant())
 }
 
-// emits returns the Flow of Emit: the product, or nothing if H itself is emitted.
+// emits returns the Flow of Emit: the product, the input with dropout, or nothing if H itself is
+// emitted.
 func (d *dense) emits() Flow {
-	if d.first == ApplyFirst {
+	if d.first == ApplyFirst || d.inputDrop != nil {
 		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
 	}
 	return Flow{Reads: []Value{Input}}
@@ -157,8 +168,11 @@ func (d *dense) emits() Flow {
 
 // emit runs Emit.
 func (d *dense) emit(x *Step) {
-	if d.first == ApplyFirst {
+	switch {
+	case d.first == ApplyFirst:
 		d.h.Multiply(x, x.At(Emitted), x.W(d.w))
+	case d.inputDrop != nil:
+		x.Ops.DropoutRows(x.At(Emitted), x.At(Input), x.Mask(d.inputDrop))
 	}
 }
 

@@ -44,6 +44,7 @@ type Spec struct {
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	LocalLayers        int     // number of first layers that gather whose ghosts' rows a rank computes itself
 	LocalShare         float64 // fraction of the ghosts in the last of them, whose other rows it receives; 0: all
+	WholeRows          bool    // if TakesWholeRows: ranks exchange the rows of hidden layers before their dropout (Whole); these layers are GatherFirst
 	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	Seed               uint64  // of dropout
@@ -147,6 +148,9 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	parts := s.parts()
 	for l := range s.Orders {
 		order := cmp.Or(parts[l].kind.Order, c.Order)
+		if s.Whole(l) {
+			order = "gather-first"
+		}
 		if parts[l].kind.Coefficients != nil && (order == "apply-first" || order == "auto" && s.Dims[l+1] < s.Dims[l]) {
 			s.Orders[l] = ApplyFirst
 		}

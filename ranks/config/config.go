@@ -65,8 +65,9 @@ func (c *Config) Network(features, classes int) model.Spec {
 		}
 	}
 	s.Dims = s.Widths(c.Layers, features, hidden, classes)
+	s.WholeRows = c.sendsWhole(s)
 	switch {
-	case c.InputDropout < 0 && c.cachesInput(s):
+	case c.InputDropout < 0 && (s.WholeRows || c.cachesInput(s)):
 		s.InputDropout = 0
 	case c.InputDropout < 0:
 		s.InputDropout = c.Dropout

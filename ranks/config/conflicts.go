@@ -83,6 +83,8 @@ var (
 		p := s.Ghosts()
 		return p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples()
 	}}
+	whole        = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
+	takesNoWhole = fact{"a network other than gcn of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
@@ -222,6 +224,13 @@ var conflicts = slices.Concat([]conflict{
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
 	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
 	{predicts, onGPUs, "choose --graph cpu: predictions run on the ranks"},
+	{whole, takesNoWhole, "leave --refresh-rows out: rows of this network are not whole before a dropout"},
+	{whole, asynchronous, "leave --mode out: only synchronous ranks apply the dropout of ghosts"},
+	{whole, batches, "leave --refresh-rows out: rows outside a batch come from the history"},
+	{whole, notCPU, "leave --tensor out"},
+	{whole, appliesIn, "leave --order out: whole rows meet their weights after the gather"},
+	{whole, preAggregate, "leave --pre-aggregate out: each ghost has its own mask, but a sum has several rows"},
+	{whole, computes, "leave --recompute-ghosts out: it computes ghost rows with their dropout"},
 	{predictRows, predictsNone, "set --predict transfer or linear"},
 
 	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"siafu/graph"
 	"siafu/halo/codec"
@@ -105,6 +106,14 @@ func (c *Config) Ghosts() refresh.Policy {
 
 // Predicts reports whether training passes predict ghost rows from stale ones.
 func (c *Config) Predicts() bool { return c.Predict != "" && c.Predict != predict.Off }
+
+// sendsWhole reports whether ranks send the rows of hidden layers of a network before their dropout.
+func (c *Config) sendsWhole(s model.Spec) bool {
+	if !s.TakesWholeRows() || c.RefreshRows == "dropped" {
+		return false
+	}
+	return c.RefreshRows == "whole" || c.Predicts() && c.Tensor == "cpu" && c.Order != "apply-first" && c.RecomputeGhosts != "all" && !strings.HasPrefix(c.RecomputeGhosts, "layers:")
+}
 
 // Alone reports whether training passes use no ghost rows.
 func (c *Config) Alone() bool { return c.Ghosts().NoGhosts() }

@@ -31,6 +31,7 @@ type lockstep struct {
 	delay        *delay         // nil except in experiments
 	tuning       *tuning        // nil with a fixed codec
 	stale        *staleness     // nil without --measure-staleness
+	ghostMask    ghostMask
 	part         int
 	intervals    []*interval
 	// update sums the gradients of a layer's weights and pushes them.

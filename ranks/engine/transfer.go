@@ -39,6 +39,7 @@ func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped
 	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
 	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
+	s.prepareMask(e, a)
 	s.connectTraining(e, o, a)
 	s.prepareMeasurement(e, a)
 }
@@ -134,7 +135,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
 		}
 		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
-		return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
+		return s.ghosts.Offer(slot, s.store.Sent(t.Layer, s.pass), 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, slot)
 	case schedule.EmitGhosts:
@@ -182,7 +183,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 	view, err := s.ghosts.View(slot)
 	if err == nil {
 		err = s.stale.recordRows(worker, slot, view, s.ghosts)
-		s.graph.TakeGhosts(worker, l, view.Rows)
+		s.graph.TakeGhosts(worker, l, s.masked(worker, slot.Layer, view.Rows))
 	}
 	return err
 }

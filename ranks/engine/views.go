@@ -78,12 +78,15 @@ func (t *trainer) label() string {
 	for _, ids := range [][]uint32{p.OwnIDs, p.GhostIDs, p.SendRows} {
 		sum.Write(mapped.Bytes(ids))
 	}
-	predicts := ""
+	more := ""
 	if t.cfg.Predicts() {
-		predicts = fmt.Sprintf(" predict=%s rows=%d", t.cfg.Predict, t.cfg.PredictRows)
+		more = fmt.Sprintf(" predict=%s rows=%d", t.cfg.Predict, t.cfg.PredictRows)
+	}
+	if t.net.WholeRows {
+		more += " whole"
 	}
 	return fmt.Sprintf("refresh=%s gradients=%t codec=%s rows=%v part=%d/%d sent=%d of %08x%s",
-		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(), len(p.SendRows), sum.Sum32(), predicts)
+		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(), len(p.SendRows), sum.Sum32(), more)
 }
 
 // unpack restores this part's state, if it is of the same transfers on all ranks. Collective

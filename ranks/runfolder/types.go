@@ -171,7 +171,7 @@ type Summary struct {
 	TotalSeconds       float64 `json:"total_seconds"`
 	GhostBytesRaw      int64   `json:"ghost_bytes_raw"`           // over all epochs
 	GhostBytesSent     int64   `json:"ghost_bytes_sent"`          // over all epochs
-	Predict            string  `json:"predict,omitempty"`         // --predict, unless it is off
+	Predict            string  `json:"predict"`                   // --predict
 	PredictSeconds     float64 `json:"predict_seconds,omitempty"` // over all epochs
 	Predictions        int64   `json:"predictions,omitempty"`
 	PredictFallbacks   int64   `json:"predict_fallbacks,omitempty"`
