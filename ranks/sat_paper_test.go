@@ -142,6 +142,27 @@ func TestTooFewRowsToPredict(t *testing.T) {
 	}
 }
 
+// A checkpoint of another kind of prediction, or of another number of rows, resumes with the cached
+// rows reset, and says so.
+func TestResumeWithAnotherPrediction(t *testing.T) {
+	t.Parallel()
+	data := evolving(t)
+	for name, change := range map[string]func(c *Config){
+		"kind": func(c *Config) { c.Predict = "linear" }, "rows": func(c *Config) { c.PredictRows = 100 }, "none": func(c *Config) { c.Predict = "off" },
+	} {
+		c := predictingRun(t, "every:4")
+		c.Epochs, c.CheckpointEvery = 6, "6e"
+		train(t, c, data)
+		c.Epochs, c.Resume = 12, "auto"
+		change(&c)
+		got := train(t, c, data)
+		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+		if err != nil || !strings.Contains(string(log), "reset the cached ghost rows") || len(got.Epochs) != 12 {
+			t.Errorf("another %s: %d epochs, %v\n%s", name, len(got.Epochs), err, log)
+		}
+	}
+}
+
 // Predictions are refused with other schedules and policies.
 func TestPredictIsRefused(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,7 @@ func (t *trainer) unpack(own PartState) error {
 		return err
 	}
 	if fit[0] < int64(t.comm.Size()) {
-		t.reporter.Note("refresh: reset the cached ghost rows: the checkpoint has another partition, policy or codec\n")
+		t.reporter.Note("refresh: reset the cached ghost rows: the checkpoint has another partition, policy, prediction or codec\n")
 		return nil
 	}
 	l, err := halo.DecodeSourceState(rest)
