@@ -30,7 +30,7 @@ type transfer struct {
 }
 
 // ridge is λ as a fraction of the mean squared norm of the columns of H̃.
-const ridge = 1e-4
+const ridge = 1e-5
 
 func newTransfer(width int, team *kernels.Team, a *mapped.Arena) model {
 	t := &transfer{
