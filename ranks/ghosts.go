@@ -39,8 +39,11 @@ func (r *joined) chooseGhosts(fits bool) error {
 		r.cfg.RecomputeGhosts = string(past)
 		return nil
 	}
+	if oneHost(r.world.Hosts()[:r.Graph]) {
+		return r.receiveWithoutMemory(fits)
+	}
 	values := r.cfg.GhostChoices(r.net, r.meta, fits)
-	if values == nil || oneHost(r.world.Hosts()[:r.Graph]) {
+	if values == nil {
 		return nil
 	}
 	list, err := r.measureGhosts(values, fits)
@@ -64,6 +67,32 @@ func (r *joined) chooseGhosts(fits bool) error {
 			}
 		}
 		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), best.ghosts))
+	}
+	return nil
+}
+
+// receiveWithoutMemory changes auto to none on one host, if auto computes rows of ghosts and the
+// arrays for that do not fit into memory. Collective over the world.
+func (r *joined) receiveWithoutMemory(fits bool) error {
+	net := r.net
+	r.cfg.Orders(&net, r.meta, fits)
+	if net.LocalLayers == 0 {
+		return nil
+	}
+	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, fits)
+	if err != nil {
+		return err
+	}
+	least := []int64{1}
+	if !r.isServer() && size.Product(f.GraphRank(r.rank, r.counts()).Of(forecast.Array), r.ranksHere()) > host.AvailableMemory() {
+		least[0] = 0
+	}
+	if err := world.MinInt64s(r.world, least); err != nil || least[0] == 1 {
+		return err
+	}
+	r.cfg.RecomputeGhosts = "none"
+	if r.reporter != nil {
+		r.reporter.Note("recompute_ghosts choice=none (without memory for the ghosts' inputs)\n")
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (g memoryGate) weights(r *member, meta *graph.Meta) error {
 	}
 	least.peak = least.certain
 	if m := host.AwaitMemory(least.peak); compareMemory(least.peak, least.certain, m.Available) == refuse {
-		return g.refusal(r, least, m)
+		return g.refusal(r, f, least, m)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 	switch compareMemory(n.peak, n.certain, m.Available) {
 	case refuse:
 		if !g.force {
-			err = g.refusal(r.member, n, m)
+			err = g.refusal(r.member, f, n, m)
 			break
 		}
 		fallthrough
@@ -124,9 +124,13 @@ func (r *joined) checkMemory() error {
 	return g.onGPUs(r, f)
 }
 
-func (g memoryGate) refusal(r *member, n need, m host.Memory) error {
+func (g memoryGate) refusal(r *member, f *forecast.Forecast, n need, m host.Memory) error {
+	smaller := ""
+	if f.Net.LocalLayers > 0 {
+		smaller = fmt.Sprintf("receive more ghost rows than with --recompute-ghosts %s, ", r.cfg.RecomputeGhosts)
+	}
 	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
-		Then(`run "siafu plan" to see what fits, or %s anyway with --force-memory`, g.op)
+		Then(`%srun "siafu plan" to see what fits, or %s anyway with --force-memory`, smaller, g.op)
 }
 
 // text compares a need with the available memory.
