@@ -71,23 +71,31 @@ func (r *joined) chooseGhosts(fits bool) error {
 	return nil
 }
 
-// receiveWithoutMemory changes auto to none on one host, if auto computes rows of ghosts and the
-// arrays for that do not fit into memory. Collective over the world.
+// receiveWithoutMemory changes auto to none on one host, if auto computes rows of ghosts, the arrays
+// for that do not fit into memory, and received rows need less. Collective over the world.
 func (r *joined) receiveWithoutMemory(fits bool) error {
 	net := r.net
 	r.cfg.Orders(&net, r.meta, fits)
 	if net.LocalLayers == 0 {
 		return nil
 	}
-	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, fits)
-	if err != nil {
-		return err
+	var arrays [2]int64 // of this host's ranks, with computed and with received rows
+	received := r.cfg
+	received.RecomputeGhosts = "none"
+	for k, c := range []Config{r.cfg, received} {
+		f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, fits)
+		if err != nil {
+			return err
+		}
+		if !r.isServer() {
+			arrays[k] = size.Product(f.GraphRank(r.rank, r.counts()).Of(forecast.Array), r.ranksHere())
+		}
 	}
-	least := []int64{1}
-	if !r.isServer() && size.Product(f.GraphRank(r.rank, r.counts()).Of(forecast.Array), r.ranksHere()) > host.AvailableMemory() {
-		least[0] = 0
+	keep := []int64{1}
+	if arrays[0] > host.AvailableMemory() && arrays[1] < arrays[0] {
+		keep[0] = 0
 	}
-	if err := world.MinInt64s(r.world, least); err != nil || least[0] == 1 {
+	if err := world.MinInt64s(r.world, keep); err != nil || keep[0] == 1 {
 		return err
 	}
 	r.cfg.RecomputeGhosts = "none"

@@ -126,7 +126,7 @@ func (r *joined) checkMemory() error {
 
 func (g memoryGate) refusal(r *member, f *forecast.Forecast, n need, m host.Memory) error {
 	smaller := ""
-	if f.Net.LocalLayers > 0 {
+	if f.Net.LocalLayers > 0 && r.cfg.RecomputeGhosts != "auto" {
 		smaller = fmt.Sprintf("receive more ghost rows than with --recompute-ghosts %s, ", r.cfg.RecomputeGhosts)
 	}
 	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
