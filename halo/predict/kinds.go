@@ -19,8 +19,10 @@ type kind struct {
 	// previous reports whether a prediction needs the rows that each ghost had before its
 	// newest ones.
 	previous bool
-	// model allocates a model for rows of at most the given width.
-	model func(width int, team *kernels.Team, a *mapped.Arena) model
+	// kept returns the number of examples.kept for rows of a width, if the kind needs any.
+	kept func(width int) int
+	// model allocates a model for at most the given number of rows of at most the given width.
+	model func(width, rows int, team *kernels.Team, a *mapped.Arena) model
 }
 
 // model predicts rows of one layer and age. It is fitted again before each use.
@@ -34,7 +36,10 @@ type model interface {
 
 // examples are own rows [n x width] of one layer: of the current epoch, of the epoch of the
 // ghosts, and, if the kind needs them, of the epoch that the ghosts had before.
-type examples struct{ now, stale, previous kernels.Mat }
+type examples struct {
+	now, stale, previous kernels.Mat
+	kept                 []float64 // what a fit keeps for later ones with the same stale rows; zeros at first
+}
 
 var kinds = []*kind{&transferKind, &linearKind}
 

@@ -13,6 +13,7 @@ type layer struct {
 	now    []float32 // of the current epoch [sampled x Width]
 	pushed []float32 // of epochs in which rows were sent [len(epochs) x sampled x Width]
 	epochs []int32   // 0: none
+	kept   []float64 // of the model, for each of epochs
 
 	// If the kind needs them: the rows that each ghost has and had before, with their epochs.
 	received, previous             []float32 // [Ghosts x Width]
@@ -22,9 +23,9 @@ type layer struct {
 }
 
 // newLayer allocates a layer with n sampled rows.
-func newLayer(shape halo.Shape, n int, previous bool, o Options) *layer {
+func newLayer(shape halo.Shape, n int, k *kind, o Options) *layer {
 	age := o.Timing.MaxAge
-	if previous {
+	if k.previous {
 		age += o.Timing.Interval
 	}
 	slots := age/o.Timing.Period + 1
@@ -32,7 +33,10 @@ func newLayer(shape halo.Shape, n int, previous bool, o Options) *layer {
 		Shape: shape, now: mapped.Make[float32](o.Arena, n*shape.Width),
 		pushed: mapped.Make[float32](o.Arena, slots*n*shape.Width), epochs: mapped.Make[int32](o.Arena, slots),
 	}
-	if previous {
+	if k.kept != nil {
+		l.kept = mapped.Make[float64](o.Arena, slots*k.kept(shape.Width))
+	}
+	if k.previous {
 		ghosts := o.Plan.Ghosts
 		l.received, l.previous = mapped.Make[float32](o.Arena, ghosts*shape.Width), mapped.Make[float32](o.Arena, ghosts*shape.Width)
 		l.receivedEpochs, l.previousEpochs = mapped.Make[int32](o.Arena, ghosts), mapped.Make[int32](o.Arena, ghosts)
@@ -61,6 +65,7 @@ func (l *layer) push(epoch int, keep float32) {
 		}
 	}
 	dst, before := l.slot(at), l.slot(last)
+	clear(l.keptAt(at))
 	l.epochs[at] = int32(epoch)
 	if keep == 0 {
 		copy(dst, l.now)
@@ -76,12 +81,18 @@ func (l *layer) slot(k int) []float32 {
 	return l.pushed[k*n : (k+1)*n]
 }
 
-// at returns the own rows of an epoch in which rows were sent, nil if they are not stored.
-func (l *layer) at(epoch int32) []float32 {
+func (l *layer) keptAt(k int) []float64 {
+	n := len(l.kept) / len(l.epochs)
+	return l.kept[k*n : (k+1)*n]
+}
+
+// at returns the own rows of an epoch in which rows were sent, nil if they are not stored, and what
+// the model keeps for them.
+func (l *layer) at(epoch int32) (rows []float32, kept []float64) {
 	if k := slices.Index(l.epochs, epoch); k >= 0 && epoch > 0 {
-		return l.slot(k)
+		return l.slot(k), l.keptAt(k)
 	}
-	return nil
+	return nil, nil
 }
 
 // shift stores received rows of new epochs, and the rows that they replace.
@@ -104,6 +115,7 @@ func (l *layer) forget() {
 	for _, x := range [][]float32{l.now, l.pushed, l.received, l.previous} {
 		clear(x)
 	}
+	clear(l.kept)
 	for _, x := range [][]int32{l.epochs, l.receivedEpochs, l.previousEpochs} {
 		clear(x)
 	}

@@ -10,7 +10,7 @@ import (
 var linearKind = kind{
 	entry:    entry{Name: "linear", Help: "the extrapolation of the two last rows of each ghost, with the gain that is best for own rows"},
 	previous: true,
-	model:    func(_ int, team *kernels.Team, _ *mapped.Arena) model { return &linear{team: team} },
+	model:    func(_, _ int, team *kernels.Team, _ *mapped.Arena) model { return &linear{team: team} },
 }
 
 // linear extrapolates with one gain γ for a layer:

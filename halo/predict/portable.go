@@ -35,6 +35,7 @@ func (s *Source) Unpack(l halo.SourceState) error {
 			return fmt.Errorf("predict: own rows of layer %d have another size", own.Layer)
 		}
 		copy(at.pushed, own.Rows)
+		clear(at.kept)
 		copy(at.epochs, own.Epochs)
 		copy(at.received, own.Sent[:rows])
 		copy(at.previous, own.Sent[rows:])

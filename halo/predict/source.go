@@ -80,9 +80,9 @@ func Wrap(inner halo.Collective, o Options) *Source {
 		for len(s.layers) <= l.Layer {
 			s.layers = append(s.layers, nil)
 		}
-		s.layers[l.Layer] = newLayer(l, n, s.kind.previous, o)
+		s.layers[l.Layer] = newLayer(l, n, k, o)
 	}
-	s.model = k.model(widest, o.Team, o.Arena)
+	s.model = k.model(widest, s.learned, o.Team, o.Arena)
 	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
 	s.stale = mapped.Make[float32](o.Arena, 2*n*widest)
 	rows := max(chunk, n-s.learned)
@@ -250,13 +250,16 @@ func (s *Source) visit(l *layer, view halo.View, visit func(g group, lo, hi int)
 func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
 	n := len(s.sampled)
 	x.now = kernels.HostMat(n, l.Width, l.now)
-	stale := l.at(g.epoch)
+	stale, kept := l.at(g.epoch)
 	if stale == nil {
 		return x, false
 	}
+	if x.kept = kept; s.o.Timing.Decay != 1 { // stale rows have another weight in each epoch
+		clear(kept)
+	}
 	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(g.epoch)))
 	if s.kind.previous {
-		previous := l.at(g.previous)
+		previous, _ := l.at(g.previous)
 		if previous == nil {
 			return x, false
 		}
@@ -293,7 +296,7 @@ func (s *Source) fit(l *layer, x examples) Fallback {
 		}
 		return m.Part(from, to)
 	}
-	if reason := s.model.fit(examples{part(x.now), part(x.stale), part(x.previous)}); reason != none {
+	if reason := s.model.fit(examples{part(x.now), part(x.stale), part(x.previous), x.kept}); reason != none {
 		return reason
 	}
 	from, to = s.learned, len(s.sampled)

@@ -3,122 +3,135 @@ package predict
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
 
 var transferKind = kind{
 	entry: entry{Name: "transfer", Help: "an affine map from the own rows of the ghosts' epoch to those of the current epoch, fitted again in each epoch, layer and part"},
+	kept:  func(width int) int { return width * width },
 	model: newTransfer,
 }
 
 // transfer is the ridge regression of the change of own rows:
 //
-//	H̃ + X̃ D,  D = argmin ‖H - H̃ - X̃ D‖² + λ ‖D‖²,  X̃ = (H̃ 1)
+//	H̃ + c + (H̃ - m) D,  D = argmin ‖H - H̃ - (H̃ - m) D‖² + λ ‖D‖²
 //
-// H̃ are rows of the ghosts' epoch and H rows of the current epoch. λ does not apply to the constant
-// row of D. Columns that own rows do not determine stay stale.
+// H̃ are rows of the ghosts' epoch and H rows of the current epoch; m and c are the means of the
+// columns of H̃ and of H - H̃. Columns that own rows do not determine stay stale.
+//
+// Sums over rows are products of package kernels, in float32 and an order that depends only on
+// shapes. H̃ - m has no large means, so that their rounding error, about 1e-6 of a column's sum of
+// squares, is below λ. The equations are solved in float64. The Gram matrix depends only on H̃: its
+// factor serves all epochs and ages that start from the same rows.
 type transfer struct {
-	team   *kernels.Team
-	gram   []float64 // X̃ᵀX̃ + λ, then its Cholesky factor; lower triangle [width+1 x width+1]
-	change []float64 // X̃ᵀ(H - H̃), then D [width+1 x width]
-	matrix []float32 // I + D, then the last row of D [width+1 x width]
-	x      examples
-	width  int
-	sum    func(lo, hi int)
-	solve  func(lo, hi int)
+	team     *kernels.Team
+	centred  []float32 // H̃ - m [rows x width]
+	change   []float32 // H - H̃ [rows x width]
+	product  []float32 // a product of the two, or of the first with itself [width x width]
+	means    []float32 // -m, then c [2 x width]
+	solution []float64 // D [width x width]
+	matrix   []float32 // I + D, then c - m D [width+1 x width]
+	factor   []float64 // Cholesky factor of the Gram matrix, lower triangle [width x width]
+	width    int
+	solve    func(lo, hi int)
 }
 
-// ridge is λ as a fraction of the mean squared norm of the columns of H̃.
+// ridge is λ as a fraction of the mean squared norm of the columns of H̃ - m.
 const ridge = 1e-5
 
-func newTransfer(width int, team *kernels.Team, a *mapped.Arena) model {
+func newTransfer(width, rows int, team *kernels.Team, a *mapped.Arena) model {
 	t := &transfer{
-		team: team, gram: mapped.Make[float64](a, (width+1)*(width+1)), change: mapped.Make[float64](a, (width+1)*width),
-		matrix: mapped.Make[float32](a, (width+1)*width),
+		team: team, centred: mapped.Make[float32](a, rows*width), change: mapped.Make[float32](a, rows*width),
+		product: mapped.Make[float32](a, width*width), means: mapped.Make[float32](a, 2*width),
+		solution: mapped.Make[float64](a, width*width), matrix: mapped.Make[float32](a, (width+1)*width),
 	}
-	t.sum, t.solve = t.sumRows, t.solveColumns
+	t.solve = t.solveColumns
 	return t
 }
 
 func (t *transfer) fit(x examples) Fallback {
-	t.x, t.width = x, x.now.Cols
-	d := t.width
-	n := d + 1
-	t.team.Run(n, 8, t.sum)
-	trace := 0.0
-	for i := range d {
-		trace += t.gram[i*n+i]
+	n, d := x.now.Rows, x.now.Cols
+	t.width, t.factor = d, x.kept
+	centred, change, product := kernels.HostMat(n, d, t.centred), kernels.HostMat(n, d, t.change), kernels.HostMat(d, d, t.product)
+	m, c := kernels.HostMat(1, d, t.means), kernels.HostMat(1, d, t.means[d:])
+	t.mean(m, x.stale, -1)
+	t.team.BiasReLUDropout(centred, x.stale, m, false, nil)
+	if t.factor[0] == 0 { // own rows of this epoch are new
+		t.team.MatMulTransA(product, centred, centred, false)
+		if reason := t.factorise(); reason != none {
+			return reason
+		}
 	}
-	for i := range d {
-		t.gram[i*n+i] += ridge * trace / float64(d)
-	}
-	gram, change := t.gram[:n*n], t.change[:n*d]
-	if !finite(gram) || !finite(change) {
+	t.team.Copy(change, x.now)
+	t.team.Blend(change, 1, x.stale, -1)
+	t.mean(c, change, 1)
+	t.team.MatMulTransA(product, centred, change, false)
+	if !finite(t.product[:d*d]) || !finite(t.means[:2*d]) {
 		return NotFinite
 	}
-	if trace == 0 || !factorise(gram, n) {
-		return Singular
+	for i, v := range t.product[:d*d] {
+		t.solution[i] = float64(v)
 	}
 	t.team.Run(d, 16, t.solve)
-	m := t.matrix
-	for i, v := range change {
-		m[i] = float32(v)
+	return none
+}
+
+// mean sets dst [1 x width] to the means of the columns of x, multiplied by sign.
+func (t *transfer) mean(dst, x kernels.Mat, sign float32) {
+	t.team.ColumnSums(dst, x, false)
+	kernels.ScaleRow(dst.Host(), sign/float32(x.Rows))
+}
+
+// factorise sets factor to the Cholesky factor of the Gram matrix in product, plus λ. Its first
+// number stays 0 if it fails.
+func (t *transfer) factorise() Fallback {
+	d, a, trace := t.width, t.factor, 0.0
+	gram := t.product[:d*d]
+	if !finite(gram) {
+		return NotFinite
 	}
 	for i := range d {
-		m[i*d+i] = float32(t.change[i*d+i] + 1)
+		trace += float64(gram[i*d+i])
+	}
+	var b gonum.Implementation
+	for i := range d {
+		for j := range i + 1 {
+			sum := float64(gram[i*d+j]) - b.Ddot(j, a[i*d:], 1, a[j*d:], 1)
+			if i > j {
+				a[i*d+j] = sum / a[j*d+j]
+				continue
+			}
+			if sum += ridge * trace / float64(d); !(sum > 0) {
+				a[0] = 0
+				return Singular
+			}
+			a[i*d+i] = math.Sqrt(sum)
+		}
 	}
 	return none
 }
 
-// sumRows computes, of X̃ = (H̃ 1), rows lo..hi-1 of gram, up to the diagonal, and of change. Each number is a sum
-// in the order of own rows.
-func (t *transfer) sumRows(lo, hi int) {
-	d, now, stale := t.width, t.x.now.Host(), t.x.stale.Host()
-	n := d + 1
-	clear(t.gram[lo*n : hi*n])
-	clear(t.change[lo*d : hi*d])
-	for r := range t.x.now.Rows {
-		x, y := stale[r*d:(r+1)*d], now[r*d:(r+1)*d]
-		for i := lo; i < hi; i++ {
-			xi := 1.0
-			if i < d {
-				xi = float64(x[i])
-			}
-			if xi == 0 {
-				continue
-			}
-			gram, change := t.gram[i*n:i*n+i+1], t.change[i*d:(i+1)*d]
-			for j := range gram[:min(i+1, d)] {
-				gram[j] += xi * float64(x[j])
-			}
-			if i == d {
-				gram[d]++
-			}
-			for j := range change {
-				change[j] += xi * (float64(y[j]) - float64(x[j]))
-			}
-		}
-	}
-}
-
-// solveColumns replaces columns lo..hi-1 of change by those of D.
+// solveColumns computes columns lo..hi-1 of D, and those of matrix.
 func (t *transfer) solveColumns(lo, hi int) {
-	d := t.width
-	n := d + 1
-	for i := range n {
-		row := t.change[i*d+lo : i*d+hi]
-		for k := range i {
-			subtract(row, t.gram[i*n+k], t.change[k*d+lo:k*d+hi])
+	d, x := t.width, t.solution
+	var b gonum.Implementation
+	b.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, d, hi-lo, 1, t.factor, d, x[lo:], d)
+	b.Dtrsm(blas.Left, blas.Lower, blas.Trans, blas.NonUnit, d, hi-lo, 1, t.factor, d, x[lo:], d)
+	last := t.matrix[d*d:]
+	copy(last[lo:hi], t.means[d+lo:d+hi])
+	for i := range d {
+		for j := lo; j < hi; j++ {
+			v := float32(x[i*d+j])
+			t.matrix[i*d+j] = v
+			last[j] += t.means[i] * v
 		}
-		divide(row, t.gram[i*n+i])
 	}
-	for i := n - 1; i >= 0; i-- {
-		row := t.change[i*d+lo : i*d+hi]
-		for k := i + 1; k < n; k++ {
-			subtract(row, t.gram[k*n+i], t.change[k*d+lo:k*d+hi])
-		}
-		divide(row, t.gram[i*n+i])
+	for j := lo; j < hi; j++ {
+		t.matrix[j*d+j] = float32(x[j*d+j] + 1)
 	}
 }
 
@@ -127,45 +140,10 @@ func (t *transfer) apply(dst, rows, _ kernels.Mat) {
 	t.team.MatMulBiasReLUDropout(dst, rows, kernels.HostMat(d, d, t.matrix), kernels.HostMat(1, d, t.matrix[d*d:]), false, nil)
 }
 
-// factorise replaces the lower triangle of a symmetric matrix a [d x d] by its Cholesky factor. It
-// returns false if a is not positive definite.
-func factorise(a []float64, d int) bool {
-	for i := range d {
-		for j := 0; j <= i; j++ {
-			sum := a[i*d+j]
-			for k := range j {
-				sum -= a[i*d+k] * a[j*d+k]
-			}
-			if i > j {
-				a[i*d+j] = sum / a[j*d+j]
-				continue
-			}
-			if !(sum > 0) {
-				return false
-			}
-			a[i*d+i] = math.Sqrt(sum)
-		}
-	}
-	return true
-}
-
-func subtract(dst []float64, by float64, x []float64) {
-	for j := range dst {
-		dst[j] -= by * x[j]
-	}
-}
-
-func divide(dst []float64, by float64) {
-	for j := range dst {
-		dst[j] /= by
-	}
-}
-
-func finite(x []float64) bool {
+func finite(x []float32) bool {
+	sum := float32(0)
 	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
+		sum += v * 0 // NaN if v is not finite
 	}
-	return true
+	return sum == 0
 }
