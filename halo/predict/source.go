@@ -195,8 +195,15 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 	if len(l.previous) > 0 {
 		l.shift(view)
 	}
+	rows := 0 // that need a prediction
 	s.groups = s.groups[:0]
-	s.visit(l, view, func(g group, _, _ int) { s.addGroup(g, epoch) })
+	s.visit(l, view, func(g group, lo, hi int) {
+		if int(g.epoch) != epoch {
+			s.addGroup(g)
+			rows += hi - lo
+		}
+	})
+	all := len(s.groups) == 1 && rows == view.Rows.Rows
 	for _, g := range s.groups {
 		ref, ok := s.examples(l, g, epoch)
 		if !ok {
@@ -207,7 +214,7 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		if reason != none {
 			continue
 		}
-		if !any {
+		if !any && !all {
 			copy(s.predicted(l).Host(), view.Rows.Host())
 		}
 		s.taken.Made++
@@ -218,11 +225,8 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 	return any
 }
 
-// addGroup adds a group unless its rows are of the current epoch, or have never arrived.
-func (s *Source) addGroup(g group, epoch int) {
-	if int(g.epoch) == epoch {
-		return
-	}
+// addGroup adds a group unless it is listed.
+func (s *Source) addGroup(g group) {
 	for _, have := range s.groups {
 		if have == g {
 			return
