@@ -89,12 +89,14 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 func TestBatchesWhateverElse(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage", "variates", "neighbours", "clusters"} {
+	for _, kind := range []string{"gcn", "sage", "predicted", "variates", "neighbours", "clusters"} {
 		drawn := kind == "neighbours" || kind == "clusters"
 		run := func(set func(*Config)) trained {
 			c := inBatches(t, 3, 5)
 			c.Model, c.Layers = kind, 3
 			switch kind {
+			case "predicted":
+				c.Model, c.Predict = "sage", "transfer"
 			case "variates":
 				c.Model, c.Batch = "gcn", "variates:5,2"
 			case "neighbours":
@@ -227,6 +229,24 @@ func TestEmptyBatches(t *testing.T) {
 	}
 }
 
+// Rows outside of a batch are predicted from the second epoch on, except in the last step of an
+// epoch: all are then of this epoch. No row is sent for it.
+func TestBatchesPredict(t *testing.T) {
+	t.Parallel()
+	data := evolving(t)
+	c := inBatches(t, 2, 4)
+	c.Layers, c.Hidden, c.Dropout, c.Predict = 3, 16, 0, "transfer"
+	got := train(t, c, data).Summary
+	const want = 2 * 2 * 3 * 7 // ranks, layers, steps, epochs
+	if n := got.Predictions + got.PredictFallbacks; n != want || got.Predictions < want/2 {
+		t.Errorf("%d predictions and %d fallbacks, of %d", got.Predictions, got.PredictFallbacks, want)
+	}
+	c.Predict = "off"
+	if without := train(t, c, data).Summary; without.FinalLoss == got.FinalLoss || without.GhostBytesSent != got.GhostBytesSent {
+		t.Errorf("loss %v with predictions, %v without; %d and %d bytes", got.FinalLoss, without.FinalLoss, got.GhostBytesSent, without.GhostBytesSent)
+	}
+}
+
 // Incompatible options are refused with both flags' names.
 func TestBatchRefusals(t *testing.T) {
 	t.Parallel()
@@ -234,7 +254,8 @@ func TestBatchRefusals(t *testing.T) {
 		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
 		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
 		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
-		func(c *Config) { c.Batch = "history:3,2" },
+		func(c *Config) { c.Batch = "history:3,2" }, func(c *Config) { c.Predict = "linear" },
+		func(c *Config) { c.Batch, c.Predict = "variates:3,2", "transfer" }, func(c *Config) { c.Batch, c.Predict = "cluster:3", "transfer" },
 		func(c *Config) { c.Batch = "neighbor:5" }, func(c *Config) { c.Batch = "neighbor:5,0" }, func(c *Config) { c.Batch = "neighbor:5,5,5,5" },
 		func(c *Config) { c.Batch, c.Layers = "neighbor:5,5", 4 }, func(c *Config) { c.Batch = "neighbor:5,99999999999" }, func(c *Config) { c.Batch = "cluster:" },
 		func(c *Config) { c.Batch = "cluster:3,4" }, func(c *Config) { c.Batch = "cluster:70000,70000" }, func(c *Config) { c.Batch = "cluster:0" },
@@ -261,9 +282,12 @@ func TestBatchRefusals(t *testing.T) {
 func TestBatchesGoOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
-	for _, format := range []string{"float32", "int8", "variates:4,3", "neighbor:4,3,5,20", "cluster:8,2"} {
+	for _, format := range []string{"float32", "int8", "predicted", "variates:4,3", "neighbor:4,3,5,20", "cluster:8,2"} {
 		c := inBatches(t, 3, 4)
 		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
+		if format == "predicted" {
+			c.HistoryFormat, c.Predict = "bf16", "transfer"
+		}
 		if strings.Contains(format, ":") {
 			c.Batch, c.HistoryFormat = format, "float32"
 		}
@@ -296,14 +320,17 @@ func TestBatchesAreEstimated(t *testing.T) {
 	weighted := write(t, content)
 	for i, batches := range []string{
 		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
-		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1",
+		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1", "history:5 predicted",
 	} {
 		data := plain
 		if i > 8 {
 			data = weighted
 		}
 		c := inBatches(t, 3, 1)
-		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
+		c.Layers, c.Hidden, c.Epochs, c.PreAggregate = 3, 40, 2, "off"
+		if c.Batch, _, _ = strings.Cut(batches, " "); c.Batch != batches {
+			c.Predict = "transfer"
+		}
 		run := train(t, c, data).Summary
 		f, parts := foreseen(t, c, data, 3, 0)
 		for rank, got := range run.PerRank {

@@ -4,6 +4,7 @@ package ranks
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -194,12 +195,12 @@ func TestMpirunTimeline(t *testing.T) {
 func TestMpirunInBatches(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	for _, batch := range []string{"history:5", "variates:3,2"} {
+	for predict, batch := range map[string]string{"off": "history:5", "transfer": "history:3", "": "variates:3,2"} {
 		c := inBatches(t, 4, 1)
-		c.Batch, c.Servers, c.Layers = batch, 1, 3
+		c.Batch, c.Servers, c.Layers, c.Predict = batch, 1, 3, cmp.Or(predict, "off")
 		inside := train(t, c, data)
 		out := filepath.Join(t.TempDir(), "run")
-		cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "8", "--batch", batch, "--layers", "3", "--servers", "1", "--out", out, "--quiet")
+		cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "8", "--batch", batch, "--predict", c.Predict, "--layers", "3", "--servers", "1", "--out", out, "--quiet")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

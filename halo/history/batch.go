@@ -61,6 +61,12 @@ func (b *Batch) Outside() (rows int) {
 	return rows
 }
 
+// Stored reads the stored row of the i-th vertex of the current batch [width], and returns its
+// epoch, 0 if there is none.
+func (b *Batch) Stored(layer, i int, dst []float32) (epoch int) {
+	return b.store.Own(layer, b.cut.First+i, dst)
+}
+
 // Begin sets the batch of each rank for the next pass, and its epoch.
 func (b *Batch) Begin(epoch int, of []int) {
 	b.epoch, b.sets, b.cut = epoch, of, b.cuts[of[b.store.o.Comm.Rank()]]

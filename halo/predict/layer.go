@@ -76,6 +76,19 @@ func (l *layer) push(epoch int, keep float32) {
 	}
 }
 
+// recall stores, in place of all others, the rows before the current ones, unless their epochs differ.
+func (l *layer) recall(stored func(layer, row int, dst []float32) (epoch int), sampled []uint32) {
+	clear(l.kept)
+	for k, r := range sampled {
+		epoch := int32(stored(l.Layer, int(r), l.pushed[k*l.Width:(k+1)*l.Width]))
+		if k == 0 {
+			l.epochs[0] = epoch
+		} else if epoch != l.epochs[0] {
+			l.epochs[0] = 0
+		}
+	}
+}
+
 func (l *layer) slot(k int) []float32 {
 	n := len(l.now)
 	return l.pushed[k*n : (k+1)*n]

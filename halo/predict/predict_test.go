@@ -65,7 +65,7 @@ type run struct {
 	t     *testing.T
 }
 
-func newRun(t *testing.T, kind, policy string, threads, rows int) run {
+func newRun(t *testing.T, kind, policy string, threads, rows int, change ...func(o *predict.Options)) run {
 	t.Helper()
 	p, err := refresh.Parse(policy)
 	if err != nil {
@@ -77,6 +77,9 @@ func newRun(t *testing.T, kind, policy string, threads, rows int) run {
 	o := predict.Options{
 		Kind: kind, Rows: rows, Shapes: []halo.Shape{{Layer: 1, Width: width, Backward: true}},
 		Plan: &halo.Plan{Own: own, Ghosts: ghosts}, Timing: p.Timing(), Team: team, Arena: arena,
+	}
+	for _, f := range change {
+		f(&o)
 	}
 	return run{predict.Wrap(inner, o), inner, t}
 }
@@ -125,6 +128,40 @@ func largestError(view halo.View, epoch int) (most float64) {
 
 // tolerance is the error that ridge regression leaves of a change of at most 0.3.
 const tolerance = 1e-3
+
+// If the inner source stores own rows, a prediction learns from the stored rows: here of the first
+// rows of a batch, all of one epoch.
+func TestStoredRows(t *testing.T) {
+	for name, epoch := range map[string]func(row int) int{
+		"one epoch": func(int) int { return 4 }, "none": func(int) int { return 0 }, "two epochs": func(row int) int { return 4 + row/(own-1) },
+	} {
+		r := newRun(t, "transfer", "previous:none", 1, own, func(o *predict.Options) {
+			o.Plan.Own -= 10 // of the smallest batch
+			if name == "two epochs" {
+				o.Plan.Own = own
+			}
+			o.Timing = refresh.Timing{Period: 1, Decay: 1}
+			o.Stored = func(layer, i int, dst []float32) int {
+				copy(dst, row(i, 4))
+				return epoch(i)
+			}
+		})
+		for range 2 {
+			view := r.epoch(6, ownRows(6, nil), func(ghost int) int { return 4 + ghost%3 })
+			for ghost := range ghosts {
+				x, want := view.Rows.Host()[ghost*width:(ghost+1)*width], row(own+ghost, 4+ghost%3)
+				if name == "one epoch" && ghost%3 == 0 {
+					want = row(own+ghost, 6)
+				}
+				for j, v := range x {
+					if math.Abs(float64(v-want[j])) > tolerance {
+						t.Fatalf("%s: ghost %d is %v, want %v", name, ghost, x, want)
+					}
+				}
+			}
+		}
+	}
+}
 
 // Rows that change as own rows do are predicted, and their epochs stay those of the received rows.
 func TestGhostsChangeAsOwnRows(t *testing.T) {

@@ -20,6 +20,9 @@ type Options struct {
 	Shapes []halo.Shape
 	Plan   *halo.Plan // without sums
 	Timing refresh.Timing
+	// Stored is set if inner stores own rows itself. It sets dst to the stored row of an offered
+	// one, and returns its epoch, 0 if there is none. Offer calls it before inner.Offer.
+	Stored func(layer, row int, dst []float32) (epoch int)
 	Team   *kernels.Team
 	Arena  *mapped.Arena
 }
@@ -122,12 +125,15 @@ func (s *Source) Ahead(epoch int) bool {
 	return ok && inner.Ahead(epoch)
 }
 
-// Offer implements halo.Source. It stores sampled own rows.
+// Offer implements halo.Source. It stores sampled own rows. If inner stores own rows, rows may be
+// more than Plan.Own; only the first are sampled.
 func (s *Source) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	if l := s.of(at); l != nil {
 		began := time.Now()
 		l.record(rows.Host(), s.sampled)
-		if s.o.Timing.Sends(at.Epoch, at.Ahead) {
+		if s.o.Stored != nil {
+			l.recall(s.o.Stored, s.sampled)
+		} else if s.o.Timing.Sends(at.Epoch, at.Ahead) {
 			l.push(at.Epoch, s.o.Timing.Average)
 		}
 		s.taken.Seconds += time.Since(began).Seconds()
@@ -156,7 +162,7 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 func (s *Source) View(at halo.Slot) (halo.View, error) {
 	view, err := s.Collective.View(at)
 	if l := s.of(at); l != nil && l.predicts {
-		view.Rows = s.predicted(l)
+		view.Rows = s.predicted(l, view.Rows.Rows)
 	}
 	return view, err
 }
@@ -164,8 +170,8 @@ func (s *Source) View(at halo.Slot) (halo.View, error) {
 // Received returns the view of the inner source: the rows from which View is predicted.
 func (s *Source) Received(at halo.Slot) (halo.View, error) { return s.Collective.View(at) }
 
-func (s *Source) predicted(l *layer) kernels.Mat {
-	return kernels.HostMat(s.o.Plan.Ghosts, l.Width, s.ghosts)
+func (s *Source) predicted(l *layer, rows int) kernels.Mat {
+	return kernels.HostMat(rows, l.Width, s.ghosts)
 }
 
 // Settle implements halo.Collective.
@@ -215,7 +221,7 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 			continue
 		}
 		if !any && !all {
-			copy(s.predicted(l).Host(), view.Rows.Host())
+			copy(s.predicted(l, view.Rows.Rows).Host(), view.Rows.Host())
 		}
 		s.taken.Made++
 		any = true
@@ -325,7 +331,7 @@ func distance(x, y []float32) (sum float64) {
 
 // apply predicts the rows of a group: long runs in place, others in chunks.
 func (s *Source) apply(l *layer, view halo.View, g group) {
-	w, dst, rows := l.Width, s.predicted(l), view.Rows
+	w, dst, rows := l.Width, s.predicted(l, view.Rows.Rows), view.Rows
 	places, count := [chunk]int{}, 0
 	flush := func() {
 		out := kernels.HostMat(count, w, s.packed[2])

@@ -81,12 +81,13 @@ var (
 	predictRows  = fact{"--predict-rows other than 2048", "predict-rows", func(s situation) bool { return s.PredictRows != 0 && s.PredictRows != 2048 }}
 	notStale     = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
 		p := s.Ghosts()
-		return p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples()
+		return s.Batches() == 0 && (p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples())
 	}}
-	whole        = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
-	takesNoWhole = fact{"a network other than gcn of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
-	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
-	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
+	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
+	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
+	takesNoWhole   = fact{"a network other than gcn of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
+	measures       = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
+	unmeasurable   = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
 	}}
 	measuresWithin = fact{"--measure-staleness within a round", "measure-staleness", func(s situation) bool {
@@ -220,7 +221,9 @@ var conflicts = slices.Concat([]conflict{
 	{poolWidth, noPool, "leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
 	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
-	{predicts, batches, "leave --batch out: predictions need own rows of every epoch"},
+	{predicts, variates, "choose --batch history:N: variates sums rows of many ages before a step"},
+	{predicts, sampled, "choose --batch history:N: batches of this kind have no stale rows"},
+	{predictsLinear, batches, "choose --predict transfer: a history has one row of each vertex"},
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
 	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
 	{predicts, onGPUs, "choose --graph cpu: predictions run on the ranks"},

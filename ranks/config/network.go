@@ -112,7 +112,7 @@ func (c *Config) sendsWhole(s model.Spec) bool {
 	if !s.TakesWholeRows() || c.RefreshRows == "dropped" {
 		return false
 	}
-	return c.RefreshRows == "whole" || c.Predicts() && c.Tensor == "cpu" && c.Order != "apply-first" && c.RecomputeGhosts != "all" && !strings.HasPrefix(c.RecomputeGhosts, "layers:")
+	return c.RefreshRows == "whole" || c.Predicts() && c.Batches() == 0 && c.Tensor == "cpu" && c.Order != "apply-first" && c.RecomputeGhosts != "all" && !strings.HasPrefix(c.RecomputeGhosts, "layers:")
 }
 
 // Alone reports whether training passes use no ghost rows.

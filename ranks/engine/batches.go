@@ -113,12 +113,17 @@ func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int
 		return err
 	}
 	b.source = b.clusters
+	outside := 0
+	for _, c := range cuts {
+		outside = max(outside, c.Outside.Len())
+	}
+	source := e.predictedBatches(b.clusters, outside)
 	var template []*interval
 	for k, part := range parts {
 		list := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, list)
 		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
-		newRoute := &route{ghosts: b.clusters, keepsGradients: true}
+		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = newRoute, newRoute, newRoute
 		s.build(newRoute, e.Config.Mode == "nopipe")
@@ -154,14 +159,20 @@ const BatchEdges = "edges of mini-batches"
 
 // newHistoryStore allocates the history of the batches' rows in a.
 func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
-	o := history.Options{Comm: e.Peers, Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers}
+	return history.New(history.Options{
+		Comm: e.Peers, Shapes: e.historyShapes(), Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers,
+	}, a)
+}
+
+// historyShapes returns the layers with a history: all that gather.
+func (e *Engine) historyShapes() (list []halo.Shape) {
 	net := e.network()
 	for l := range net.Layers {
 		if net.Gathers(l) {
-			o.Shapes = append(o.Shapes, halo.Shape{Layer: l, Width: net.Layers[l].GatherWidth()})
+			list = append(list, halo.Shape{Layer: l, Width: net.Layers[l].GatherWidth()})
 		}
 	}
-	return history.New(o, a)
+	return list
 }
 
 // batchStore allocates the values of the largest batch, which all batches reuse.

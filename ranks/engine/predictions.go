@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"siafu/halo"
+	"siafu/halo/history"
 	"siafu/halo/predict"
+	"siafu/halo/refresh"
 	"siafu/ranks/graphwork"
 )
 
@@ -25,10 +27,27 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 	return predict.Wrap(source, o)
 }
 
+// predictedBatches is like predicted, for mini-batches with at most the given number of outside
+// vertices. The history has the own rows of a batch's last step, of the epoch before.
+func (e *Engine) predictedBatches(source *history.Batch, outside int) halo.Collective {
+	if !e.Config.Predicts() {
+		return source
+	}
+	return predict.Wrap(source, predict.Options{
+		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Shapes: e.historyShapes(), Stored: source.Stored,
+		Plan:   &halo.Plan{Own: e.Shard.NumOwn() / e.Config.Batches(), Ghosts: outside},
+		Timing: refresh.Timing{Period: 1, Decay: 1}, Team: e.packers, Arena: e.Arena,
+	})
+}
+
 // predictions returns the counts of predictions since the last call.
 func (t *trainer) predictions() (c predict.Counts) {
-	if source, ok := t.training.ghosts.(*predict.Source); ok {
-		return source.TakeCounts()
+	source := t.training.ghosts
+	if t.batches != nil {
+		source = t.batches.current.training.ghosts
+	}
+	if p, ok := source.(*predict.Source); ok {
+		return p.TakeCounts()
 	}
 	return c
 }
