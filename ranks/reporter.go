@@ -40,6 +40,7 @@ type reporter struct {
 	sent   int64
 
 	predictSeconds         float64
+	predictBytes           int64
 	predictions, fallbacks int64
 
 	history *stopping.History
@@ -81,6 +82,7 @@ func (p *reporter) count(e runfolder.Epoch) {
 	p.raw += e.GhostBytesRaw
 	p.sent += e.GhostBytesSent
 	p.predictSeconds += e.PredictSeconds
+	p.predictBytes = max(p.predictBytes, e.PredictBytes)
 	p.predictions += e.Predictions
 	p.fallbacks += e.PredictFallbacks
 }
@@ -234,7 +236,7 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	printMetrics(say, s.Metrics)
 	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.cfg.Predicts() {
-		say("predict kind=%s seconds=%.3f predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.Predictions, s.PredictFallbacks)
+		say("predict kind=%s seconds=%.3f bytes=%d predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.PredictBytes, s.Predictions, s.PredictFallbacks)
 	}
 	if p.account.paid() {
 		say("%s", p.account.line(&s))
@@ -267,7 +269,7 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
-		PredictSeconds: p.predictSeconds, Predictions: p.predictions, PredictFallbacks: p.fallbacks, Predict: c.Predict,
+		PredictSeconds: p.predictSeconds, PredictBytes: p.predictBytes, Predictions: p.predictions, PredictFallbacks: p.fallbacks, Predict: c.Predict,
 	}
 	if h.Best != nil {
 		last, best := h.Last, h.BestLine

@@ -184,10 +184,11 @@ func TestGhostsChangeAsOwnRows(t *testing.T) {
 					t.Errorf("%s: epoch %d: the epochs of rows changed", policy, epoch)
 				}
 			}
-			if c := r.TakeCounts(); c.Made == 0 {
+			c := r.TakeCounts()
+			if c.Made == 0 || c.Bytes == 0 {
 				t.Errorf("%s: %+v", policy, c)
 			}
-			if c := r.TakeCounts(); c != (predict.Counts{}) {
+			if c := r.TakeCounts(); c != (predict.Counts{Bytes: c.Bytes}) {
 				t.Errorf("%s: counted twice: %+v", policy, c)
 			}
 		}
@@ -342,6 +343,23 @@ func TestNoAllocations(t *testing.T) {
 			_, _, _ = r.Take(at)
 		}); n > 0 {
 			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+// A measurement times as many fits and predicted rows as it says.
+func TestMeasure(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		team := kernels.NewTeam(1)
+		defer team.Close()
+		calls := 0
+		c := predict.Measure(kind, width, own, team, func(call func()) float64 {
+			call()
+			calls++
+			return float64(calls)
+		})
+		if calls != 2 || c.Fit != 1 || c.Row != 2./2048 {
+			t.Errorf("%+v after %d calls", c, calls)
 		}
 	})
 }

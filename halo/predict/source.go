@@ -23,8 +23,10 @@ type Options struct {
 	// Stored is set if inner stores own rows itself. It sets dst to the stored row of an offered
 	// one, and returns its epoch, 0 if there is none. Offer calls it before inner.Offer.
 	Stored func(layer, row int, dst []float32) (epoch int)
-	Team   *kernels.Team
-	Arena  *mapped.Arena
+	// Fitting is called before each fit, unless it is nil.
+	Fitting func(epoch int)
+	Team    *kernels.Team
+	Arena   *mapped.Arena
 }
 
 // Source predicts the forward rows of another source. All rows are in host memory.
@@ -41,11 +43,13 @@ type Source struct {
 	stale   []float32    // scaled copies of stored own rows
 	groups  []group
 	taken   Counts
+	bytes   int64
 }
 
 // Counts are predictions since an earlier call.
 type Counts struct {
 	Seconds   float64
+	Bytes     int64            // memory of the source, not since an earlier call
 	Made      int64            // predictions of a layer and age
 	Fallbacks [Fallbacks]int64 // stale rows in place of a prediction, by reason
 }
@@ -53,6 +57,7 @@ type Counts struct {
 // Add adds the counts of c.
 func (c *Counts) Add(o Counts) {
 	c.Seconds += o.Seconds
+	c.Bytes = max(c.Bytes, o.Bytes)
 	c.Made += o.Made
 	for i, n := range o.Fallbacks {
 		c.Fallbacks[i] += n
@@ -73,6 +78,7 @@ func Wrap(inner halo.Collective, o Options) *Source {
 		panic("predict: unknown kind")
 	}
 	o.Arena = o.Arena.For(Memory)
+	before := o.Arena.Used()
 	s, widest := &Source{Collective: inner, o: o, kind: k}, 0
 	for _, l := range o.Shapes {
 		widest = max(widest, l.Width)
@@ -92,6 +98,7 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	for i := range s.packed {
 		s.packed[i] = mapped.Make[float32](o.Arena, rows*widest)
 	}
+	s.bytes = o.Arena.Used() - before
 	return s
 }
 
@@ -187,7 +194,7 @@ func (s *Source) Settle() error {
 // TakeCounts returns the counts since the last call.
 func (s *Source) TakeCounts() Counts {
 	taken := s.taken
-	s.taken = Counts{}
+	taken.Bytes, s.taken = s.bytes, Counts{}
 	return taken
 }
 
@@ -214,6 +221,9 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		ref, ok := s.examples(l, g, epoch)
 		if !ok {
 			continue
+		}
+		if s.o.Fitting != nil {
+			s.o.Fitting(epoch)
 		}
 		reason := s.fit(l, ref)
 		s.taken.Fallbacks[reason]++

@@ -31,6 +31,16 @@ func (p Policy) Timing() Timing {
 	return t
 }
 
+// Stale returns the mean number of earlier epochs whose rows an epoch uses, and the mean fraction of
+// ghosts that have such rows. It is an upper bound for policies that choose rows by their change.
+func (t Timing) Stale() (epochs, rows float64) {
+	rows = 1
+	if t.MaxAge < t.Interval { // in the epoch that sends it, a row is used at once
+		rows -= 1 / float64(t.Interval)
+	}
+	return rows * float64(t.Interval/t.Period), rows
+}
+
 // Sends reports whether rows that training passes offer in an epoch may be sent.
 func (t Timing) Sends(epoch int, ahead bool) bool {
 	return ahead == t.Ahead && (epoch-1)%t.Period == 0

@@ -8,6 +8,7 @@ import (
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 )
 
 // predicted returns a source that predicts the rows of another one, if --predict requests it.
@@ -18,6 +19,7 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 	}
 	o := predict.Options{
 		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
+		Fitting: func(epoch int) { e.Fault.At(inject.Predict, epoch) },
 	}
 	for _, l := range h.Shapes {
 		if graph.Layer(l.Layer).Returns() {

@@ -34,6 +34,7 @@ const (
 	tallyRequest = tallyMaxima + iota // request of the rank
 	tallyPeakRSS                      // bytes
 	tallyPredictSeconds
+	tallyPredictBytes
 	tallyTasks // seconds of each kind of task, and idle seconds
 )
 
@@ -48,7 +49,7 @@ func (t tally) measure(rows halo.Stats, b tensor.Backend, w *workers) {
 
 // addPredictions adds the predictions of a rank.
 func (t tally) addPredictions(c predict.Counts) {
-	t[tallyPredictSeconds], t[tallyPredicted] = c.Seconds, float64(c.Made)
+	t[tallyPredictSeconds], t[tallyPredictBytes], t[tallyPredicted] = c.Seconds, float64(c.Bytes), float64(c.Made)
 	for reason, n := range c.Fallbacks {
 		t[tallyFallbacks+reason] = float64(n)
 	}
@@ -56,7 +57,7 @@ func (t tally) addPredictions(c predict.Counts) {
 
 // predictions returns the counts of addPredictions.
 func (t tally) predictions() predict.Counts {
-	c := predict.Counts{Seconds: t[tallyPredictSeconds], Made: int64(t[tallyPredicted])}
+	c := predict.Counts{Seconds: t[tallyPredictSeconds], Bytes: int64(t[tallyPredictBytes]), Made: int64(t[tallyPredicted])}
 	for reason := range c.Fallbacks {
 		c.Fallbacks[reason] = int64(t[tallyFallbacks+reason])
 	}
@@ -90,7 +91,7 @@ func (t tally) fill(line *runfolder.Epoch) {
 		line.Late = &runfolder.Late{Weights: t[tallyLateStarts] / n, Gathers: t[tallyOldGathers] / max(t[tallyGathers], 1)}
 	}
 	p := t.predictions()
-	line.PredictSeconds, line.Predictions = p.Seconds, p.Made
+	line.PredictSeconds, line.PredictBytes, line.Predictions = p.Seconds, p.Bytes, p.Made
 	for _, n := range p.Fallbacks {
 		line.PredictFallbacks += n
 	}

@@ -3,6 +3,7 @@ package forecast
 import (
 	"siafu/graph/partition"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/ranks/graphwork"
 )
 
@@ -12,6 +13,7 @@ type Rates struct {
 	Edge     map[int]float64 // by layer: seconds to gather along an edge
 	Backward map[int]float64 // by layer: seconds to return a gradient along an edge
 	Codec    codec.Cost
+	Predict  map[int]predict.Cost // by width of rows
 }
 
 // Epoch has the estimated seconds of a training epoch by kind of work. All hosts are assumed
@@ -20,16 +22,17 @@ type Epoch struct {
 	Tensor      float64 `json:"tensor_seconds"`
 	Gather      float64 `json:"gather_seconds"`
 	Codec       float64 `json:"codec_seconds"`
-	Rows        float64 `json:"row_seconds"`            // exchange of ghost rows
-	Pairs       float64 `json:"pair_seconds,omitempty"` // exchange of embeddings of pairs' ends, in link prediction
-	Weights     float64 `json:"weight_seconds"`         // exchange of weights and gradients
-	Exposed     float64 `json:"exposed_seconds"`        // part of Rows that gathers along own edges do not hide
-	Sequential  float64 `json:"nopipe_seconds"`         // an epoch without overlap
-	Overlapping float64 `json:"pipe_seconds"`           // an epoch with overlap
+	Predict     float64 `json:"predict_seconds,omitempty"` // predictions of ghost rows, except in mini-batches
+	Rows        float64 `json:"row_seconds"`               // exchange of ghost rows
+	Pairs       float64 `json:"pair_seconds,omitempty"`    // exchange of embeddings of pairs' ends, in link prediction
+	Weights     float64 `json:"weight_seconds"`            // exchange of weights and gradients
+	Exposed     float64 `json:"exposed_seconds"`           // part of Rows that gathers along own edges do not hide
+	Sequential  float64 `json:"nopipe_seconds"`            // an epoch without overlap
+	Overlapping float64 `json:"pipe_seconds"`              // an epoch with overlap
 }
 
 // Compute returns the seconds of an epoch without communication.
-func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
+func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec + e.Predict }
 
 // Epoch estimates an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
@@ -45,6 +48,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	if more > 0 {
 		f.passes(&t, f.exchanges(true), more, more, parts, r, l)
 	}
+	t.Predict = share * f.predictSeconds(parts, r)
 	if f.Graph > 1 || f.Servers > 0 {
 		t.Weights = (1 + more) * f.weightSeconds(l)
 	}
@@ -52,6 +56,33 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	t.Sequential = t.Compute() + t.Rows + t.Pairs + t.Weights
 	t.Overlapping = t.Compute() + t.Exposed + t.Pairs + t.Weights
 	return t
+}
+
+// PredictedWidths returns the widths of the ghost rows that an epoch predicts, one for each layer:
+// none without --predict, and in mini-batches.
+func (f *Forecast) PredictedWidths() (list []int) {
+	if !f.Config.Predicts() || f.Config.Batches() > 0 {
+		return nil
+	}
+	for _, e := range f.exchanges(true) {
+		if e.Backward { // rows with a gradient depend on weights
+			list = append(list, e.Width)
+		}
+	}
+	return list
+}
+
+// predictSeconds returns the seconds of an epoch's predictions.
+func (f *Forecast) predictSeconds(parts []partition.RankReport, r Rates) (seconds float64) {
+	for _, width := range f.PredictedWidths() {
+		fits, stale := f.Config.Ghosts().Timing().Stale()
+		most := int64(0)
+		for _, p := range parts {
+			most = max(most, p.Ghosts)
+		}
+		seconds += fits*r.Predict[width].Fit + stale*float64(most)*r.Predict[width].Row
+	}
+	return seconds
 }
 
 // passes adds the gathers of a number of passes, and their exchanges. travel is the number of

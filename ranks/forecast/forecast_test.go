@@ -9,6 +9,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -199,6 +200,21 @@ func TestEpochOfComputedGhosts(t *testing.T) {
 	}
 	if exact := f.CountsGhosts(parts); !exact || f.CountsGhosts(triangle()) {
 		t.Errorf("counted %t", exact)
+	}
+}
+
+// With every:4, three of four epochs have one fit and 30 predicted rows. A rank that computes slower
+// because others share its host also predicts slower.
+func TestPredictSeconds(t *testing.T) {
+	r := run(t, 2, 3, 0, "none")
+	r.Config.Refresh, r.Config.Predict = "every:4", "transfer"
+	f, link := New(r), Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 1, Copy: 1e9}
+	rates := Rates{Predict: map[int]predict.Cost{2: {Fit: 1, Row: 0.1}}}
+	for perHost, want := range map[int]float64{1: 0.75 * (1 + 30*0.1), 3: 3 * 0.75 * (1 + 30*0.1)} {
+		link.RanksPerHost = perHost
+		if e := f.Epoch(triangle(), rates, link); math.Abs(e.Predict-want) > 1e-9 || math.Abs(e.Compute()-want) > 1e-9 {
+			t.Errorf("%d ranks a host: %v seconds of predictions, expected %v: %+v", perHost, e.Predict, want, e)
+		}
 	}
 }
 

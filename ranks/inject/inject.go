@@ -22,10 +22,11 @@ const (
 	Start   = "start"
 	Opened  = "opened"
 	Eval    = "eval"
-	Total   = "total" // before ranks add up sums over all vertices
-	Fetch   = "fetch" // before ranks fetch the inputs of ghosts whose rows they compute
-	Task    = "task"  // a bridge receives a task
-	Save    = "save"  // "save FILE" while a checkpoint is written
+	Total   = "total"   // before ranks add up sums over all vertices
+	Fetch   = "fetch"   // before ranks fetch the inputs of ghosts whose rows they compute
+	Predict = "predict" // before a rank learns how its own rows change
+	Task    = "task"    // a bridge receives a task
+	Save    = "save"    // "save FILE" while a checkpoint is written
 	Finish  = "finish"
 	Summary = "summary"
 )

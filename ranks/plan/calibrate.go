@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
@@ -132,6 +133,12 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 			}
 			r.Edge[l], r.Backward[l] = there, back
 		}
+	}
+	for _, width := range f.PredictedWidths() {
+		if r.Predict == nil {
+			r.Predict = map[int]predict.Cost{}
+		}
+		r.Predict[width] = predict.Measure(f.Config.Predict, width, f.Config.PredictRows, c.team, quickest)
 	}
 	return r
 }

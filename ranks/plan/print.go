@@ -141,6 +141,11 @@ func (p *Plan) epochs(w io.Writer) {
 		}
 	}
 	t.Flush()
+	for _, one := range p.Candidates {
+		if seconds := one.Codecs[0].Epoch.Predict; seconds > 0 {
+			fmt.Fprintf(w, "%s: computing has %.4f s of predictions (--predict)\n", one.Method, seconds)
+		}
+	}
 	fmt.Fprintln(w)
 }
 

@@ -30,6 +30,7 @@ type Epoch struct {
 	Staleness         *Staleness         `json:"staleness,omitempty"`         // nil: not measured
 	Late              *Late              `json:"late,omitempty"`              // in bounded asynchrony
 	PredictSeconds    float64            `json:"predict_seconds,omitempty"`   // of the rank that predicts ghost rows for longest
+	PredictBytes      int64              `json:"predict_bytes,omitempty"`     // memory of predictions of the largest rank
 	Predictions       int64              `json:"predictions,omitempty"`       // of a layer and age, on all ranks
 	PredictFallbacks  int64              `json:"predict_fallbacks,omitempty"` // stale rows in place of a prediction
 	LambdaInvocations int64              `json:"lambda_invocations"`
@@ -173,6 +174,7 @@ type Summary struct {
 	GhostBytesSent     int64   `json:"ghost_bytes_sent"`          // over all epochs
 	Predict            string  `json:"predict"`                   // --predict
 	PredictSeconds     float64 `json:"predict_seconds,omitempty"` // over all epochs
+	PredictBytes       int64   `json:"predict_bytes,omitempty"`   // memory of the largest rank
 	Predictions        int64   `json:"predictions,omitempty"`
 	PredictFallbacks   int64   `json:"predict_fallbacks,omitempty"`
 	PeakRSSBytes       int64   `json:"peak_rss_bytes"` // of the largest rank

@@ -156,6 +156,20 @@ func TestInFetch(t *testing.T) {
 	}
 }
 
+// A graph rank is lost while it learns to predict ghost rows, and the other one waits for it. The
+// restarted run has the own rows of the checkpoint, and so the same result.
+func TestInPrediction(t *testing.T) {
+	stage := newStage(t)
+	stage.flags = []string{"--refresh", "every:3", "--predict", "transfer", "--predict-rows", "64"}
+	stage.undisturbed(t)
+	for rank, kind := range []string{"stop", "kill"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			stage.play(t, scene{kind: kind, rank: rank, mode: "pipe", moment: inject.Predict, epoch: 8})
+		})
+	}
+}
+
 // steps of writing a checkpoint and the end of a run, which only rank 0 knows.
 var written = []string{"opened", "save model.safetensors", "save optimizer.safetensors", "save best.safetensors", "save rename", "summary"}
 
