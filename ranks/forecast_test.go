@@ -165,8 +165,12 @@ func TestForecastIsExact(t *testing.T) {
 		"sage, smoothed":            {dense[true], 3, 1, func(c *Config) { c.Refresh, c.Model, c.Layers = "previous:GF0.5", "sage", 3 }},
 		"gcn, predicted":            {dense[false], 3, 0, func(c *Config) { c.Refresh, c.Epochs, c.Predict = "every:2,1", 4, "transfer" }},
 		"gat, predicted":            {dense[true], 3, 1, func(c *Config) { gat(c); c.Refresh, c.Epochs, c.Predict, c.PredictRows = "previous", 3, "transfer", 50 }},
-		"gin, extrapolated":         {dense[true], 3, 0, func(c *Config) { c.Model, c.Layers, c.Refresh, c.Epochs, c.Predict = "gin", 3, "delay:2", 4, "linear" }},
-		"gcn, whole rows":           {dense[false], 3, 0, func(c *Config) { c.RefreshRows, c.Refresh, c.Epochs, c.Layers = "whole", "every:2", 4, 3 }},
+		"gat, compressed": {dense[true], 3, 1, func(c *Config) {
+			gat(c)
+			c.Refresh, c.Epochs, c.Predict, c.PredictHistory = "delay:2", 4, "transfer", "auto"
+		}},
+		"gin, extrapolated": {dense[true], 3, 0, func(c *Config) { c.Model, c.Layers, c.Refresh, c.Epochs, c.Predict = "gin", 3, "delay:2", 4, "linear" }},
+		"gcn, whole rows":   {dense[false], 3, 0, func(c *Config) { c.RefreshRows, c.Refresh, c.Epochs, c.Layers = "whole", "every:2", 4, 3 }},
 		"gcn, whole, made again": {dense[true], 3, 0, func(c *Config) {
 			c.Refresh, c.Epochs, c.Layers, c.Predict, c.Recompute, c.MeasureStaleness = "every:2", 4, 4, "linear", true, 3
 		}},

@@ -132,7 +132,7 @@ func (p *reporter) header(r *prepared) error {
 	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
 	if c.Predicts() {
-		p.log("predict kind=%s rows=%d", c.Predict, c.PredictRows)
+		p.log("predict kind=%s rows=%d history=%s", c.Predict, c.PredictRows, c.PredictHistory)
 	}
 	if r.net.WholeRows {
 		p.log("refresh_rows whole: rows of hidden layers are gathered before their product, and sent before their dropout; input_dropout=%g", r.net.InputDropout)

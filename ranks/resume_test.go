@@ -68,6 +68,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"age":             func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "age:4,0.9", "gin" },
 		"predicted":       func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Layers = 4, "every:4,2", "transfer", 3 },
 		"predicted, late": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Model = 2, "delay:3", "transfer", "gat" },
+		"compressed":      func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.PredictHistory = 3, "delay:3", "transfer", "auto" },
 		"extrapolated":    func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Dropout = 3, "age:3,0.9", "linear", 0 },
 		"predicted means": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Codec = 3, "previous", "transfer", "int4+ef" },
 		"whole rows":      func(c *Config) { c.Ranks, c.Refresh, c.RefreshRows, c.Layers = 3, "every:4", "whole", 3 },

@@ -148,7 +148,7 @@ func TestResumeWithAnotherPrediction(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
 	for name, change := range map[string]func(c *Config){
-		"kind": func(c *Config) { c.Predict = "linear" }, "rows": func(c *Config) { c.PredictRows = 100 }, "none": func(c *Config) { c.Predict = "off" },
+		"kind": func(c *Config) { c.Predict = "linear" }, "rows": func(c *Config) { c.PredictRows = 100 }, "history": func(c *Config) { c.PredictHistory = "auto" }, "none": func(c *Config) { c.Predict = "off" },
 	} {
 		c := predictingRun(t, "every:4")
 		c.Epochs, c.CheckpointEvery = 6, "6e"
@@ -171,7 +171,8 @@ func TestPredictIsRefused(t *testing.T) {
 		func(c *Config) { c.Refresh = "auto" }, func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Mode, c.Refresh = "async", "always" },
 		func(c *Config) { c.PreAggregate = "on" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5,5", "always" },
 		func(c *Config) { c.Tensor = "cuda" }, func(c *Config) { c.Predict = "lstm" }, func(c *Config) { c.PredictRows = 0 },
-		func(c *Config) { c.Predict, c.PredictRows = "off", 100 },
+		func(c *Config) { c.Predict, c.PredictRows = "off", 100 }, func(c *Config) { c.Predict, c.PredictHistory = "off", "auto" },
+		func(c *Config) { c.PredictHistory = "polyline:10" }, func(c *Config) { c.PredictHistory, c.Batch, c.Refresh = "auto", "history:3", "always" },
 	} {
 		c := predictingRun(t, "every:4")
 		c.MeasureStaleness = 0

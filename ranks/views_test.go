@@ -112,12 +112,14 @@ func TestPartsMove(t *testing.T) {
 		"delay, ef":         func(c *Config) { c.Refresh, c.Codec = "delay:3", "int4+ef" },
 		"smoothed":          func(c *Config) { c.Model, c.Refresh = "gat", "previous:GF0.5" },
 		"drift":             func(c *Config) { c.Refresh, c.Dropout = "drift:0.02,3", 0 },
-		"predicted":         func(c *Config) { c.Refresh, c.Predict, c.Model = "every:3,1", "transfer", "sage" },
-		"extrapolated":      func(c *Config) { c.Refresh, c.Predict, c.Dropout = "drift:0.02,3", "linear", 0 },
-		"never":             func(c *Config) { c.Refresh = "never" },
-		"corrections":       func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
-		"kept, patient":     func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
-		"powers kept":       func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
+		"predicted": func(c *Config) {
+			c.Refresh, c.Predict, c.Model, c.PredictHistory = "every:3,1", "transfer", "sage", "polyline:3"
+		},
+		"extrapolated":  func(c *Config) { c.Refresh, c.Predict, c.Dropout = "drift:0.02,3", "linear", 0 },
+		"never":         func(c *Config) { c.Refresh = "never" },
+		"corrections":   func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
+		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
+		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
 	for k, name := range slices.Sorted(maps.Keys(moved)) {
 		for servers := range 3 {

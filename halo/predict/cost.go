@@ -26,15 +26,15 @@ func Measure(kind string, width, own int, team *kernels.Team, seconds func(call 
 		Timing: refresh.Timing{Period: 1, Interval: 1, MaxAge: 1, Decay: 1}, Team: team, Arena: a,
 	})
 	l, rows := s.layers[0], make([]float32, max(own, ghosts)*width)
-	for i := range rows {
-		rows[i] = float32(math.Sin(float64(i) * float64(i)))
+	for i := range rows { // half of the numbers are zeros, as after ReLU
+		rows[i] = max(float32(math.Sin(float64(i)*float64(i))), 0)
 	}
 	x := examples{now: kernels.HostMat(own, width, l.now), stale: kernels.HostMat(own, width, l.slot(0)), kept: l.keptAt(0)}
 	if s.kind.previous {
 		x.previous = kernels.HostMat(own, width, l.slot(1))
 	}
 	l.record(rows, s.sampled)
-	l.push(1, 0)
+	l.push(1, 0, s.stale)
 	c.Fit = seconds(func() {
 		l.record(rows[width:], s.sampled[:own-1])
 		s.fit(l, x)

@@ -12,6 +12,8 @@ type layer struct {
 	halo.Shape
 	now    []float32 // of the current epoch [sampled x Width]
 	pushed []float32 // of epochs in which rows were sent [len(epochs) x sampled x Width]
+	blocks []block   // in place of pushed, if rows are compressed
+	as     *compression
 	epochs []int32   // 0: none
 	kept   []float64 // of the model, for each of epochs
 
@@ -23,15 +25,13 @@ type layer struct {
 }
 
 // newLayer allocates a layer with n sampled rows.
-func newLayer(shape halo.Shape, n int, k *kind, o Options) *layer {
-	age := o.Timing.MaxAge
-	if k.previous {
-		age += o.Timing.Interval
-	}
-	slots := age/o.Timing.Period + 1
-	l := &layer{
-		Shape: shape, now: mapped.Make[float32](o.Arena, n*shape.Width),
-		pushed: mapped.Make[float32](o.Arena, slots*n*shape.Width), epochs: mapped.Make[int32](o.Arena, slots),
+func newLayer(shape halo.Shape, n int, k *kind, as *compression, o Options) *layer {
+	slots := Windows(o.Kind, o.Timing)
+	l := &layer{Shape: shape, now: mapped.Make[float32](o.Arena, n*shape.Width), epochs: mapped.Make[int32](o.Arena, slots), as: as}
+	if as != nil {
+		l.blocks = make([]block, slots)
+	} else {
+		l.pushed = mapped.Make[float32](o.Arena, slots*n*shape.Width)
 	}
 	if k.kept != nil {
 		l.kept = mapped.Make[float64](o.Arena, slots*k.kept(shape.Width))
@@ -53,8 +53,8 @@ func (l *layer) record(rows []float32, sampled []uint32) {
 }
 
 // push stores the current rows as those of an epoch in which rows are sent, in place of the
-// oldest, and averages them as the policy does.
-func (l *layer) push(epoch int, keep float32) {
+// oldest, and averages them as the policy does. It uses a buffer of two epochs.
+func (l *layer) push(epoch int, keep float32, buffer []float32) {
 	at, last := 0, 0
 	for k, e := range l.epochs {
 		if e < l.epochs[at] {
@@ -64,16 +64,45 @@ func (l *layer) push(epoch int, keep float32) {
 			last = k
 		}
 	}
-	dst, before := l.slot(at), l.slot(last)
+	rows, before := l.now, []float32(nil)
+	if keep != 0 || l.as != nil && l.as.decimals < 0 && l.epochs[last] > 0 {
+		before = l.load(last, buffer)
+	}
+	if keep != 0 {
+		rows = buffer[len(l.now) : 2*len(l.now)]
+		for i, x := range l.now {
+			rows[i] = keep*before[i] + (1-keep)*x
+		}
+	}
 	clear(l.keptAt(at))
 	l.epochs[at] = int32(epoch)
-	if keep == 0 {
-		copy(dst, l.now)
+	if l.as != nil {
+		l.as.put(&l.blocks[at], rows, before, l.Width)
 		return
 	}
-	for i, x := range l.now {
-		dst[i] = keep*before[i] + (1-keep)*x
+	copy(l.slot(at), rows)
+}
+
+// load returns the rows of the k-th stored epoch: zeros if it has none. Compressed rows are decoded
+// to buffer.
+func (l *layer) load(k int, buffer []float32) []float32 {
+	switch {
+	case l.as == nil:
+		return l.slot(k)
+	case l.epochs[k] == 0:
+		clear(buffer[:len(l.now)])
+	default:
+		l.as.decode(&l.blocks[k], buffer[:len(l.now)], l.Width)
 	}
+	return buffer[:len(l.now)]
+}
+
+// compressed returns the bytes of compressed rows.
+func (l *layer) compressed() (bytes int64) {
+	for _, b := range l.blocks {
+		bytes += int64(cap(b.data))
+	}
+	return bytes
 }
 
 // recall stores, in place of all others, the rows before the current ones, unless their epochs differ.
@@ -100,10 +129,10 @@ func (l *layer) keptAt(k int) []float64 {
 }
 
 // at returns the own rows of an epoch in which rows were sent, nil if they are not stored, and what
-// the model keeps for them.
-func (l *layer) at(epoch int32) (rows []float32, kept []float64) {
+// the model keeps for them. Compressed rows are decoded to buffer.
+func (l *layer) at(epoch int32, buffer []float32) (rows []float32, kept []float64) {
 	if k := slices.Index(l.epochs, epoch); k >= 0 && epoch > 0 {
-		return l.slot(k), l.keptAt(k)
+		return l.load(k, buffer), l.keptAt(k)
 	}
 	return nil, nil
 }

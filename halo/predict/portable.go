@@ -15,7 +15,7 @@ func (s *Source) Pack() (halo.SourceState, error) {
 	for _, at := range s.layers {
 		if at != nil {
 			l.OwnRows = append(l.OwnRows, halo.StoredRows{
-				Layer: at.Layer, Rows: slices.Clone(at.pushed), Epochs: slices.Clone(at.epochs),
+				Layer: at.Layer, Rows: at.rows(s.stale), Epochs: slices.Clone(at.epochs),
 				Sent: slices.Concat(at.received, at.previous), SentAt: slices.Concat(at.receivedEpochs, at.previousEpochs),
 			})
 		}
@@ -31,16 +31,37 @@ func (s *Source) Unpack(l halo.SourceState) error {
 		}
 		at := s.layers[own.Layer]
 		ghosts, rows := len(at.receivedEpochs), len(at.received)
-		if len(own.Rows) != len(at.pushed) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
+		if len(own.Rows) != len(at.epochs)*len(at.now) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
 			return fmt.Errorf("predict: own rows of layer %d have another size", own.Layer)
 		}
-		copy(at.pushed, own.Rows)
 		clear(at.kept)
 		copy(at.epochs, own.Epochs)
+		at.setRows(own.Rows, s.stale)
 		copy(at.received, own.Sent[:rows])
 		copy(at.previous, own.Sent[rows:])
 		copy(at.receivedEpochs, own.SentAt[:ghosts])
 		copy(at.previousEpochs, own.SentAt[ghosts:])
 	}
 	return s.Collective.(halo.Portable).Unpack(l)
+}
+
+// rows returns the stored own rows of all epochs. It uses a buffer of one epoch.
+func (l *layer) rows(buffer []float32) (rows []float32) {
+	for k := range l.epochs {
+		rows = append(rows, l.load(k, buffer)...)
+	}
+	return rows
+}
+
+// setRows stores the rows of all epochs. It uses a buffer of one epoch.
+func (l *layer) setRows(rows, buffer []float32) {
+	if l.as == nil {
+		copy(l.pushed, rows)
+		return
+	}
+	for k, epoch := range l.epochs {
+		if epoch > 0 {
+			l.as.restore(&l.blocks[k], rows[k*len(l.now):(k+1)*len(l.now)], buffer, l.Width)
+		}
+	}
 }

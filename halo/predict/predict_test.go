@@ -236,53 +236,59 @@ func TestStaleRowsOtherwise(t *testing.T) {
 // Bits do not depend on threads, and a source that continues from another one's state has its bits.
 func TestSameBits(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
-		noise := func(epoch int) func(int, []float32) {
-			return func(v int, x []float32) {
-				for j := range x {
-					x[j] += 0.01 * float32(math.Sin(float64(epoch*v+j)))
-				}
-			}
-		}
-		epochs := func(epoch int) func(int) int {
-			return func(ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) }
-		}
-		want := newRun(t, kind, "delay:3", 1, 60)
-		for _, threads := range []int{2, 3, 8} {
-			got := newRun(t, kind, "delay:3", threads, 60)
-			for epoch := 1; epoch < 16; epoch++ {
-				rows := ownRows(epoch, noise(epoch))
-				if threads == 2 {
-					want.epoch(epoch, rows, epochs(epoch))
-				}
-				got.epoch(epoch, rows, epochs(epoch))
-				if epoch != 11 {
-					continue
-				}
-				state, err := got.Pack()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if state, err = halo.DecodeSourceState(state.Encode(nil)); err != nil {
-					t.Fatal(err)
-				}
-				got = newRun(t, kind, "delay:3", threads, 60)
-				if err := got.Unpack(state); err != nil {
-					t.Fatal(err)
-				}
-			}
-			last, err := got.View(halo.Slot{Epoch: 15, Layer: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			first, err := want.View(halo.Slot{Epoch: 15, Layer: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(last.Rows.Host(), first.Rows.Host()) || got.TakeCounts().Made == 0 {
-				t.Errorf("%d threads: other bits than with one, or none predicted", threads)
-			}
+		for _, history := range []string{predict.Uncompressed, "polyline:3", "auto"} {
+			t.Run(history, func(t *testing.T) { sameBits(t, kind, func(o *predict.Options) { o.History = history }) })
 		}
 	})
+}
+
+func sameBits(t *testing.T, kind string, change func(o *predict.Options)) {
+	noise := func(epoch int) func(int, []float32) {
+		return func(v int, x []float32) {
+			for j := range x {
+				x[j] += 0.01 * float32(math.Sin(float64(epoch*v+j)))
+			}
+		}
+	}
+	epochs := func(epoch int) func(int) int {
+		return func(ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) }
+	}
+	want := newRun(t, kind, "delay:3", 1, 60, change)
+	for _, threads := range []int{2, 3, 8} {
+		got := newRun(t, kind, "delay:3", threads, 60, change)
+		for epoch := 1; epoch < 16; epoch++ {
+			rows := ownRows(epoch, noise(epoch))
+			if threads == 2 {
+				want.epoch(epoch, rows, epochs(epoch))
+			}
+			got.epoch(epoch, rows, epochs(epoch))
+			if epoch != 11 {
+				continue
+			}
+			state, err := got.Pack()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state, err = halo.DecodeSourceState(state.Encode(nil)); err != nil {
+				t.Fatal(err)
+			}
+			got = newRun(t, kind, "delay:3", threads, 60, change)
+			if err := got.Unpack(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last, err := got.View(halo.Slot{Epoch: 15, Layer: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := want.View(halo.Slot{Epoch: 15, Layer: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(last.Rows.Host(), first.Rows.Host()) || got.TakeCounts().Made == 0 {
+			t.Errorf("%d threads: other bits than with one, or none predicted", threads)
+		}
+	}
 }
 
 // State of another kind or size is refused.
@@ -362,4 +368,45 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v after %d calls", c, calls)
 		}
 	})
+}
+
+// Compressed own rows are wrong by at most half a unit of their last decimal. With auto, the error that
+// this adds to a prediction is less than 1 % of the error of stale rows. Rows that are not finite are
+// not predicted.
+func TestCompressedRows(t *testing.T) {
+	wrong, bytes := map[string]float64{}, map[string]int64{}
+	for _, history := range []string{"none", "auto", "polyline:3", "polyline:1"} {
+		r := newRun(t, "transfer", "delay:5", 1, own, func(o *predict.Options) { o.History = history })
+		for epoch := 1; epoch < 30; epoch++ {
+			view := r.epoch(epoch, ownRows(epoch, nil), func(ghost int) int { return max(epoch-5-(epoch+ghost)%5, 0) })
+			if wrong[history] = largestError(view, epoch); epoch == 29 {
+				t.Logf("%s: rows are wrong by %.2g, received ones by %.2g; %d bytes", history, wrong[history], largestError(r.inner.view, epoch), r.TakeCounts().Bytes)
+			}
+		}
+		bytes[history] = r.TakeCounts().Bytes
+	}
+	if wrong["auto"] > 0.01 || wrong["polyline:3"] > 0.01 || wrong["polyline:1"] < wrong["polyline:3"] {
+		t.Errorf("rows are wrong by %v", wrong)
+	}
+	if !(bytes["polyline:1"] < bytes["polyline:3"] && bytes["polyline:3"] < bytes["none"] && bytes["auto"] < bytes["none"]) {
+		t.Errorf("bytes %v", bytes)
+	}
+	r := newRun(t, "transfer", "every:4", 1, own, func(o *predict.Options) { o.History = "auto" })
+	for epoch := 1; epoch < 10; epoch++ {
+		rows := ownRows(epoch, func(_ int, x []float32) { x[0] = float32(math.NaN()) })
+		if view := r.epoch(epoch, rows, every(4, epoch)); !slices.Equal(view.Rows.Host(), r.inner.view.Rows.Host()) {
+			t.Errorf("epoch %d: predicted from NaN", epoch)
+		}
+	}
+	if c := r.TakeCounts(); c.Made > 0 || c.Fallbacks[predict.NotFinite] == 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestValidHistory(t *testing.T) {
+	for history, want := range map[string]bool{"": true, "none": true, "auto": true, "polyline:0": true, "polyline:9": true, "polyline": false, "polyline:10": false, "polyline:-1": false, "zstd": false, "auto:3": false} {
+		if predict.ValidHistory(history) != want {
+			t.Errorf("%q: %t", history, !want)
+		}
+	}
 }

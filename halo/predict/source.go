@@ -15,11 +15,13 @@ const Memory = "predictions of ghost rows"
 
 // Options are the layers and the kind of predictions.
 type Options struct {
-	Kind   string // a name of Choices
-	Rows   int    // most own rows to learn from
-	Shapes []halo.Shape
-	Plan   *halo.Plan // without sums
-	Timing refresh.Timing
+	Kind string // a name of Choices
+	Rows int    // most own rows to learn from
+	// History is the storage format of own rows of earlier epochs, one of Histories.
+	History string
+	Shapes  []halo.Shape
+	Plan    *halo.Plan // without sums
+	Timing  refresh.Timing
 	// Stored is set if inner stores own rows itself. It sets dst to the stored row of an offered
 	// one, and returns its epoch, 0 if there is none. Offer calls it before inner.Offer.
 	Stored func(layer, row int, dst []float32) (epoch int)
@@ -40,7 +42,7 @@ type Source struct {
 	learned int      // number of the former
 	ghosts  []float32
 	packed  [3][]float32 // a chunk of rows, of the rows before them, and of predictions
-	stale   []float32    // scaled copies of stored own rows
+	stale   []float32    // scaled or decoded copies of stored own rows, of two epochs
 	groups  []group
 	taken   Counts
 	bytes   int64
@@ -85,11 +87,12 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	}
 	s.sample(min(o.Rows, o.Plan.Own))
 	n := len(s.sampled)
+	as := newCompression(o.History)
 	for _, l := range o.Shapes {
 		for len(s.layers) <= l.Layer {
 			s.layers = append(s.layers, nil)
 		}
-		s.layers[l.Layer] = newLayer(l, n, k, o)
+		s.layers[l.Layer] = newLayer(l, n, k, as, o)
 	}
 	s.model = k.model(widest, s.learned, o.Team, o.Arena)
 	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
@@ -141,7 +144,7 @@ func (s *Source) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 		if s.o.Stored != nil {
 			l.recall(s.o.Stored, s.sampled)
 		} else if s.o.Timing.Sends(at.Epoch, at.Ahead) {
-			l.push(at.Epoch, s.o.Timing.Average)
+			l.push(at.Epoch, s.o.Timing.Average, s.stale)
 		}
 		s.taken.Seconds += time.Since(began).Seconds()
 	}
@@ -195,6 +198,11 @@ func (s *Source) Settle() error {
 func (s *Source) TakeCounts() Counts {
 	taken := s.taken
 	taken.Bytes, s.taken = s.bytes, Counts{}
+	for _, l := range s.layers {
+		if l != nil {
+			taken.Bytes += l.compressed()
+		}
+	}
 	return taken
 }
 
@@ -270,7 +278,7 @@ func (s *Source) visit(l *layer, view halo.View, visit func(g group, lo, hi int)
 func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
 	n := len(s.sampled)
 	x.now = kernels.HostMat(n, l.Width, l.now)
-	stale, kept := l.at(g.epoch)
+	stale, kept := l.at(g.epoch, s.stale)
 	if stale == nil {
 		return x, false
 	}
@@ -279,7 +287,7 @@ func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
 	}
 	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(g.epoch)))
 	if s.kind.previous {
-		previous, _ := l.at(g.previous)
+		previous, _ := l.at(g.previous, s.stale[n*l.Width:])
 		if previous == nil {
 			return x, false
 		}

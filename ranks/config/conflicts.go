@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"siafu/graph"
 	"siafu/halo/codec"
+	"siafu/halo/predict"
 	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/stopping"
@@ -79,6 +81,7 @@ var (
 	predicts     = fact{"--predict", "predict", func(s situation) bool { return s.Predicts() }}
 	predictsNone = fact{"--predict off", "predict", func(s situation) bool { return !s.Predicts() }}
 	predictRows  = fact{"--predict-rows other than 2048", "predict-rows", func(s situation) bool { return s.PredictRows != 0 && s.PredictRows != 2048 }}
+	compresses   = fact{"--predict-history other than none", "predict-history", func(s situation) bool { return cmp.Or(s.PredictHistory, predict.Uncompressed) != predict.Uncompressed }}
 	notStale     = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
 		p := s.Ghosts()
 		return s.Batches() == 0 && (p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples())
@@ -235,6 +238,8 @@ var conflicts = slices.Concat([]conflict{
 	{whole, preAggregate, "leave --pre-aggregate out: each ghost has its own mask, but a sum has several rows"},
 	{whole, computes, "leave --recompute-ghosts out: it computes ghost rows with their dropout"},
 	{predictRows, predictsNone, "set --predict transfer or linear"},
+	{compresses, predictsNone, "set --predict transfer or linear"},
+	{compresses, batches, "choose --history-format: batches learn from rows of the history"},
 
 	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},
 	{columnNorm, someRounds, "leave both out" + orRowNorm},

@@ -154,5 +154,8 @@ func (c *Config) checkPolicy() error {
 	if !slices.Contains(catalog.Names(predict.Choices()), cmp.Or(c.Predict, predict.Off)) {
 		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("it must be one of %s", predict.Usage())
 	}
+	if !predict.ValidHistory(c.PredictHistory) {
+		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).Then("it must be one of %s", predict.HistoryUsage())
+	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 		return source
 	}
 	o := predict.Options{
-		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
+		Kind: e.Config.Predict, Rows: e.Config.PredictRows, History: e.Config.PredictHistory, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
 		Fitting: func(epoch int) { e.Fault.At(inject.Predict, epoch) },
 	}
 	for _, l := range h.Shapes {

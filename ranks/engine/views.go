@@ -80,7 +80,7 @@ func (t *trainer) label() string {
 	}
 	more := ""
 	if t.cfg.Predicts() {
-		more = fmt.Sprintf(" predict=%s rows=%d", t.cfg.Predict, t.cfg.PredictRows)
+		more = fmt.Sprintf(" predict=%s rows=%d history=%s", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictHistory)
 	}
 	if t.net.WholeRows {
 		more += " whole"

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/halo/predict"
 	"siafu/halo/refresh"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
@@ -268,7 +270,20 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 	case f.Graph > 1:
 		m.add("encoded rows", Heap, f.encoded(p))
 		m.add("rows of ghosts for checkpoints", Heap, f.portableState(rank, p))
+		m.add(predict.Memory, Heap, f.compressedRows(p))
 	}
+}
+
+// compressedRows returns the bytes of own rows that --predict-history compresses, without compression:
+// an upper bound.
+func (f *Forecast) compressedRows(p partition.RankReport) (bytes int64) {
+	if c := f.Config; cmp.Or(c.PredictHistory, predict.Uncompressed) != predict.Uncompressed {
+		rows := size.Product(min(int64(c.PredictRows), p.Vertices), int64(predict.Windows(c.Predict, c.Ghosts().Timing())))
+		for _, width := range f.PredictedWidths() {
+			bytes = size.Sum(bytes, floats(rows, int64(width)))
+		}
+	}
+	return bytes
 }
 
 // portableState returns the bytes of the parts' portable state during a checkpoint: rows that later

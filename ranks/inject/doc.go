@@ -19,9 +19,8 @@
 // (Fault.Views).
 //
 // Training ranks have these moments: the tasks of reports (AV, SC, GA, loss, ∇AV, ∇GA, ∇SC, WU),
-// eval, save, predict, which is before a fit of --predict, and total, which is before ranks add up the
-// sums of --norm batch and pair. Servers
-// have the received messages (pull, fetch, close, gradient, sum, state), and eval, after the
+// eval, save, total and predict. Ranks add up the sums of --norm batch and pair after total, and
+// learn for --predict after predict. Servers have the received messages (pull, fetch, close, gradient, sum, state), and eval, after the
 // weights of an epoch have been sent. Bridges have the moment task. Rank 0 has additional moments
 // while it writes: opened, when the run folder exists; "save FILE", before that file of a
 // checkpoint; "save rename"; and summary, between the model and the summary. All ranks have start,
