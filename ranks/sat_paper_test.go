@@ -60,7 +60,7 @@ func (r trained) staleness(t *testing.T, first int) (predicted, stale map[int]fl
 // "In this work, we consider predictingRun H_out(ℓ,m) in an efficient and data-driven manner such that
 // the predicted embedding Ĥ_out(ℓ,m) has a smaller staleness than H̃_out(ℓ,m)." (SAT, section IV)
 //
-// The bounds of a GCN also hold on fb100-berkeley13-year and amazon-photo; on coauthor-cs up to 0.39
+// The bounds of a GCN also hold on fb100-berkeley13-year and amazon-photo; on coauthor-cs up to 0.41
 // of the error remains. Rows of attention with ELU change less linearly: on this small graph at most
 // half of the error remains, on fb100-berkeley13-year an eighth.
 func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 var gcnKind = Kind{
 	Name: "gcn", Help: "graph convolutions with symmetric normalisation", Paper: "Kipf & Welling 2017",
-	Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Variates: true,
+	Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Variates: true, Whole: true,
 	StateDict: StateDict{"lin.weight": {Weight: "weight", Transpose: true}, "weight": {Weight: "weight"}, "bias": {Weight: "bias"}},
 }
 
@@ -93,9 +93,7 @@ func gcnLayer(b *Builder, l int) Layer {
 		}},
 	}
 	if g.inputDrop != nil {
-		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad}, Writes: []Value{InputGrad}}, func(x *Step) {
-			x.Ops.DropoutRows(x.At(InputGrad), x.At(EmittedGrad), x.Mask(g.inputDrop))
-		}}
+		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad}, Writes: []Value{InputGrad}}, g.dropGrad}
 	}
 	return g
 }
@@ -135,7 +133,7 @@ func newDense(b *Builder, l int, gathers bool) *dense {
 	case d.first == ApplyFirst:
 		b.Alloc(Emitted, d.out)
 	case b.Spec.Whole(l):
-		d.inputDrop = b.Spec.dropout(l, b.Spec.Dropout)
+		d.inputDrop, d.h.from = b.Spec.dropout(l, b.Spec.Dropout), Emitted
 		b.Alloc(Emitted, d.in)
 	default:
 		b.ShareStorage(Emitted, Input)
@@ -173,6 +171,14 @@ func (d *dense) emit(x *Step) {
 		d.h.Multiply(x, x.At(Emitted), x.W(d.w))
 	case d.inputDrop != nil:
 		x.Ops.DropoutRows(x.At(Emitted), x.At(Input), x.Mask(d.inputDrop))
+	}
+}
+
+// dropGrad applies the dropout of the emitted rows, if any, to their gradient, which becomes that of
+// the input.
+func (d *dense) dropGrad(x *Step) {
+	if d.inputDrop != nil {
+		x.Ops.DropoutRows(x.At(InputGrad), x.At(EmittedGrad), x.Mask(d.inputDrop))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 var ginKind = Kind{
 	Name: "gin", Help: "graph isomorphism network: a sum, then a perceptron", Paper: "Xu et al. 2019",
 	Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Rectifies: true,
-	PlainSum: true, Recommended: Design{Norm: "batch", Jumping: "cat"}, // §4.2 and §7 of the paper
+	PlainSum: true, Whole: true, Recommended: Design{Norm: "batch", Jumping: "cat"}, // §4.2 and §7 of the paper
 	StateDict: StateDict{
 		"nn.0.weight": {Weight: "weight", Transpose: true}, "nn.0.bias": {Weight: "bias"},
 		"nn.2.weight": {Weight: "mlp.weight", Transpose: true}, "nn.2.bias": {Weight: "mlp.bias"},
@@ -58,6 +58,9 @@ func ginLayer(b *Builder, l int) Layer {
 		b.ShareStorage(InputGrad, EmittedGrad)
 		g.stages[ApplyBackward].Flow = Flow{
 			Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w),
+		}
+		if g.inputDrop != nil {
+			g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad}, Writes: []Value{InputGrad}}, g.dropGrad}
 		}
 	}
 	g.stages[Emit] = stageWork{g.emits(), g.emit}

@@ -4,8 +4,9 @@ import "siafu/kernels"
 
 // Hidden is H, the matrix that a layer multiplies by its weights: the rows of the preceding
 // layer or, in the first layer, the features with dropout, dense or sparse. Its methods read
-// the value Input.
+// the value from.
 type Hidden struct {
+	from            Value // Input, or Emitted if the layer applies the dropout (Spec.Whole)
 	first, constant bool
 	gradInPlace     bool     // the gradient of its activation's input overwrites it
 	drop            *Dropout // of that activation
@@ -23,7 +24,7 @@ func (h Hidden) Multiply(x *Step, dst, w kernels.Mat) {
 		x.frame.input.multiply(x, dst, w)
 		return
 	}
-	x.Ops.MatMul(dst, x.At(Input), w, false)
+	x.Ops.MatMul(dst, x.At(h.from), w, false)
 }
 
 // MultiplyGrad computes gw = Hᵀ grad, gw [in x cols], grad [n x cols].
@@ -32,7 +33,7 @@ func (h Hidden) MultiplyGrad(x *Step, gw, grad kernels.Mat) {
 		x.frame.input.multiplyGrad(x, gw, grad)
 		return
 	}
-	x.Ops.MatMulTransA(gw, x.At(Input), grad, false)
+	x.Ops.MatMulTransA(gw, x.At(h.from), grad, false)
 }
 
 // InputGrad sets dst [n x in] to grad wᵀ, the gradient of H, or adds it; grad [n x cols], w

@@ -37,6 +37,8 @@ type Kind struct {
 	// with activateGrad. If such a layer multiplies first, its input gradient is a plain matrix
 	// product and may overwrite the input (Spec.InPlace).
 	Rectifies bool
+	// Whole means that layers may emit their input with the dropout of the layer below (Spec.Whole).
+	Whole bool
 	// Powers returns the cached powers of Â times the features that the first layer uses. Later
 	// layers then gather nothing. nil: every layer gathers, and the first layer's cached input
 	// is ÂX.

@@ -18,13 +18,13 @@ import "siafu/internal/mapped"
 
 var sageKind = Kind{
 	Name: "sage", Help: "GraphSAGE with the mean of the neighbours", Paper: "Hamilton et al. 2017",
-	Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true,
+	Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Rectifies: true, Whole: true,
 	StateDict: sageStateDict,
 }
 
 var sageMaxKind = Kind{
 	Name: "sage-max", Help: "GraphSAGE with the maximum of each column", Paper: "PyTorch Geometric",
-	Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Rectifies: true,
+	Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Rectifies: true, Whole: true,
 	Maximum: true, Order: "gather-first", Recommended: Design{Norm: "batch"},
 	StateDict: sageStateDict,
 }
@@ -72,12 +72,12 @@ func sageLayer(b *Builder, l int) Layer {
 		b.AllocGrad(GatheredGrad)
 		b.ShareStorage(InputGrad, EmittedGrad)
 		g.stages = stages{
-			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}, g.applyBackward},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, g.h.from, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}, g.applyBackward},
 			EmitBackward:  {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, g.emitBackward},
 		}
 	}
 	g.stages[Emit] = stageWork{g.emits(), g.emit}
-	g.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}, g.apply}
+	g.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered, g.h.from}, Writes: []Value{Output}}, g.apply}
 	return g
 }
 
@@ -112,6 +112,7 @@ func (g *sage) applyBackward(x *Step) {
 func (g *sage) emitBackward(x *Step) {
 	if g.first == GatherFirst {
 		g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), true)
+		g.dropGrad(x)
 		return
 	}
 	g.h.MultiplyGrad(x, x.Grad(g.w), x.At(EmittedGrad))

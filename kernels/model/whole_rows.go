@@ -11,7 +11,7 @@ func (s Spec) Whole(l int) bool {
 
 // TakesWholeRows reports whether WholeRows may be set.
 func (s Spec) TakesWholeRows() bool {
-	return s.Kind == gcnKind.Name && !s.Composed() && s.Dropout > 0 && s.Layers() > 1
+	return s.kind().Whole && !s.Composed() && s.Dropout > 0 && s.Layers() > 1
 }
 
 // GhostMask returns the dropout of the ghosts of layer l with the given ids in a pass, stored in mask:

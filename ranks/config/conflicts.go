@@ -88,7 +88,7 @@ var (
 	}}
 	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
 	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
-	takesNoWhole   = fact{"a network other than gcn of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
+	takesNoWhole   = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
 	measures       = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable   = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda

@@ -30,6 +30,7 @@ func networkLists() map[string]string {
 	set("elu", model.KindsWith(func(k *model.Kind) bool { return k.Activation == "elu" }))
 	set("fixed", model.KindsWith((*model.Kind).FixedDesign))
 	set("variates", model.KindsWith(func(k *model.Kind) bool { return k.Variates }))
+	set("whole", model.KindsWith(func(k *model.Kind) bool { return k.Whole }))
 	for _, o := range model.Options() {
 		set(strings.ReplaceAll(string(o), "-", "_"), model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) }))
 	}
