@@ -3,7 +3,8 @@
 //
 // Wrap makes a Source around a source with stale ghost rows. Offer shows the source the own rows
 // of every epoch, from which it learns how rows have changed since the epochs of the ghosts. Take
-// applies the change to the ghost rows. The ages of a View stay those of the rows that were
+// applies the change to the ghost rows. In mini-batches with a history, the history has the earlier own
+// rows (Options.Stored). The ages of a View stay those of the rows that were
 // received. Gradients pass through unchanged: predicted rows are constants (equation 12).
 //
 // Each kind of prediction has its own file: transfer is an affine map, linear extrapolates the two

@@ -410,3 +410,40 @@ func TestValidHistory(t *testing.T) {
 		}
 	}
 }
+
+// Sums over more rows than one block of package kernels do not depend on threads either.
+func TestSameBitsOfManyRows(t *testing.T) {
+	const n, d = 2000, 40
+	rows := func(epoch int) kernels.Mat {
+		x := make([]float32, n*d)
+		for i := range x {
+			x[i] = float32(math.Sin(float64(i)*1.3)*float64(10+epoch) + math.Cos(float64(i*epoch)))
+		}
+		return kernels.HostMat(n, d, x)
+	}
+	var want []float32
+	for threads := 1; threads <= 8; threads++ {
+		r := newRun(t, "transfer", "previous:none", threads, n, func(o *predict.Options) {
+			o.Shapes, o.Plan = []halo.Shape{{Layer: 1, Width: d}}, &halo.Plan{Own: n, Ghosts: n}
+		})
+		for epoch := 1; epoch < 4; epoch++ {
+			at := halo.Slot{Epoch: epoch, Layer: 1}
+			r.inner.view = halo.View{Rows: rows(max(epoch-1, 1)), Blocks: []halo.Block{{Rows: n, Epoch: epoch - 1}}}
+			if err := r.Offer(at, rows(epoch), 0, n); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := r.Take(at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		view, err := r.View(halo.Slot{Epoch: 3, Layer: 1})
+		if err != nil || r.TakeCounts().Made == 0 {
+			t.Fatal("nothing is predicted: ", err)
+		}
+		if got := view.Rows.Host(); want == nil {
+			want = slices.Clone(got)
+		} else if !slices.Equal(got, want) {
+			t.Errorf("%d threads: other bits than with one", threads)
+		}
+	}
+}

@@ -65,6 +65,9 @@ func (t *trainer) noteFallback(epoch int, c predict.Counts) {
 		remedy := ""
 		if reason == predict.FewRows {
 			remedy = "; raise --predict-rows, or use fewer --parts"
+			if t.batches != nil {
+				remedy = "; raise --predict-rows, or use fewer batches (--batch) or --parts"
+			}
 		}
 		t.reporter.Note(fmt.Sprintf("predict: stale rows are used from epoch %d on in %d predictions of an epoch: %s%s\n", epoch, c.Fallbacks[reason], reason, remedy))
 		t.notedFallback = true

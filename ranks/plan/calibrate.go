@@ -134,11 +134,12 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 			r.Edge[l], r.Backward[l] = there, back
 		}
 	}
+	own := int(min(int64(f.Config.PredictRows), max(c.ds.Meta.Vertices/int64(f.Graph), 1)))
 	for _, width := range f.PredictedWidths() {
 		if r.Predict == nil {
 			r.Predict = map[int]predict.Cost{}
 		}
-		r.Predict[width] = predict.Measure(f.Config.Predict, width, f.Config.PredictRows, c.team, quickest)
+		r.Predict[width] = predict.Measure(f.Config.Predict, width, own, c.team, quickest)
 	}
 	return r
 }
