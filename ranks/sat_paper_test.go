@@ -132,7 +132,7 @@ func TestTooFewRowsToPredict(t *testing.T) {
 	c.Epochs, c.PredictRows = 9, 40
 	got := train(t, c, data)
 	c2 := c
-	c2.Predict, c2.PredictRows, c2.Out = "off", 2048, c.Out+"-stale"
+	c2.Predict, c2.PredictRows, c2.Out = "off", 0, c.Out+"-stale"
 	if want := train(t, c2, data); string(got.model) != string(want.model) || got.Summary.PredictFallbacks == 0 || got.Summary.Predictions > 0 {
 		t.Errorf("other weights than with stale rows, or predictions: %+v", got.Summary)
 	}
@@ -170,7 +170,7 @@ func TestPredictIsRefused(t *testing.T) {
 		func(c *Config) { c.Refresh = "always" }, func(c *Config) { c.Refresh = "never" }, func(c *Config) { c.Refresh = "sample:0.5" },
 		func(c *Config) { c.Refresh = "auto" }, func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Mode, c.Refresh = "async", "always" },
 		func(c *Config) { c.PreAggregate = "on" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5,5", "always" },
-		func(c *Config) { c.Tensor = "cuda" }, func(c *Config) { c.Predict = "lstm" }, func(c *Config) { c.PredictRows = 0 },
+		func(c *Config) { c.Tensor = "cuda" }, func(c *Config) { c.Predict = "lstm" }, func(c *Config) { c.PredictRows = -1 },
 		func(c *Config) { c.Predict, c.PredictRows = "off", 100 }, func(c *Config) { c.Predict, c.PredictHistory = "off", "auto" },
 		func(c *Config) { c.PredictHistory = "polyline:10" }, func(c *Config) { c.PredictHistory, c.Batch, c.Refresh = "auto", "history:3", "always" },
 	} {

@@ -37,7 +37,11 @@ func (p *reporter) printHeader(r *prepared) {
 		plural(r.view.Ranks, "graph rank"), plural(r.Servers, "server"), plural(r.rankThreads, "thread"), r.engine.Kernel(), r.kind)
 	p.print("exchange", "mode %s, refresh %s, codec %s", c.Mode, c.Refresh, c.Codec)
 	if c.Predicts() {
-		p.print("", "ghost rows predicted: %s, from at most %s own rows", c.Predict, grouped(int64(c.PredictRows)))
+		from := ""
+		if c.PredictRows > 0 {
+			from = fmt.Sprintf(", from at most %s own rows", grouped(int64(c.PredictRows)))
+		}
+		p.print("", "ghost rows predicted: %s%s", c.Predict, from)
 	}
 }
 

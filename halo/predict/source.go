@@ -16,7 +16,7 @@ const Memory = "predictions of ghost rows"
 // Options are the layers and the kind of predictions.
 type Options struct {
 	Kind string // a name of Choices
-	Rows int    // most own rows to learn from
+	Rows int    // most own rows to learn from; 0: as SampledRows chooses
 	// History is the storage format of own rows of earlier epochs, one of Histories.
 	History string
 	Shapes  []halo.Shape
@@ -85,7 +85,7 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	for _, l := range o.Shapes {
 		widest = max(widest, l.Width)
 	}
-	s.sample(min(o.Rows, o.Plan.Own))
+	s.sample(SampledRows(o.Rows, widest, o.Plan.Own))
 	n := len(s.sampled)
 	as := newCompression(o.History)
 	for _, l := range o.Shapes {
@@ -103,6 +103,19 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	}
 	s.bytes = o.Arena.Used() - before
 	return s
+}
+
+// rowsPerColumn is the default number of rows to learn from for each number of a row. Half as many
+// leave up to a fifth more error where rows contain dropout.
+const rowsPerColumn = 32
+
+// SampledRows returns the number of own rows to learn from: at most the given number, 0 for the default,
+// for predicted rows of at most the given width.
+func SampledRows(most, width, own int) int {
+	if most == 0 {
+		most = rowsPerColumn * width
+	}
+	return min(most, own)
 }
 
 // sample chooses n own rows at equal distances, and holds out every eighth.

@@ -80,7 +80,7 @@ var (
 	receives     = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	predicts     = fact{"--predict", "predict", func(s situation) bool { return s.Predicts() }}
 	predictsNone = fact{"--predict off", "predict", func(s situation) bool { return !s.Predicts() }}
-	predictRows  = fact{"--predict-rows other than 2048", "predict-rows", func(s situation) bool { return s.PredictRows != 0 && s.PredictRows != 2048 }}
+	predictRows  = fact{"--predict-rows", "predict-rows", func(s situation) bool { return s.PredictRows != 0 }}
 	compresses   = fact{"--predict-history other than none", "predict-history", func(s situation) bool { return cmp.Or(s.PredictHistory, predict.Uncompressed) != predict.Uncompressed }}
 	notStale     = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
 		p := s.Ghosts()

@@ -278,9 +278,10 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 // an upper bound.
 func (f *Forecast) compressedRows(p partition.RankReport) (bytes int64) {
 	if c := f.Config; cmp.Or(c.PredictHistory, predict.Uncompressed) != predict.Uncompressed {
-		rows := size.Product(min(int64(c.PredictRows), p.Vertices), int64(predict.Windows(c.Predict, c.Ghosts().Timing())))
-		for _, width := range f.PredictedWidths() {
-			bytes = size.Sum(bytes, floats(rows, int64(width)))
+		widths := f.PredictedWidths()
+		for _, width := range widths {
+			rows := predict.SampledRows(c.PredictRows, slices.Max(widths), int(p.Vertices))
+			bytes = size.Sum(bytes, floats(int64(rows), int64(width), int64(predict.Windows(c.Predict, c.Ghosts().Timing()))))
 		}
 	}
 	return bytes

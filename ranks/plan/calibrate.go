@@ -134,8 +134,9 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 			r.Edge[l], r.Backward[l] = there, back
 		}
 	}
-	own := int(min(int64(f.Config.PredictRows), max(c.ds.Meta.Vertices/int64(f.Graph), 1)))
-	for _, width := range f.PredictedWidths() {
+	widths := f.PredictedWidths()
+	for _, width := range widths {
+		own := predict.SampledRows(f.Config.PredictRows, slices.Max(widths), max(int(c.ds.Meta.Vertices)/f.Graph, 1))
 		if r.Predict == nil {
 			r.Predict = map[int]predict.Cost{}
 		}
