@@ -69,7 +69,11 @@ func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
 		c := measured(t, func(c *Config) {
 			c.Model, c.Optimizer, c.Momentum, c.LR, c.Dropout, c.MeasureStaleness, c.CacheInput = kind, "sgd", 0, 1e-30, 0, 1, "off"
 		})
-		for i, e := range train(t, c, data).Epochs {
+		epochs := train(t, c, data).Epochs
+		for i, e := range epochs {
+			if norm := e.Staleness.GradientNorm; norm <= 0 || norm != epochs[0].Staleness.GradientNorm {
+				t.Errorf("%s: epoch %d: the norm of the exact gradient is %v", kind, i+1, norm)
+			}
 			if len(e.Staleness.Layers) != 2 {
 				t.Fatalf("%s: %d layers", kind, len(e.Staleness.Layers))
 			}

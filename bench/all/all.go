@@ -10,6 +10,7 @@ import (
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
 	"siafu/bench/neutronstar"
+	"siafu/bench/sat"
 	"siafu/bench/trials"
 	"siafu/internal/fault"
 	"siafu/ranks/report/page"
@@ -20,7 +21,7 @@ const op = "bench all"
 // Options are the options of bench all.
 type Options struct {
 	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
-	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST and NeutronStar is 0.01."`
+	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST, NeutronStar and SAT is 0.01."`
 	Seeds int      `default:"1" help:"Number of seeds to average, from 1."`
 	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this, for trainings of NeutronStar 0.6 of this."`
 	Work  string   `default:"build/all" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
@@ -49,7 +50,7 @@ func (o *Options) Books() ([]*trials.Book, error) {
 		return nil, err
 	}
 	var books []*trials.Book
-	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book} {
+	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book, o.sat().Book} {
 		b, err := open()
 		if err != nil {
 			return nil, err
@@ -71,7 +72,7 @@ func (o *Options) dorylus() dorylus.Options {
 // for its edges.
 const leastOfReddit = 0.01
 
-// scale returns the scale of synthetic graphs of DIGEST and NeutronStar.
+// scale returns the scale of synthetic graphs of DIGEST, NeutronStar and SAT.
 func (o *Options) scale() float64 {
 	if o.Scale == 0 {
 		return 0.05
@@ -92,6 +93,14 @@ func (o *Options) digest() digest.Options {
 	return digest.Options{
 		Data: dorylus.Folders(o.Data), Scale: o.scale(), Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
 		Options: o.common("digest", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
+	}
+}
+
+// sat reduces the time of sat's tables: fewer epochs and one network.
+func (o *Options) sat() sat.Options {
+	return sat.Options{
+		Data: dorylus.Folders(o.Data), Scale: o.scale(), Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+		Options: o.common("sat", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
 	}
 }
 

@@ -150,11 +150,12 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	if err := world.MaxFloat64s(c, oldest); err != nil {
 		return nil, err
 	}
-	gradient, err := m.gradientError(c)
+	gradient, norm, err := m.gradientError(c)
 	if err != nil {
 		return nil, err
 	}
-	line := &runfolder.Staleness{GradientError: gradient}
+	line := &runfolder.Staleness{GradientError: gradient, GradientNorm: norm}
+	gradient += norm
 	for l, at := range m.layers {
 		if at == nil {
 			continue
@@ -178,19 +179,19 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	return line, nil
 }
 
-// gradientError returns ‖g̃ - g‖ / ‖g‖ of the gradients of all ranks. Collective.
-func (m *staleness) gradientError(c world.Comm) (float64, error) {
+// gradientError returns ‖g̃ - g‖ / ‖g‖ and ‖g‖ of the gradients of all ranks. Collective.
+func (m *staleness) gradientError(c world.Comm) (found, norm float64, err error) {
 	for _, grad := range [][]float32{m.exact, m.trained} {
 		if err := world.SumFloat32s(c, grad); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	var difference, norm float64
+	var difference, square float64
 	for i, g := range m.exact {
 		d := float64(m.trained[i]) - float64(g)
-		difference, norm = difference+d*d, norm+float64(g)*float64(g)
+		difference, square = difference+d*d, square+float64(g)*float64(g)
 	}
-	return relative(difference, norm), nil
+	return relative(difference, square), math.Sqrt(square), nil
 }
 
 // relative returns the root of the ratio of two squares. It is finite if they are finite.

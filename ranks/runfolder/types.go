@@ -51,6 +51,7 @@ type Late struct {
 type Staleness struct {
 	Layers        []LayerStaleness `json:"layers"`
 	GradientError float64          `json:"gradient_error"` // ‖g̃ - g‖ / ‖g‖ over all weights
+	GradientNorm  float64          `json:"gradient_norm"`  // ‖g‖
 }
 
 // LayerStaleness is the distance for the ghost rows of one layer, over all ranks. H are the

@@ -1,0 +1,216 @@
+package sat
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/bench/digest"
+	"siafu/bench/trials"
+	"siafu/internal/fault"
+	"siafu/ranks/runfolder"
+)
+
+// bench is a running comparison.
+type bench struct {
+	Options
+	kinds   []string // of predictions
+	graphs  []trials.Graph
+	rates   []float64
+	refused []string // trainings of the current part, and the reasons why train refuses them
+}
+
+// setting is a graph and network on a number of ranks.
+type setting struct {
+	graph trials.Graph
+	model string
+	ranks int
+}
+
+// method is a system with a kind of prediction, "" for none.
+type method struct {
+	system, kind string
+	flags        []string
+}
+
+// systems returns the systems with these names, as bench digest defines them.
+func systems(names ...string) (list []method) {
+	for _, name := range names {
+		if name == "DistDGL" {
+			list = append(list, method{system: name, flags: []string{"--batch", "neighbor:25,10"}})
+		}
+		for _, s := range digest.Systems() {
+			if s.Name == name {
+				list = append(list, method{system: name, flags: s.Flags})
+			}
+		}
+	}
+	return list
+}
+
+// with adds flags to a method.
+func (m method) with(kind string, flags ...string) method {
+	return method{m.system, kind, slices.Concat(m.flags, flags)}
+}
+
+// letter is the algorithm of the paper: predictions from rows of earlier epochs (equation 9), which
+// are used for ΔT epochs, mean weights in each epoch, and no gradients of ghosts (algorithm 1,
+// lines 13, 16 and 21).
+const letter = "algorithm 1"
+
+// predicted returns each system without and with each kind of prediction. GraphFM's momentum
+// belongs to a history.
+func (b *bench) predicted(batches bool, list ...method) (all []method) {
+	for _, m := range list {
+		all = append(all, m)
+		for _, kind := range b.kinds {
+			if batches || !strings.HasPrefix(kind, "momentum") {
+				all = append(all, m.with(kind, "--predict", kind))
+			}
+		}
+		if len(b.Kinds) == 0 && m.system == "DIGEST" {
+			all = append(all, m.with(letter, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs", "1", "--ghost-gradients", "no"))
+		}
+	}
+	return all
+}
+
+// rateless is the rate of trainings in one process.
+const rateless = 0
+
+// get returns the result of a training, nil without one. It reports whether train accepts the
+// training.
+func (b *bench) get(t *trials.Sheet, c setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
+	flags := slices.Concat([]string{"--model", c.model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off"}, b.Train, m.flags, more)
+	r, err := t.GetFrom(trials.Trial{Data: c.graph.Data, Ranks: c.ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
+	if fault.KindOf(err) != fault.Usage {
+		t.Fail(err)
+		return r, true
+	}
+	why := fmt.Sprintf("-: %s with %s, %s: %s", m.system, m.kind, c.model, strings.ReplaceAll(err.Error(), "\n", " "))
+	if !slices.Contains(b.refused, why) {
+		b.refused = append(b.refused, why)
+	}
+	return nil, false
+}
+
+// accuracy returns the accuracy trainings of a method, one per seed. The list is shorter after
+// the time limit.
+func (b *bench) accuracy(t *trials.Sheet, c setting, m method, more ...string) (list []*trials.Result) {
+	for seed := range b.Seeds {
+		r, accepted := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))...)
+		if !accepted {
+			return nil
+		}
+		if r != nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// timed returns the timed trainings of each method over a number of epochs. Their repetitions are interleaved.
+func (b *bench) timed(t *trials.Sheet, c setting, rate float64, epochs int, methods ...method) [][]*trials.Result {
+	all := make([][]*trials.Result, len(methods))
+	for turn := range b.Turns {
+		for k, m := range methods {
+			if r, _ := b.get(t, c, m, rate, turn, "--epochs", strconv.Itoa(epochs), "--eval-every", "0"); r != nil {
+				all[k] = append(all[k], r)
+			}
+		}
+	}
+	return all
+}
+
+// measuredEvery is the interval of staleness measurements in epochs. It must not divide the
+// periods of refreshes.
+const measuredEvery = 3
+
+// stalest returns a training with measured staleness, nil without one.
+func (b *bench) stalest(t *trials.Sheet, c setting, m method, more ...string) *trials.Result {
+	r, _ := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))...)
+	return r
+}
+
+// errorsOf returns means over the measured epochs from first to last of the relative error of the
+// rows in use and of the received rows, by hidden layer. Layers 2 and 3 have hidden rows.
+func errorsOf(r *trials.Result, first, last int) (used, received []float64) {
+	if r == nil {
+		return nil, nil
+	}
+	n := 0.0
+	for _, e := range r.Epochs {
+		if e.Staleness == nil || e.Epoch < first || e.Epoch > last {
+			continue
+		}
+		hidden := slices.DeleteFunc(slices.Clone(e.Staleness.Layers), func(l runfolder.LayerStaleness) bool { return l.Layer < 2 })
+		if n++; used == nil {
+			used, received = make([]float64, len(hidden)), make([]float64, len(hidden))
+		}
+		for k, l := range hidden {
+			stale := l.Relative
+			if l.StaleRelative != nil {
+				stale = *l.StaleRelative
+			}
+			used[k] += (l.Relative - used[k]) / n
+			received[k] += (stale - received[k]) / n
+		}
+	}
+	return used, received
+}
+
+// join formats numbers.
+func join(x []float64) string {
+	var cells []string
+	for _, v := range x {
+		cells = append(cells, trials.Number(v, 3))
+	}
+	return cmp.Or(strings.Join(cells, ", "), "-")
+}
+
+// test returns the test accuracies, at the best validation accuracies, in percent.
+func test(list []*trials.Result) (x []float64) {
+	for _, r := range list {
+		x = append(x, 100*r.Summary.TestAccAtBestVal)
+	}
+	return x
+}
+
+// arrays returns the bytes of arrays of the largest rank, NaN without a training.
+func arrays(r *trials.Result) float64 {
+	most := math.NaN()
+	if r != nil {
+		for _, one := range r.Summary.PerRank {
+			if bytes := float64(one.ArrayBytes); one.Role == "graph" && !(bytes <= most) {
+				most = bytes
+			}
+		}
+	}
+	return most
+}
+
+// meanSquares returns log T and the log of the mean squared norm of the gradient over epochs 1 to
+// T, by measured epoch (theorem V.1), and the slope of their regression line from half of the
+// epochs on.
+func meanSquares(r *trials.Result) (x, y []float64, slope float64) {
+	if r == nil {
+		return nil, nil, math.NaN()
+	}
+	sum := 0.0
+	for _, e := range r.Epochs {
+		if e.Staleness != nil {
+			sum += e.Staleness.GradientNorm * e.Staleness.GradientNorm
+			x, y = append(x, math.Log(float64(e.Epoch))), append(y, math.Log(sum/float64(len(x)+1)))
+		}
+	}
+	mx, _ := trials.MeanStd(x[len(x)/2:])
+	my, _ := trials.MeanStd(y[len(y)/2:])
+	var xy, xx float64
+	for k := len(x) / 2; k < len(x); k++ {
+		xy, xx = xy+(x[k]-mx)*(y[k]-my), xx+(x[k]-mx)*(x[k]-mx)
+	}
+	return x, y, xy / xx
+}

@@ -1,0 +1,433 @@
+package sat
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/bench/trials"
+	"siafu/graph"
+	"siafu/ranks/report/chart"
+	"siafu/ranks/runfolder"
+)
+
+// parts returns the parts in the order of the paper.
+func (b *bench) parts() []trials.Part {
+	list := []trials.Part{
+		{Name: "figure1", Title: "relative error of rows in use (equation 6)", Paper: "a drawing, without numbers", Write: b.figure1,
+			Why: "three layers; errors of layers 2 and 3; `of received` is relative to the received rows of the same training"},
+		{Name: "table1", Title: "graphs", Write: b.table1},
+		{Name: "table2", Title: "test F1 of distributed training", Paper: "with SAT at least as good in 34 of 35 cells; means of +0.3 to +1.5 points", Write: b.table2},
+		{Name: "table3", Title: "memory by layers", Paper: "less than 10 % more (text); 5 to 15 % in the table", Why: "arrays of the largest rank, not memory of a GPU", Write: b.table3},
+		{Name: "table4", Title: "test F1 of training in mini-batches", Paper: "VR-GCN and GNNAutoScale better with SAT in all cells", Write: b.table4,
+			Why: "gcn of 2 layers, gcnii of 4; the paper names no depth"},
+		{Name: "table5", Title: "seconds of 100 epochs", Paper: "ogbn-papers100M on 32 GPUs: PipeGCN 710, with SAT 769 (8.3 %); DIGEST 563, with SAT 602 (6.9 %)", Why: "the graphs of --data or of --scale, at the first of --rates", Write: b.table5},
+		{Name: "figure3", Title: "test F1 over epochs", Paper: "curves with SAT are above those without; no numbers", Write: b.figure3},
+		{Name: "figure4", Title: "training loss and accuracy over time", Paper: "curves with SAT converge earlier in most cases; no numbers", Write: b.figure4,
+			Why: "seconds until half a point below the best validation accuracy of exact training"},
+		{Name: "figure5a", Title: "seconds of predictions by ΔT", Paper: "negligible at ΔT = 20; best from 5 to 15; no numbers", Why: "the rank that predicts for longest, in one process; a kind without training has one column", Write: b.figure5a},
+		{Name: "figure5b", Title: "error of rows of a history", Paper: "GNNAutoScale above GraphFM above SAT on all graphs; no numbers", Write: b.figure5b},
+		{Name: "figure5c", Title: "configurations of the predictor", Paper: "LSTM above GRU; GAT and GCN are close; no numbers", Write: b.figure5c},
+		{Name: "theorem", Title: "mean squared gradient over T in log-log (theorem V.1)", Paper: "at most a constant times T^(-2/3)", Write: b.theorem,
+			Why: "three layers, no dropout, gradients of measured epochs; the slope is that of the last half of these"},
+	}
+	for k, p := range list {
+		list[k].Write = func(t *trials.Sheet) {
+			b.refused = nil
+			p.Write(t)
+			for _, why := range b.refused {
+				fmt.Fprintln(t, why)
+			}
+		}
+	}
+	return list
+}
+
+// table is a table with a row for each method in each setting.
+type table struct {
+	models  []string // nil: the first of --models
+	ranks   []int    // nil: the first of --ranks
+	methods []method
+	columns []string // after those of the setting and the method
+	cells   func(setting, method) []string
+	end     func(setting) // called after the rows of a setting
+}
+
+func (b *bench) write(t *trials.Sheet, p table) {
+	t.Row(append([]string{"graph", "network", "ranks", "system", "prediction"}, p.columns...)...)
+	if p.models == nil {
+		p.models = b.Models[:1]
+	}
+	if p.ranks == nil {
+		p.ranks = b.Ranks[:1]
+	}
+	for _, g := range b.graphs {
+		for _, model := range p.models {
+			for _, n := range p.ranks {
+				c := setting{g, model, n}
+				for _, m := range p.methods {
+					t.Row(append([]string{g.Name, model, strconv.Itoa(n), m.system, cmp.Or(m.kind, "none")}, p.cells(c, m)...)...)
+				}
+				if p.end != nil {
+					p.end(c)
+				}
+			}
+		}
+	}
+}
+
+// stale are the systems with stale ghost rows.
+func stale() []method { return systems("DistGNN", "DIGEST", "PipeGCN") }
+
+// curve adds the line of a method to a chart.
+func curve(to *chart.Chart, m method, x, y []float64) {
+	line := chart.Line{Group: len(to.Lines), Name: m.system + ", " + cmp.Or(m.kind, "none")}
+	for k := range x {
+		line.Points = append(line.Points, chart.Point{X: x[k], Y: y[k]})
+	}
+	if len(x) > 0 {
+		to.Lines = append(to.Lines, line)
+	}
+}
+
+// drawn returns a chart, and a function that adds it to a sheet for each setting and empties it.
+func drawn(t *trials.Sheet, name, x, y string) (*chart.Chart, func(setting)) {
+	c := &chart.Chart{Name: name, X: x, Y: y}
+	return c, func(s setting) {
+		if full := *c; len(c.Lines) > 0 {
+			full.Name, full.Title = name+"-"+s.graph.Name, y+", "+s.graph.Name
+			t.Draw(&full)
+			c.Lines = nil
+		}
+	}
+}
+
+// errorEpochs are the columns of figure 1: epochs with measurements.
+var errorEpochs = []int{4, 10, 19, 40, 58, 97}
+
+// period is the period of refreshes of DIGEST. Means of errors begin after it.
+const period = 10
+
+func (b *bench) figure1(t *trials.Sheet) {
+	picture, end := drawn(t, "figure1", "epoch", "error of the stalest layer")
+	p := table{methods: b.predicted(false, stale()...), end: end}
+	for _, e := range errorEpochs {
+		p.columns = append(p.columns, fmt.Sprintf("epoch %d", e))
+	}
+	p.columns = append(p.columns, fmt.Sprintf("mean after %d", period), "of received")
+	p.cells = func(c setting, m method) (cells []string) {
+		r := b.stalest(t, c, m, "--layers", "3")
+		for _, e := range errorEpochs {
+			used, _ := errorsOf(r, e, e)
+			cells = append(cells, join(used))
+		}
+		var x, y []float64
+		for _, e := range epochsOf(r) {
+			if e.Staleness != nil {
+				x, y = append(x, float64(e.Epoch)), append(y, e.Staleness.Most())
+			}
+		}
+		curve(picture, m, x, y)
+		used, received := errorsOf(r, period+1, math.MaxInt)
+		return append(cells, join(used), join(ratios(used, received)))
+	}
+	b.write(t, p)
+}
+
+func epochsOf(r *trials.Result) []runfolder.Epoch {
+	if r == nil {
+		return nil
+	}
+	return r.Epochs
+}
+
+func ratios(x, y []float64) (list []float64) {
+	for k := range x {
+		list = append(list, x[k]/y[k])
+	}
+	return list
+}
+
+func (b *bench) table1(t *trials.Sheet) {
+	t.Row("graph", "nodes", "paper", "edges", "paper", "features", "paper", "classes", "paper")
+	for _, g := range b.graphs {
+		meta, err := graph.ReadMeta(g.Data)
+		t.Fail(err)
+		if err != nil {
+			return
+		}
+		paper := func(name string) string { return statistics1.of(name, g.Name, "") }
+		t.Row(g.Name, strconv.FormatInt(meta.Vertices, 10), paper("nodes"), strconv.FormatInt(meta.Edges, 10), paper("edges"),
+			strconv.Itoa(meta.FeatureDim), paper("features"), strconv.Itoa(meta.Classes), paper("classes"))
+	}
+}
+
+// scores counts the cells of each kind of prediction with a mean at least as high as without
+// prediction, and sums the differences.
+type scores map[string]*struct{ good, cells, gain float64 }
+
+// add compares a mean with that of the same system without prediction.
+func (s scores) add(kind string, with, without float64) {
+	if kind == "" || math.IsNaN(with-without) {
+		return
+	}
+	if s[kind] == nil {
+		s[kind] = &struct{ good, cells, gain float64 }{}
+	}
+	s[kind].cells++
+	s[kind].gain += with - without
+	if with >= without {
+		s[kind].good++
+	}
+}
+
+// print writes the fraction of the cells that are at least as good.
+func (s scores) print(t *trials.Sheet, kinds []string) {
+	for _, kind := range append(slices.Clone(kinds), letter) {
+		if x := s[kind]; x != nil {
+			fmt.Fprintf(t, "%s: at least as good as without in %g of %g cells (%.0f %%), mean difference %+.2f points\n", kind, x.good, x.cells, 100*x.good/x.cells, x.gain/x.cells)
+		}
+	}
+}
+
+// compare writes test accuracies without and with predictions, beside the paper's.
+func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c setting) string, more func(setting, method) []string) {
+	found := scores{}
+	base := math.NaN()
+	p.columns = []string{"validation F1", "test F1", "difference", "paper's test F1"}
+	p.cells = func(c setting, m method) []string {
+		list := b.accuracy(t, c, m, more(c, m)...)
+		mean, _ := trials.MeanStd(test(list))
+		row := c.model + " " + m.system
+		if m.kind == "" {
+			base = mean
+		} else {
+			row += "+"
+		}
+		found.add(m.kind, mean, base)
+		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(mean-base, 2), paper(row, c)}
+	}
+	b.write(t, p)
+	found.print(t, b.kinds)
+}
+
+func (b *bench) table2(t *trials.Sheet) {
+	b.compare(t, table{models: b.Models, ranks: b.Ranks, methods: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
+		func(row string, c setting) string { return test2.of(row, c.graph.Name, strconv.Itoa(c.ranks)) },
+		func(setting, method) []string { return nil })
+}
+
+func (b *bench) table4(t *trials.Sheet) {
+	neighbour := method{system: "GraphSAGE", flags: []string{"--batch", "neighbor:25,10"}}
+	cluster := method{system: "Cluster-GCN", flags: []string{"--batch", "cluster:32,4"}}
+	b.compare(t, table{models: []string{"gcn", "gcnii"}, methods: append([]method{neighbour, cluster}, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
+		func(row string, c setting) string { return test4.of(row, c.graph.Name, "") },
+		func(c setting, m method) []string {
+			switch {
+			case c.model == "gcn":
+				return nil
+			case m.system == neighbour.system:
+				return []string{"--layers", "4", "--batch", "neighbor:25,10,5,5"}
+			}
+			return []string{"--layers", "4"}
+		})
+}
+
+func (b *bench) table3(t *trials.Sheet) {
+	p := table{methods: b.predicted(false, systems("PipeGCN", "DIGEST")...)}
+	layers := []string{"2", "3", "4"}
+	for _, n := range layers {
+		p.columns = append(p.columns, n+" layers, MB", "to none", "paper, GB")
+	}
+	base := make([]float64, len(layers))
+	p.cells = func(c setting, m method) (cells []string) {
+		for k, n := range layers {
+			r, _ := b.get(t, c, m, rateless, 0, "--layers", n, "--epochs", strconv.Itoa(2*period+1), "--eval-every", "0")
+			row := n + " " + m.system
+			if m.kind == "" {
+				base[k] = arrays(r)
+			} else {
+				row += "+"
+			}
+			cells = append(cells, trials.Number(arrays(r)/1e6, 2), trials.Number(arrays(r)/base[k], 3), memory3.of(row, c.graph.Name, ""))
+		}
+		return cells
+	}
+	b.write(t, p)
+}
+
+func (b *bench) table5(t *trials.Sheet) {
+	methods := b.predicted(false, systems("PipeGCN", "DIGEST")...)
+	each, base := b.seconds(t, methods), math.NaN()
+	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"}, cells: func(c setting, m method) []string {
+		x := each(c, m, b.rates[0])
+		if m.kind == "" {
+			base = x
+		}
+		return []string{trials.Number(100*x, 2), trials.Number(100*(x/base-1), 1)}
+	}})
+}
+
+// seconds returns a function with the seconds of an epoch of one of the methods over a link.
+func (b *bench) seconds(t *trials.Sheet, methods []method) func(setting, method, float64) float64 {
+	return func(c setting, m method, rate float64) float64 {
+		k := slices.IndexFunc(methods, func(x method) bool { return x.system == m.system && x.kind == m.kind })
+		return trials.PerEpoch(b.timed(t, c, rate, b.Timed, methods...)[k], trials.Seconds)
+	}
+}
+
+// shares are the columns of figures 3 and 4: fractions of the epochs, or of the time of exact
+// training.
+var shares = []float64{0.1, 0.2, 0.5, 1}
+
+// course returns the mean of a number over trainings, by epoch; NaN for epochs without it.
+func course(list []*trials.Result, of func(runfolder.Epoch) *float64) (mean []float64) {
+	if len(list) == 0 {
+		return nil
+	}
+	for k := range list[0].Epochs {
+		var x []float64
+		for _, r := range list {
+			if k < len(r.Epochs) && of(r.Epochs[k]) != nil {
+				x = append(x, *of(r.Epochs[k]))
+			}
+		}
+		m, _ := trials.MeanStd(x)
+		mean = append(mean, m)
+	}
+	return mean
+}
+
+// after returns the number of the epoch that precedes n epochs; NaN without one.
+func after(numbers []float64, n float64) float64 {
+	if !(n >= 1) || len(numbers) == 0 {
+		return math.NaN()
+	}
+	return numbers[min(int(n), len(numbers))-1]
+}
+
+func (b *bench) figure3(t *trials.Sheet) {
+	picture, end := drawn(t, "figure3", "epoch", "test F1, %")
+	p := table{models: b.Models, methods: append(systems("exact"), b.predicted(false, stale()...)...), end: end}
+	for _, x := range shares {
+		p.columns = append(p.columns, fmt.Sprintf("F1 at %g %% of epochs", 100*x))
+	}
+	p.cells = func(c setting, m method) (cells []string) {
+		f1, epochs := course(b.accuracy(t, c, m), func(e runfolder.Epoch) *float64 { return e.TestAcc }), []float64(nil)
+		for k := range f1 {
+			f1[k], epochs = 100*f1[k], append(epochs, float64(k+1))
+		}
+		curve(picture, m, epochs, f1)
+		for _, x := range shares {
+			cells = append(cells, trials.Number(after(f1, x*float64(b.Epochs)), 2))
+		}
+		return cells
+	}
+	b.write(t, p)
+}
+
+func (b *bench) figure4(t *trials.Sheet) {
+	var csv strings.Builder
+	csv.WriteString("graph,ranks,system,prediction,epoch,seconds,loss\n")
+	picture, end := drawn(t, "figure4", "seconds", "training loss")
+	methods := append(systems("exact"), b.predicted(false, stale()...)...)
+	each, whole, target := b.seconds(t, methods), 0.0, 0.0
+	p := table{methods: methods, end: end}
+	for _, x := range shares {
+		p.columns = append(p.columns, fmt.Sprintf("loss at %g %% of exact's time", 100*x))
+	}
+	for _, rate := range b.Rates {
+		p.columns = append(p.columns, "s/epoch, "+rate, "s to target")
+	}
+	p.cells = func(c setting, m method) (cells []string) {
+		list, x := b.accuracy(t, c, m), each(c, m, b.rates[0])
+		if m.system == methods[0].system {
+			best, _ := trials.MeanStd(trials.Best(list))
+			whole, target = x*float64(b.Epochs), best-0.5
+		}
+		loss, clock := course(list, func(e runfolder.Epoch) *float64 { return &e.Loss }), []float64(nil)
+		for k := range loss {
+			clock = append(clock, float64(k+1)*x)
+			fmt.Fprintf(&csv, "%s,%d,%s,%s,%d,%.5f,%.6f\n", c.graph.Name, c.ranks, m.system, m.kind, k+1, clock[k], loss[k])
+		}
+		if !math.IsNaN(x) {
+			curve(picture, m, clock, loss)
+		}
+		for _, f := range shares {
+			cells = append(cells, trials.Number(after(loss, f*whole/x), 4))
+		}
+		for _, rate := range b.rates {
+			x := each(c, m, rate)
+			cells = append(cells, trials.Number(x, 4), trials.Number(trials.Reaching(list, target)*x, 2))
+		}
+		return cells
+	}
+	b.write(t, p)
+	t.Points(filepath.Join(b.Work, "figure4.csv"), csv.String())
+}
+
+func (b *bench) figure5a(t *trials.Sheet) {
+	periods := []int{1, 5, 10, 20}
+	p := table{methods: b.predicted(false, systems("DIGEST", "PipeGCN")...)}
+	for _, n := range periods {
+		p.columns = append(p.columns, fmt.Sprintf("ΔT = %d, s/epoch", n), "of the epoch, %")
+	}
+	p.cells = func(c setting, m method) (cells []string) {
+		for _, n := range periods {
+			one := m
+			if n != 10 && m.kind != "" { // 10 is the default, and accepted with all kinds
+				one = m.with(m.kind, "--predict-every", strconv.Itoa(n))
+			}
+			r := b.timed(t, c, rateless, max(b.Timed, slices.Max(periods)+1), one)[0]
+			predicting := trials.PerEpoch(r, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
+			cells = append(cells, trials.Number(predicting, 5), trials.Number(100*predicting/trials.PerEpoch(r, trials.Seconds), 2))
+		}
+		return cells
+	}
+	b.write(t, p)
+}
+
+func (b *bench) figure5b(t *trials.Sheet) {
+	b.write(t, table{methods: b.predicted(true, systems("GNNAutoScale")...), columns: []string{"validation F1", "test F1", "mean error of layer 2"},
+		cells: func(c setting, m method) []string {
+			list := b.accuracy(t, c, m)
+			used, _ := errorsOf(b.stalest(t, c, m), 2, math.MaxInt)
+			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), join(used)}
+		}})
+}
+
+func (b *bench) figure5c(t *trials.Sheet) {
+	digest := systems("DIGEST")[0]
+	var methods []method
+	for _, kind := range b.kinds {
+		for _, more := range []string{"", "--predict-window 2", "--predict-window 8", "--predict-rows 512", "--predict-rows 8192"} {
+			if !strings.HasPrefix(kind, "momentum") {
+				methods = append(methods, digest.with(strings.TrimSpace(kind+" "+more), append([]string{"--predict", kind}, strings.Fields(more)...)...))
+			}
+		}
+	}
+	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"}, cells: func(c setting, m method) []string {
+		list := b.accuracy(t, c, m)
+		seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
+		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(seconds, 5)}
+	}})
+}
+
+func (b *bench) theorem(t *trials.Sheet) {
+	picture, end := drawn(t, "theorem", "ln T", "ln of the mean squared gradient")
+	exact := method{system: "exact", flags: []string{"--refresh", "every:1"}} // every:1 is exact and can be measured
+	b.write(t, table{methods: append([]method{exact}, b.predicted(false, systems("DIGEST")...)...), end: end,
+		columns: []string{"mean squared gradient", "slope", "paper's slope"}, cells: func(c setting, m method) []string {
+			x, y, slope := meanSquares(b.stalest(t, c, m, "--layers", "3", "--dropout", "0", "--input-dropout", "0"))
+			curve(picture, m, x, y)
+			last := math.NaN()
+			if len(y) > 0 {
+				last = math.Exp(y[len(y)-1])
+			}
+			return []string{trials.Number(last, 8), trials.Number(slope, 3), "-0.667"}
+		}})
+}
