@@ -21,6 +21,8 @@ type bench struct {
 	graphs  []trials.Graph
 	rates   []float64
 	refused []string // trainings of the current part, and the reasons why train refuses them
+
+	refusals map[string]error // by flags
 }
 
 // setting is a graph and network on a number of ranks.
@@ -85,10 +87,15 @@ const rateless = 0
 // training.
 func (b *bench) get(t *trials.Sheet, c setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
 	flags := slices.Concat([]string{"--model", c.model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off"}, b.Train, m.flags, more)
-	r, err := t.GetFrom(trials.Trial{Data: c.graph.Data, Ranks: c.ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
-	if fault.KindOf(err) != fault.Usage {
-		t.Fail(err)
-		return r, true
+	key := fmt.Sprint(c, flags)
+	err := b.refusals[key]
+	if err == nil {
+		r, err = t.GetFrom(trials.Trial{Data: c.graph.Data, Ranks: c.ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
+		if fault.KindOf(err) != fault.Usage {
+			t.Fail(err)
+			return r, true
+		}
+		b.refusals[key] = err
 	}
 	why := fmt.Sprintf("-: %s with %s, %s: %s", m.system, m.kind, c.model, strings.ReplaceAll(err.Error(), "\n", " "))
 	if !slices.Contains(b.refused, why) {

@@ -21,7 +21,7 @@ type Options struct {
 	Data   []string `placeholder:"DIR" help:"Dataset folders. Empty: synthetic graphs with the statistics of Flickr, Reddit, ogbn-arxiv and ogbn-products, generated at --scale in --work."`
 	Kinds  []string `help:"Values of --predict to compare. Empty: all, with an additional row for the algorithm of the paper."`
 	Ranks  []int    `default:"4,8" help:"Graph ranks of table 2. Other parts use the first number."`
-	Models []string `default:"gcn,gat" help:"Networks of table 2. Other parts use the first one; table 4 uses gcn and gcnii."`
+	Models []string `default:"gcn,gat" help:"Networks of table 2 and figure 3. Other parts use the first one; table 4 uses gcn and gcnii."`
 	Rates  []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts in figure 4. Table 5 uses the first one."`
 	Scale  float64  `default:"0.05" help:"Factor for vertices and edges of synthetic graphs."`
 
@@ -33,7 +33,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error { return o.Print(ct
 
 // Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (book *trials.Book, err error) {
-	b := &bench{Options: o}
+	b := &bench{Options: o, refusals: map[string]error{}}
 	if len(b.Ranks) == 0 || slices.Min(b.Ranks) < 2 || len(b.Models) == 0 || len(b.Rates) == 0 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks=%v --models=%v --rates=%v", b.Ranks, b.Models, b.Rates).
 			Then("set at least one network and rate, and 2 or more ranks")
