@@ -20,7 +20,7 @@ type bench struct {
 	kinds   []string // of predictions
 	graphs  []trials.Graph
 	rates   []float64
-	refused []string // trainings of the current part, and the reasons why train refuses them
+	refused []string // reasons why train refuses trainings of the current part
 
 	refusals map[string]error // by flags
 }
@@ -97,7 +97,7 @@ func (b *bench) get(t *trials.Sheet, c setting, m method, rate float64, turn int
 		}
 		b.refusals[key] = err
 	}
-	why := fmt.Sprintf("-: %s with %s, %s: %s", m.system, m.kind, c.model, strings.ReplaceAll(err.Error(), "\n", " "))
+	why := "-: " + strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), op+": siafu: ")
 	if !slices.Contains(b.refused, why) {
 		b.refused = append(b.refused, why)
 	}
@@ -199,9 +199,9 @@ func arrays(r *trials.Result) float64 {
 	return most
 }
 
-// meanSquares returns log T and the log of the mean squared norm of the gradient over epochs 1 to
-// T, by measured epoch (theorem V.1), and the slope of their regression line from half of the
-// epochs on.
+// meanSquares returns, for each measured epoch T, ln T and ln of the mean over epochs 1 to T of
+// the squared norm of the gradient (theorem V.1). The slope is that of the regression line through
+// the last half of these points.
 func meanSquares(r *trials.Result) (x, y []float64, slope float64) {
 	if r == nil {
 		return nil, nil, math.NaN()

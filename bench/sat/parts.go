@@ -52,9 +52,9 @@ type table struct {
 	models  []string // nil: the first of --models
 	ranks   []int    // nil: the first of --ranks
 	methods []method
-	columns []string // after those of the setting and the method
-	cells   func(setting, method) []string
-	end     func(setting) // called after the rows of a setting
+	columns []string                       // after those of the setting and the method
+	cells   func(setting, method) []string // nil: no row
+	end     func(setting)                  // called after the rows of a setting
 }
 
 func (b *bench) write(t *trials.Sheet, p table) {
@@ -70,7 +70,9 @@ func (b *bench) write(t *trials.Sheet, p table) {
 			for _, n := range p.ranks {
 				c := setting{g, model, n}
 				for _, m := range p.methods {
-					t.Row(append([]string{g.Name, model, strconv.Itoa(n), m.system, cmp.Or(m.kind, "none")}, p.cells(c, m)...)...)
+					if cells := p.cells(c, m); cells != nil {
+						t.Row(append([]string{g.Name, model, strconv.Itoa(n), m.system, cmp.Or(m.kind, "none")}, cells...)...)
+					}
 				}
 				if p.end != nil {
 					p.end(c)
@@ -372,14 +374,15 @@ func (b *bench) figure4(t *trials.Sheet) {
 
 func (b *bench) figure5a(t *trials.Sheet) {
 	periods := []int{1, 5, 10, 20}
-	p := table{methods: b.predicted(false, systems("DIGEST", "PipeGCN")...)}
+	predicts := slices.DeleteFunc(b.predicted(false, systems("DIGEST", "PipeGCN")...), func(m method) bool { return m.kind == "" })
+	p := table{methods: predicts}
 	for _, n := range periods {
 		p.columns = append(p.columns, fmt.Sprintf("ΔT = %d, s/epoch", n), "of the epoch, %")
 	}
 	p.cells = func(c setting, m method) (cells []string) {
 		for _, n := range periods {
 			one := m
-			if n != 10 && m.kind != "" { // 10 is the default, and accepted with all kinds
+			if n != 10 { // 10 is the default, and accepted with all kinds
 				one = m.with(m.kind, "--predict-every", strconv.Itoa(n))
 			}
 			r := b.timed(t, c, rateless, max(b.Timed, slices.Max(periods)+1), one)[0]
@@ -412,6 +415,9 @@ func (b *bench) figure5c(t *trials.Sheet) {
 	}
 	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"}, cells: func(c setting, m method) []string {
 		list := b.accuracy(t, c, m)
+		if len(list) == 0 && strings.Contains(m.kind, " ") {
+			return nil // the kind has no such option
+		}
 		seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
 		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(seconds, 5)}
 	}})
