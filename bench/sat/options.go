@@ -48,7 +48,7 @@ func (o Options) Book() (book *trials.Book, err error) {
 		}
 		b.rates = append(b.rates, rate)
 	}
-	book = &trials.Book{Name: "SAT", Title: "SAT's tables and figures"}
+	book = &trials.Book{Name: "SAT", Title: "SAT's tables and figures", Keys: b.keys()}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}

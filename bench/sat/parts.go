@@ -12,6 +12,7 @@ import (
 	"siafu/bench/trials"
 	"siafu/graph"
 	"siafu/ranks/report/chart"
+	"siafu/ranks/report/page"
 	"siafu/ranks/runfolder"
 )
 
@@ -85,9 +86,28 @@ func (b *bench) write(t *trials.Sheet, p table) {
 // stale are the systems with stale ghost rows.
 func stale() []method { return systems("DistGNN", "DIGEST", "PipeGCN") }
 
+// firstGroup is the group of the first line of figures. A page of all papers also has those of
+// Dorylus's figures, which precede it.
+const firstGroup = 10
+
+// keys has a group for each line of the figures.
+func (b *bench) keys() (list []page.Key) {
+	for k, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
+		list = append(list, page.Key{Group: firstGroup + k, Name: m.name()})
+	}
+	return list
+}
+
+func (m method) name() string { return m.system + ", " + cmp.Or(m.kind, "none") }
+
 // curve adds the line of a method to a chart.
-func curve(to *chart.Chart, m method, x, y []float64) {
-	line := chart.Line{Group: len(to.Lines), Name: m.system + ", " + cmp.Or(m.kind, "none")}
+func (b *bench) curve(to *chart.Chart, m method, x, y []float64) {
+	line := chart.Line{Name: m.name()}
+	for _, k := range b.keys() {
+		if k.Name == line.Name {
+			line.Group = k.Group
+		}
+	}
 	for k := range x {
 		line.Points = append(line.Points, chart.Point{X: x[k], Y: y[k]})
 	}
@@ -133,7 +153,7 @@ func (b *bench) figure1(t *trials.Sheet) {
 				x, y = append(x, float64(e.Epoch)), append(y, e.Staleness.Most())
 			}
 		}
-		curve(picture, m, x, y)
+		b.curve(picture, m, x, y)
 		used, received := errorsOf(r, period+1, math.MaxInt)
 		return append(cells, join(used), join(ratios(used, received)))
 	}
@@ -323,7 +343,7 @@ func (b *bench) figure3(t *trials.Sheet) {
 		for k := range f1 {
 			f1[k], epochs = 100*f1[k], append(epochs, float64(k+1))
 		}
-		curve(picture, m, epochs, f1)
+		b.curve(picture, m, epochs, f1)
 		for _, x := range shares {
 			cells = append(cells, trials.Number(after(f1, x*float64(b.Epochs)), 2))
 		}
@@ -357,7 +377,7 @@ func (b *bench) figure4(t *trials.Sheet) {
 			fmt.Fprintf(&csv, "%s,%d,%s,%s,%d,%.5f,%.6f\n", c.graph.Name, c.ranks, m.system, m.kind, k+1, clock[k], loss[k])
 		}
 		if !math.IsNaN(x) {
-			curve(picture, m, clock, loss)
+			b.curve(picture, m, clock, loss)
 		}
 		for _, f := range shares {
 			cells = append(cells, trials.Number(after(loss, f*whole/x), 4))
@@ -429,7 +449,7 @@ func (b *bench) theorem(t *trials.Sheet) {
 	b.write(t, table{methods: append([]method{exact}, b.predicted(false, systems("DIGEST")...)...), end: end,
 		columns: []string{"mean squared gradient", "slope", "paper's slope"}, cells: func(c setting, m method) []string {
 			x, y, slope := meanSquares(b.stalest(t, c, m, "--layers", "3", "--dropout", "0", "--input-dropout", "0"))
-			curve(picture, m, x, y)
+			b.curve(picture, m, x, y)
 			last := math.NaN()
 			if len(y) > 0 {
 				last = math.Exp(y[len(y)-1])

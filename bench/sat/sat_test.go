@@ -14,6 +14,7 @@ import (
 	"siafu/bench/trials"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
+	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )
 
@@ -108,6 +109,20 @@ func TestTrainings(t *testing.T) {
 	}
 	if want := map[float64]int{0: 7*2 + 3, 25e6: 7 + 3, 125e6: 7}; !maps.Equal(rates, want) { // three are refused
 		t.Errorf("trainings by rate %v, want %v", rates, want)
+	}
+}
+
+// TestCurves: the lines of figures have the groups of the page's legend.
+func TestCurves(t *testing.T) {
+	b := &bench{kinds: []string{"transfer"}}
+	c := &chart.Chart{}
+	for _, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
+		b.curve(c, m, []float64{1}, []float64{2})
+	}
+	for k, key := range b.keys() {
+		if line := c.Lines[k]; line.Group != key.Group || line.Name != key.Name || len(line.Points) != 1 || key.Group != firstGroup+k {
+			t.Errorf("line %+v, key %+v", line, key)
+		}
 	}
 }
 
