@@ -169,6 +169,16 @@ func TestForecastIsExact(t *testing.T) {
 			gat(c)
 			c.Refresh, c.Epochs, c.Predict, c.PredictHistory = "delay:2", 4, "transfer", "auto"
 		}},
+		"gcn, recurrent": {dense[true], 3, 0, func(c *Config) {
+			c.Refresh, c.Epochs, c.Layers, c.Predict, c.PredictEvery, c.PredictHold = "every:2", 4, 3, "lstm-gcn", 2, true
+		}},
+		"sage, recurrent": {dense[false], 3, 1, func(c *Config) {
+			c.Model, c.Refresh, c.Epochs, c.Predict, c.PredictEvery, c.PredictWindow = "sage", "delay:2", 6, "gru-gcn", 3, 2
+		}},
+		"gat, recurrent": {dense[true], 3, 0, func(c *Config) {
+			gat(c)
+			c.Refresh, c.Epochs, c.Predict, c.PredictEvery, c.PredictRows, c.PredictInput = "previous", 6, "lstm-gat", 2, 50, "past"
+		}},
 		"gin, extrapolated": {dense[true], 3, 0, func(c *Config) { c.Model, c.Layers, c.Refresh, c.Epochs, c.Predict = "gin", 3, "delay:2", 4, "linear" }},
 		"gcn, whole rows":   {dense[false], 3, 0, func(c *Config) { c.RefreshRows, c.Refresh, c.Epochs, c.Layers = "whole", "every:2", 4, 3 }},
 		"gcn, whole, made again": {dense[true], 3, 0, func(c *Config) {

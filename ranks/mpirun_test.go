@@ -84,13 +84,17 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 func TestMpirunPredictsGhosts(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	for kind, policy := range map[string]string{"transfer": "delay:2", "linear": "every:3,1"} {
+	for kind, policy := range map[string]string{"transfer": "delay:2", "linear": "every:3,1", "lstm-gcn": "every:3"} {
 		c := compared(t, 0.3)
 		c.Epochs, c.Ranks, c.Servers, c.Refresh, c.Predict = 10, 3, 0, policy, kind
+		args := []string{"train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind, "--eval-every", "0", "--servers", "0"}
+		if kind == "lstm-gcn" {
+			c.PredictEvery = 2
+			args = append(args, "--predict-every", "2")
+		}
 		inside := train(t, c, data)
 		out := filepath.Join(t.TempDir(), "run")
-		cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind,
-			"--eval-every", "0", "--servers", "0", "--out", out, "--quiet")
+		cmd := mpitest.Mpirun(t, c.Ranks, siafu, append(args, "--out", out, "--quiet")...)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

@@ -55,6 +55,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"sage":          func(c *Config) { c.Model = "sage" },
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
+		"recurrent":     func(c *Config) { c.Refresh, c.Predict, c.PredictEvery = "previous:none", "gru-gcn", 2 },
 		"predicted":     func(c *Config) { c.Refresh, c.Predict = "previous:none", "transfer" },
 		"previous":      func(c *Config) { c.Refresh = "previous:none" },
 		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },

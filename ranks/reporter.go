@@ -133,6 +133,9 @@ func (p *reporter) header(r *prepared) error {
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
 	if c.Predicts() {
 		p.log("predict kind=%s rows=%d history=%s", c.Predict, c.PredictRows, c.PredictHistory)
+		if c.TrainsPredictor() {
+			p.log("predict every=%d window=%d lr=%g input=%s hold=%t", c.PredictEvery, c.PredictWindow, c.PredictLR, c.PredictInput, c.PredictHold)
+		}
 	}
 	if r.net.WholeRows {
 		p.log("refresh_rows whole: rows of hidden layers are gathered before their product, and sent before their dropout; input_dropout=%g", r.net.InputDropout)

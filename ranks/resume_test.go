@@ -67,6 +67,12 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"drift":           func(c *Config) { c.Ranks, c.Refresh, c.Dropout = 4, "drift:0.02,7", 0 },
 		"age":             func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "age:4,0.9", "gin" },
 		"predicted":       func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Layers = 4, "every:4,2", "transfer", 3 },
+		"recurrent": func(c *Config) {
+			c.Ranks, c.Refresh, c.Predict, c.Layers, c.PredictEvery = 3, "every:4", "lstm-gcn", 3, 2
+		},
+		"recurrent, held": func(c *Config) {
+			c.Ranks, c.Refresh, c.Predict, c.PredictEvery, c.PredictHold, c.PredictInput = 3, "every:2,1", "lstm-gat", 3, true, "past"
+		},
 		"predicted, late": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Model = 2, "delay:3", "transfer", "gat" },
 		"compressed":      func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.PredictHistory = 3, "delay:3", "transfer", "auto" },
 		"extrapolated":    func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Dropout = 3, "age:3,0.9", "linear", 0 },

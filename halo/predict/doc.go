@@ -7,7 +7,8 @@
 // rows (Options.Stored). The ages of a View stay those of the rows that were
 // received. Gradients pass through unchanged: predicted rows are constants (equation 12).
 //
-// Each kind of prediction has its own file: transfer is an affine map, linear extrapolates the two
-// last rows of each ghost. If a prediction is impossible, or if it is not better than stale rows
+// Kinds: transfer is an affine map, and linear extrapolates the two last rows of each ghost. Both
+// are fitted in each epoch. The others are recurrent graph networks (recurrent.go), which Train
+// trains online (algorithm 1); it is collective. If a prediction is impossible, or if it is not better than stale rows
 // on held-out own rows (the constraint of equation 9), a layer uses stale rows.
 package predict

@@ -21,6 +21,9 @@ type kind struct {
 	previous bool
 	// kept returns the number of examples.kept for rows of a width, if the kind needs any.
 	kept func(width int) int
+	// cell is that of a recurrent predictor, which has no model. nil: model is fitted.
+	cell    kernels.Cell
+	attends bool // its gates have attention over neighbours, not their mean
 	// model allocates a model for at most the given number of rows of at most the given width.
 	model func(width, rows int, team *kernels.Team, a *mapped.Arena) model
 }
@@ -41,7 +44,7 @@ type examples struct {
 	kept                 []float64 // what a fit keeps for later ones with the same stale rows; zeros at first
 }
 
-var kinds = []*kind{&transferKind, &linearKind}
+var kinds = []*kind{&transferKind, &linearKind, &lstmGCNKind, &gruGCNKind, &lstmGATKind}
 
 // Choices describes all values of --predict.
 func Choices() []catalog.Entry {
@@ -50,6 +53,12 @@ func Choices() []catalog.Entry {
 
 // Usage lists the values of --predict.
 func Usage() string { return catalog.List(catalog.Forms(Choices()), "or") }
+
+// Learns reports whether a kind is a recurrent predictor, which Train trains.
+func Learns(name string) bool {
+	k, ok := catalog.Find(kinds, name)
+	return ok && k.cell != nil
+}
 
 // Fallback is a reason to use stale rows.
 type Fallback int

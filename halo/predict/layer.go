@@ -44,9 +44,13 @@ func newLayer(shape halo.Shape, n int, k *kind, as *compression, o Options) *lay
 	return l
 }
 
-// record stores sampled rows of the current epoch.
+// record stores sampled rows of the current epoch, or without samples all rows.
 func (l *layer) record(rows []float32, sampled []uint32) {
 	w := l.Width
+	if sampled == nil {
+		copy(l.now, rows)
+		return
+	}
 	for k, r := range sampled {
 		copy(l.now[k*w:(k+1)*w], rows[int(r)*w:(int(r)+1)*w])
 	}
@@ -135,6 +139,15 @@ func (l *layer) at(epoch int32, buffer []float32) (rows []float32, kept []float6
 		return l.load(k, buffer), l.keptAt(k)
 	}
 	return nil, nil
+}
+
+// stored returns the own rows of an epoch in which rows were sent, nil if they are not stored. They
+// must not be compressed.
+func (l *layer) stored(epoch int32) []float32 {
+	if k := slices.Index(l.epochs, epoch); k >= 0 && epoch > 0 {
+		return l.slot(k)
+	}
+	return nil
 }
 
 // shift stores received rows of new epochs, and the rows that they replace.

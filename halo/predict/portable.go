@@ -13,7 +13,13 @@ var _ halo.Portable = (*Source)(nil)
 func (s *Source) Pack() (halo.SourceState, error) {
 	l, err := s.Collective.(halo.Portable).Pack()
 	for _, at := range s.layers {
-		if at != nil {
+		if s.recurrent != nil && at != nil {
+			n := s.recurrent.layers[at.Layer]
+			l.OwnRows = append(l.OwnRows, halo.StoredRows{
+				Layer: at.Layer, Rows: slices.Clone(at.pushed), Epochs: slices.Clone(at.epochs),
+				Sent: slices.Concat(n.portable()...), SentAt: slices.Clone(n.counts),
+			})
+		} else if at != nil {
 			l.OwnRows = append(l.OwnRows, halo.StoredRows{
 				Layer: at.Layer, Rows: at.rows(s.stale), Epochs: slices.Clone(at.epochs),
 				Sent: slices.Concat(at.received, at.previous), SentAt: slices.Concat(at.receivedEpochs, at.previousEpochs),
@@ -30,9 +36,15 @@ func (s *Source) Unpack(l halo.SourceState) error {
 			return fmt.Errorf("predict: unexpected own rows of layer %d", own.Layer)
 		}
 		at := s.layers[own.Layer]
+		if s.recurrent != nil {
+			if err := s.recurrent.layers[own.Layer].unpack(own); err != nil {
+				return err
+			}
+			continue
+		}
 		ghosts, rows := len(at.receivedEpochs), len(at.received)
 		if len(own.Rows) != len(at.epochs)*len(at.now) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
-			return fmt.Errorf("predict: own rows of layer %d have another size", own.Layer)
+			return otherSize(own.Layer)
 		}
 		clear(at.kept)
 		copy(at.epochs, own.Epochs)
@@ -64,4 +76,30 @@ func (l *layer) setRows(rows, buffer []float32) {
 			l.as.restore(&l.blocks[k], rows[k*len(l.now):(k+1)*len(l.now)], buffer, l.Width)
 		}
 	}
+}
+
+func otherSize(layer int) error {
+	return fmt.Errorf("predict: own rows of layer %d have another size", layer)
+}
+
+// portable returns the arrays that a predictor goes on from.
+func (n *network) portable() [][]float32 {
+	return [][]float32{n.weights, n.moments, n.window, n.scales, n.state, n.held}
+}
+
+func (n *network) unpack(own halo.StoredRows) error {
+	size := 0
+	for _, x := range n.portable() {
+		size += len(x)
+	}
+	if len(own.Rows) != len(n.pushed) || len(own.Epochs) != len(n.epochs) || len(own.Sent) != size || len(own.SentAt) != numCounts {
+		return otherSize(own.Layer)
+	}
+	copy(n.pushed, own.Rows)
+	copy(n.epochs, own.Epochs)
+	copy(n.counts, own.SentAt)
+	for _, x := range n.portable() {
+		own.Sent = own.Sent[copy(x, own.Sent):]
+	}
+	return nil
 }

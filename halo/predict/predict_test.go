@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/graph"
+	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
@@ -77,6 +79,7 @@ func newRun(t *testing.T, kind, policy string, threads, rows int, change ...func
 	o := predict.Options{
 		Kind: kind, Rows: rows, Shapes: []halo.Shape{{Layer: 1, Width: width, Backward: true}},
 		Plan: &halo.Plan{Own: own, Ghosts: ghosts}, Timing: p.Timing(), Team: team, Arena: arena,
+		Shard: part(policy == "drift:0.1,4"), Window: 3, Every: 1, LR: 0.01, Fresh: true, Seed: 7, Sums: oneRank{},
 	}
 	for _, f := range change {
 		f(&o)
@@ -84,7 +87,31 @@ func newRun(t *testing.T, kind, policy string, threads, rows int, change ...func
 	return run{predict.Wrap(inner, o), inner, t}
 }
 
-// epoch runs an epoch and returns the ghost rows that a gather reads.
+// oneRank sums over one rank.
+type oneRank struct{}
+
+func (oneRank) Float64s([]float64) error { return nil }
+func (oneRank) Float32s([]float32) error { return nil }
+
+// part returns a part with edges between own vertices, and from ghosts.
+func part(directed bool) *shard.Shard {
+	s := &shard.Shard{Directed: directed, Own: make([]uint32, own), Ghosts: make([]uint32, ghosts), In: graph.CSR{Offsets: []int64{0}}}
+	for v := range own {
+		for u := range own + ghosts {
+			if u == own {
+				s.InOwnEnd = append(s.InOwnEnd, int64(len(s.In.Cols)))
+			}
+			linked := u < own && u != v && (u*v+u+v)%9 == 0 && (!directed || u < v) || u >= own && u < own+ghosts-2 && (u*7+v*13)%20 == 0
+			if linked && v > 1 && u > 1 { // vertices without edges exist
+				s.In.Cols = append(s.In.Cols, uint32(u))
+			}
+		}
+		s.In.Offsets = append(s.In.Offsets, int64(len(s.In.Cols)))
+	}
+	return s
+}
+
+// epoch runs an epoch and returns the ghost rows that a gather reads. Then a predictor learns.
 func (r run) epoch(epoch int, rows kernels.Mat, epochs func(ghost int) int) halo.View {
 	r.t.Helper()
 	at := halo.Slot{Epoch: epoch, Layer: 1}
@@ -99,6 +126,10 @@ func (r run) epoch(epoch int, rows kernels.Mat, epochs func(ghost int) int) halo
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	view.Rows = kernels.HostMat(ghosts, width, slices.Clone(view.Rows.Host()))
+	if err := r.Train(epoch); err != nil {
+		r.t.Fatal(err)
+	}
 	return view
 }
 
@@ -107,10 +138,19 @@ func every(n, epoch int) func(int) int {
 	return func(int) int { return epoch - (epoch-1)%n }
 }
 
-// eachKind runs a test for every kind.
+// eachKind runs a test for every kind, fitted for kinds that are fitted in each epoch, and learned
+// for the others.
 func eachKind(t *testing.T, test func(t *testing.T, kind string)) {
+	fitted(t, test)
+	learned(t, test)
+}
+
+func fitted(t *testing.T, test func(t *testing.T, kind string))  { some(t, false, test) }
+func learned(t *testing.T, test func(t *testing.T, kind string)) { some(t, true, test) }
+
+func some(t *testing.T, learns bool, test func(t *testing.T, kind string)) {
 	for _, k := range predict.Choices() {
-		if k.Name != predict.Off {
+		if k.Name != predict.Off && predict.Learns(k.Name) == learns {
 			t.Run(k.Name, func(t *testing.T) { test(t, k.Name) })
 		}
 	}
@@ -163,16 +203,19 @@ func TestStoredRows(t *testing.T) {
 	}
 }
 
+// policies are the epochs of ghost rows by policy.
+var policies = map[string]func(epoch, ghost int) int{
+	"every:4":       func(epoch, _ int) int { return every(4, epoch)(0) },
+	"every:4,3":     func(epoch, _ int) int { return max(every(4, epoch-3)(0), 0) },
+	"previous:none": func(epoch, _ int) int { return epoch - 1 },
+	"delay:3":       func(epoch, ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) },
+	"drift:0.1,4":   func(epoch, ghost int) int { return max(epoch-(epoch*ghost/100)%4, 1) },
+}
+
 // Rows that change as own rows do are predicted, and their epochs stay those of the received rows.
 func TestGhostsChangeAsOwnRows(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind string) {
-		for policy, epochs := range map[string]func(epoch, ghost int) int{
-			"every:4":       func(epoch, _ int) int { return every(4, epoch)(0) },
-			"every:4,3":     func(epoch, _ int) int { return max(every(4, epoch-3)(0), 0) },
-			"previous:none": func(epoch, _ int) int { return epoch - 1 },
-			"delay:3":       func(epoch, ghost int) int { return max(epoch-3-(epoch+ghost)%3, 0) },
-			"drift:0.1,4":   func(epoch, ghost int) int { return max(epoch-(epoch*ghost/100)%4, 1) },
-		} {
+	fitted(t, func(t *testing.T, kind string) {
+		for policy, epochs := range policies {
 			r := newRun(t, kind, policy, 1, 2048)
 			for epoch := 1; epoch < 20; epoch++ {
 				of := func(ghost int) int { return epochs(epoch, ghost) }
@@ -213,7 +256,11 @@ func TestStaleRowsOtherwise(t *testing.T) {
 			}
 		}},
 	} {
-		eachKind(t, func(t *testing.T, kind string) {
+		kinds := eachKind
+		if tc.reason == predict.Singular || tc.reason == predict.NotBetter {
+			kinds = fitted
+		}
+		kinds(t, func(t *testing.T, kind string) {
 			r := newRun(t, kind, "every:4", 1, tc.rows)
 			for epoch := 1; epoch < 12; epoch++ {
 				rows := ownRows(epoch, func(v int, x []float32) {
@@ -370,6 +417,28 @@ func TestMeasure(t *testing.T) {
 	})
 }
 
+// A predictor learns from own rows how rows change: in each policy, it leaves at most two thirds of
+// the squared error of stale rows after 30 epochs.
+func TestPredictorsLearn(t *testing.T) {
+	learned(t, func(t *testing.T, kind string) {
+		for policy, epochs := range policies {
+			r := newRun(t, kind, policy, 2, 2048)
+			var predicted, stale float64
+			for epoch := 1; epoch < 43; epoch++ {
+				view := r.epoch(epoch, ownRows(epoch, nil), func(ghost int) int { return epochs(epoch, ghost) })
+				if epoch > 30 {
+					predicted += squaredError(view.Rows.Host(), epoch)
+					stale += squaredError(r.inner.view.Rows.Host(), epoch)
+				}
+			}
+			t.Logf("%s: %.3g of the squared error", policy, predicted/stale)
+			if predicted > 2*stale/3 {
+				t.Errorf("%s: %.3g of the squared error remains", policy, predicted/stale)
+			}
+		}
+	})
+}
+
 // Compressed own rows are wrong by at most half a unit of their last decimal. With auto, the error that
 // this adds to a prediction is less than 1 % of the error of stale rows. Rows that are not finite are
 // not predicted.
@@ -446,4 +515,46 @@ func TestSameBitsOfManyRows(t *testing.T) {
 			t.Errorf("%d threads: other bits than with one", threads)
 		}
 	}
+}
+
+func squaredError(rows []float32, epoch int) (sum float64) {
+	for i := range ghosts {
+		for j, want := range row(own+i, epoch) {
+			d := float64(rows[i*width+j] - want)
+			sum += d * d
+		}
+	}
+	return sum
+}
+
+// With Hold, ghost rows are those predicted after the last training, from past rows or fresh ones.
+func TestHeldPredictions(t *testing.T) {
+	learned(t, func(t *testing.T, kind string) {
+		for _, fresh := range []bool{false, true} {
+			r := newRun(t, kind, "every:4", 1, 2048, func(o *predict.Options) { o.Hold, o.Every, o.Fresh = true, 3, fresh })
+			var last []float32
+			held := 0
+			for epoch := 1; epoch < 31; epoch++ {
+				rows := r.epoch(epoch, ownRows(epoch, nil), every(4, epoch)).Rows.Host()
+				if made := r.TakeCounts().Made > 0; epoch%3 != 1 && made { // a training precedes epochs 1, 4, 7, …
+					if held++; !slices.Equal(rows, last) {
+						t.Errorf("fresh %t: other predictions in epoch %d", fresh, epoch)
+					}
+				}
+				if last = rows; square(last) == 0 {
+					t.Errorf("fresh %t: zeros in epoch %d", fresh, epoch)
+				}
+			}
+			if held == 0 {
+				t.Errorf("fresh %t: none was predicted", fresh)
+			}
+		}
+	})
+}
+
+func square(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
 }

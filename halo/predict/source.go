@@ -3,6 +3,7 @@ package predict
 import (
 	"time"
 
+	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/internal/catalog"
@@ -29,6 +30,22 @@ type Options struct {
 	Fitting func(epoch int)
 	Team    *kernels.Team
 	Arena   *mapped.Arena
+
+	// Of recurrent predictors.
+	Shard  *shard.Shard
+	Window int     // steps that a training unrolls (τ)
+	Every  int     // epochs between two trainings (ΔT)
+	LR     float64 // of Adam (η₂)
+	Fresh  bool    // own rows of the current epoch are an input
+	Hold   bool    // predictions are those made after the last training
+	Seed   uint64
+	Sums   Sums
+}
+
+// Sums sums arrays over ranks, in a fixed order. Collective.
+type Sums interface {
+	Float64s(x []float64) error
+	Float32s(x []float32) error
 }
 
 // Source predicts the forward rows of another source. All rows are in host memory.
@@ -46,6 +63,8 @@ type Source struct {
 	groups  []group
 	taken   Counts
 	bytes   int64
+
+	recurrent *recurrent // nil: model is fitted in each epoch
 }
 
 // Counts are predictions since an earlier call.
@@ -85,17 +104,16 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	for _, l := range o.Shapes {
 		widest = max(widest, l.Width)
 	}
+	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
+	if k.cell != nil {
+		s.recurrent = newRecurrent(&s.o, k, widest)
+		s.addLayers(o.Plan.Own)
+		return s
+	}
 	s.sample(SampledRows(o.Rows, widest, o.Plan.Own))
 	n := len(s.sampled)
-	as := newCompression(o.History)
-	for _, l := range o.Shapes {
-		for len(s.layers) <= l.Layer {
-			s.layers = append(s.layers, nil)
-		}
-		s.layers[l.Layer] = newLayer(l, n, k, as, o)
-	}
+	s.addLayers(n)
 	s.model = k.model(widest, s.learned, o.Team, o.Arena)
-	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
 	s.stale = mapped.Make[float32](o.Arena, 2*n*widest)
 	rows := max(chunk, n-s.learned)
 	for i := range s.packed {
@@ -116,6 +134,23 @@ func SampledRows(most, width, own int) int {
 		most = rowsPerColumn * width
 	}
 	return min(most, own)
+}
+
+// addLayers adds the layers, which store n own rows.
+func (s *Source) addLayers(n int) {
+	var as *compression
+	if s.recurrent == nil { // a step of a cell reads all rows
+		as = newCompression(s.o.History)
+	}
+	for _, l := range s.o.Shapes {
+		for len(s.layers) <= l.Layer {
+			s.layers = append(s.layers, nil)
+		}
+		s.layers[l.Layer] = newLayer(l, n, s.kind, as, s.o)
+		if s.recurrent != nil {
+			s.recurrent.add(s.layers[l.Layer])
+		}
+	}
 }
 
 // sample chooses n own rows at equal distances, and holds out every eighth.
@@ -204,6 +239,7 @@ func (s *Source) Settle() error {
 			l.forget()
 		}
 	}
+	s.recurrent.forget()
 	return s.Collective.Settle()
 }
 
@@ -226,6 +262,15 @@ type group struct{ epoch, previous int32 }
 // predict sets s.ghosts to the rows of a view, predicted for an epoch where possible. It reports
 // whether any row is.
 func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
+	if s.recurrent != nil {
+		any, reason := s.recurrent.take(l, epoch, view, s.predicted(l, view.Rows.Rows))
+		if any {
+			s.taken.Made++
+		} else if reason != none {
+			s.taken.Fallbacks[reason]++
+		}
+		return any
+	}
 	if len(l.previous) > 0 {
 		l.shift(view)
 	}

@@ -107,6 +107,15 @@ var (
 	}}
 )
 
+// Facts about recurrent predictors.
+var (
+	trainsCells       = fact{"--predict lstm-gcn, gru-gcn or lstm-gat", "predict", func(s situation) bool { return s.TrainsPredictor() }}
+	predictsOtherwise = fact{"--predict other than lstm-gcn, gru-gcn and lstm-gat", "predict", func(s situation) bool { return !s.TrainsPredictor() }}
+	predictorOptions  = fact{"--predict-every, --predict-window, --predict-lr, --predict-input or --predict-hold", "predict-every predict-window predict-lr predict-input predict-hold", func(s situation) bool {
+		return s.PredictEvery != 0 && s.PredictEvery != 10 || s.PredictWindow != 0 && s.PredictWindow != 4 || s.PredictLR != 0 && s.PredictLR != 0.01 || s.PredictInput == "past" || s.PredictHold
+	}}
+)
+
 // Facts about where and how a rank computes.
 var (
 	inFunctions = fact{"--tensor lambda", "tensor", func(s situation) bool { return s.Tensor == TensorLambda }}
@@ -237,9 +246,12 @@ var conflicts = slices.Concat([]conflict{
 	{whole, appliesIn, "leave --order out: whole rows meet their weights after the gather"},
 	{whole, preAggregate, "leave --pre-aggregate out: each ghost has its own mask, but a sum has several rows"},
 	{whole, computes, "leave --recompute-ghosts out: it computes ghost rows with their dropout"},
-	{predictRows, predictsNone, "set --predict transfer or linear"},
+	{predictRows, predictsNone, "set --predict"},
 	{compresses, predictsNone, "set --predict transfer or linear"},
+	{compresses, trainsCells, "leave --predict-history out: cells read all stored rows in each step"},
+	{batches, trainsCells, "choose --predict transfer: a batch is another part of the graph in each step"},
 	{compresses, batches, "choose --history-format: batches learn from rows of the history"},
+	{predictorOptions, predictsOtherwise, "set --predict lstm-gcn, gru-gcn or lstm-gat, which is trained"},
 
 	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},
 	{columnNorm, someRounds, "leave both out" + orRowNorm},

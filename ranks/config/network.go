@@ -107,6 +107,9 @@ func (c *Config) Ghosts() refresh.Policy {
 // Predicts reports whether training passes predict ghost rows from stale ones.
 func (c *Config) Predicts() bool { return c.Predict != "" && c.Predict != predict.Off }
 
+// TrainsPredictor reports whether the predictor of ghost rows is trained online.
+func (c *Config) TrainsPredictor() bool { return predict.Learns(c.Predict) }
+
 // sendsWhole reports whether ranks send the rows of hidden layers of a network before their dropout.
 func (c *Config) sendsWhole(s model.Spec) bool {
 	if !s.TakesWholeRows() || c.RefreshRows == "dropped" {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -156,6 +157,9 @@ func (c *Config) checkPolicy() error {
 	}
 	if !predict.ValidHistory(c.PredictHistory) {
 		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).Then("it must be one of %s", predict.HistoryUsage())
+	}
+	if lr := c.PredictLR; math.IsNaN(lr) || math.IsInf(lr, 0) {
+		return fault.New(fault.Usage, "train", "", "--predict-lr=%g", lr).Then("choose a finite number")
 	}
 	return nil
 }

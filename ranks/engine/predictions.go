@@ -9,6 +9,8 @@ import (
 	"siafu/halo/refresh"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
+	"siafu/ranks/schedule"
+	"siafu/ranks/world"
 )
 
 // predicted returns a source that predicts the rows of another one, if --predict requests it.
@@ -21,6 +23,9 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 		Kind: e.Config.Predict, Rows: e.Config.PredictRows, History: e.Config.PredictHistory, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
 		Fitting: func(epoch int) { e.Fault.At(inject.Predict, epoch) },
 	}
+	o.Shard, o.Seed, o.Sums = e.Shard, e.Config.Seed, rankSums{e.Peers}
+	o.Window, o.Every, o.LR = e.Config.PredictWindow, e.Config.PredictEvery, e.Config.PredictLR
+	o.Fresh, o.Hold = e.Config.PredictInput != "past", e.Config.PredictHold
 	for _, l := range h.Shapes {
 		if graph.Layer(l.Layer).Returns() {
 			o.Shapes = append(o.Shapes, l)
@@ -40,6 +45,20 @@ func (e *Engine) predictedBatches(source *history.Batch, outside int) halo.Colle
 		Plan:   &halo.Plan{Own: e.Shard.NumOwn() / e.Config.Batches(), Ghosts: outside},
 		Timing: refresh.Timing{Period: 1, Decay: 1}, Team: e.packers, Arena: e.Arena,
 	})
+}
+
+// rankSums sums arrays over the graph ranks.
+type rankSums struct{ comm world.Comm }
+
+func (s rankSums) Float64s(x []float64) error { return world.SumFloat64s(s.comm, x) }
+func (s rankSums) Float32s(x []float32) error { return world.SumFloat32s(s.comm, x) }
+
+// trainPredictor trains a recurrent predictor of ghost rows, if a training is due. It is a hook.
+func (t *trainer) trainPredictor(e *epochState) (leave bool, err error) {
+	if source, ok := t.training.ghosts.(*predict.Source); ok {
+		err = t.timed(schedule.Update, e.line.Epoch, func() error { return source.Train(e.line.Epoch) })
+	}
+	return false, err
 }
 
 // predictions returns the counts of predictions since the last call.

@@ -175,7 +175,11 @@ func (t *trainer) addHooks() {
 	if t.correction != nil {
 		t.after = append(t.after, t.correct)
 	}
-	t.after = append(t.after, t.skipDiverged, t.reportEpoch)
+	t.after = append(t.after, t.skipDiverged)
+	if t.cfg.TrainsPredictor() {
+		t.after = append(t.after, t.trainPredictor)
+	}
+	t.after = append(t.after, t.reportEpoch)
 	if t.tuning != nil {
 		t.after = append(t.after, t.tuning.endEpoch)
 	}

@@ -81,6 +81,9 @@ func (t *trainer) label() string {
 	more := ""
 	if t.cfg.Predicts() {
 		more = fmt.Sprintf(" predict=%s rows=%d history=%s", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictHistory)
+		if t.cfg.TrainsPredictor() {
+			more = fmt.Sprintf(" predict=%s rows=%d window=%d input=%s hold=%t", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictWindow, t.cfg.PredictInput, t.cfg.PredictHold)
+		}
 	}
 	if t.net.WholeRows {
 		more += " whole"

@@ -1,0 +1,144 @@
+package kernels
+
+import "math"
+
+// Recurrent cells, and their gradients. z [n x 4k] has the gates' inputs, linear in the inputs of
+// the cell and in h; σ is the logistic function, and all products are elementwise.
+//
+//	lstm  i, f, g, o = σ(z₀), σ(z₁), tanh(z₂), σ(z₃)
+//	      c' = f c + i g;  h' = o tanh(c')
+//	gru   u, r, n = σ(z₀), σ(z₁), tanh(z₂ + r z₃)
+//	      h' = (1-u) n + u h
+//
+// lstm is Hochreiter and Schmidhuber ("Long short-term memory", Neural Computation 9(8), 1997)
+// with forget gates. gru is Cho et al. (EMNLP'14), which resets after the product with h, as cuDNN
+// and PyTorch do: a graph convolution of h then needs no second gather.
+//
+// Variant: one pass over z and the state. The gates replace z, and their derivatives follow from their
+// values, so that backward computes no exponential function except that of tanh(c').
+
+// Cell is a recurrent cell with a state of k numbers, or several times k.
+type Cell interface {
+	// States returns the number of vectors of k in a state; the first is the output h.
+	States() int
+	// Step sets next [n x States·k] to the state after state, with the gates' inputs z [n x 4k],
+	// which it replaces by the gates. next must not overlap state.
+	Step(t *Team, next, z, state Mat)
+	// StepGrad sets dz and dstate to the gradients of z and state from dnext, that of the next
+	// state. gates is the result of Step in z. dstate excludes the gradient of h through z. dz may
+	// be gates, and dstate may be dnext.
+	StepGrad(t *Team, dz, dstate, dnext, gates, state Mat)
+}
+
+// Gates is the number of vectors of k in the input z of a Cell.
+const Gates = 4
+
+// LSTM and GRU are the cells.
+var (
+	LSTM Cell = lstm{}
+	GRU  Cell = gru{}
+)
+
+type (
+	lstm struct{}
+	gru  struct{}
+)
+
+// States implements Cell.
+func (lstm) States() int { return 2 }
+
+// States implements Cell.
+func (gru) States() int { return 1 }
+
+// Step implements Cell.
+func (lstm) Step(t *Team, next, z, state Mat) { runCell(t, 2, cellTask{row: lstmRow}, next, z, state) }
+
+// Step implements Cell.
+func (gru) Step(t *Team, next, z, state Mat) { runCell(t, 1, cellTask{row: gruRow}, next, z, state) }
+
+// StepGrad implements Cell.
+func (lstm) StepGrad(t *Team, dz, dstate, dnext, gates, state Mat) {
+	mustFit(isSameShape(dz, gates) && isSameShape(dstate, dnext))
+	runCell(t, 2, cellTask{grad: lstmGrad, dz: dz.Host(), dstate: dstate.Host()}, dnext, gates, state)
+}
+
+// StepGrad implements Cell.
+func (gru) StepGrad(t *Team, dz, dstate, dnext, gates, state Mat) {
+	mustFit(isSameShape(dz, gates) && isSameShape(dstate, dnext))
+	runCell(t, 1, cellTask{grad: gruGrad, dz: dz.Host(), dstate: dstate.Host()}, dnext, gates, state)
+}
+
+// cellTask is a step, or with grad its gradient, where next is the gradient of the next state.
+type cellTask struct {
+	next, z, state, dz, dstate []float32
+	k, states                  int
+	row                        func(next, z, state []float32)
+	grad                       func(dz, dstate, dnext, z, state []float32)
+}
+
+func runCell(t *Team, states int, c cellTask, next, z, state Mat) {
+	mustFit(isSameShape(next, state) && next.Rows == z.Rows && z.Cols*states == next.Cols*Gates)
+	c.next, c.z, c.state, c.k, c.states = next.Host(), z.Host(), state.Host(), z.Cols/Gates, states
+	do(t, c, z.Rows, rowGrain(z.Cols))
+}
+
+func (c *cellTask) chunk(lo, hi int) {
+	w, s := Gates*c.k, c.states*c.k
+	for r := lo; r < hi; r++ {
+		next, z, state := rowOf(c.next, r, s), rowOf(c.z, r, w), rowOf(c.state, r, s)
+		if c.grad == nil {
+			c.row(next, z, state)
+		} else {
+			c.grad(rowOf(c.dz, r, w), rowOf(c.dstate, r, s), next, z, state)
+		}
+	}
+}
+
+func lstmRow(next, z, state []float32) {
+	k := len(state) / 2
+	for j := range k {
+		i, f, g, o := sigmoid(z[j]), sigmoid(z[k+j]), tanh(z[2*k+j]), sigmoid(z[3*k+j])
+		c := f*state[k+j] + i*g
+		next[j], next[k+j] = o*tanh(c), c
+		z[j], z[k+j], z[2*k+j], z[3*k+j] = i, f, g, o
+	}
+}
+
+func lstmGrad(dz, dstate, dnext, gates, state []float32) {
+	k := len(state) / 2
+	for j := range k {
+		i, f, g, o, c := gates[j], gates[k+j], gates[2*k+j], gates[3*k+j], state[k+j]
+		out, dh := tanh(f*c+i*g), dnext[j]
+		dc := dnext[k+j] + dh*o*(1-out*out)
+		dz[j], dz[k+j] = dc*g*i*(1-i), dc*c*f*(1-f)
+		dz[2*k+j], dz[3*k+j] = dc*i*(1-g*g), dh*out*o*(1-o)
+		dstate[j], dstate[k+j] = 0, dc*f
+	}
+}
+
+func gruRow(next, z, state []float32) {
+	k := len(state)
+	for j, h := range state {
+		u, r := sigmoid(z[j]), sigmoid(z[k+j])
+		n := tanh(z[2*k+j] + r*z[3*k+j])
+		next[j] = (1-u)*n + u*h
+		z[j], z[k+j], z[2*k+j] = u, r, n
+	}
+}
+
+func gruGrad(dz, dstate, dnext, gates, state []float32) {
+	k := len(state)
+	for j, h := range state {
+		u, r, n, z := gates[j], gates[k+j], gates[2*k+j], gates[3*k+j]
+		dh := dnext[j]
+		dn := dh * (1 - u) * (1 - n*n)
+		dz[j], dz[k+j] = dh*(h-n)*u*(1-u), dn*z*r*(1-r)
+		dz[2*k+j], dz[3*k+j] = dn, dn*r
+		dstate[j] = dh * u
+	}
+}
+
+func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
+
+// tanh is right to 1e-16 of 1, unlike of small values, which suffices for gates.
+func tanh(x float32) float32 { return float32(1 - 2/(1+math.Exp(2*float64(x)))) }
