@@ -16,8 +16,12 @@ type Cost struct {
 }
 
 // Measure measures a kind of predictions that learn from at most the given number of own rows.
-// seconds measures the time of a call. The team is that of the training.
+// seconds measures the time of a call. The team is that of the training. Recurrent predictors are not
+// measured: their cost is 0.
 func Measure(kind string, width, own int, team *kernels.Team, seconds func(call func()) float64) (c Cost) {
+	if Learns(kind) {
+		return c
+	}
 	const ghosts = 8 * chunk
 	a := mapped.NewArena()
 	defer a.Free()

@@ -402,7 +402,7 @@ func TestNoAllocations(t *testing.T) {
 
 // A measurement times as many fits and predicted rows as it says.
 func TestMeasure(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind string) {
+	fitted(t, func(t *testing.T, kind string) {
 		team := kernels.NewTeam(1)
 		defer team.Close()
 		calls := 0

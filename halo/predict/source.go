@@ -108,6 +108,9 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	if k.cell != nil {
 		s.recurrent = newRecurrent(&s.o, k, widest)
 		s.addLayers(o.Plan.Own)
+		if o.Timing.Average != 0 {
+			s.stale = mapped.Make[float32](o.Arena, 2*o.Plan.Own*widest)
+		}
 		return s
 	}
 	s.sample(SampledRows(o.Rows, widest, o.Plan.Own))
