@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -50,12 +51,12 @@ func (r *joined) chooseGhosts(fits bool) error {
 	if err != nil {
 		return err
 	}
-	best := list[0]
-	for _, c := range list[1:] {
-		if c.excluded == "" && c.seconds < best.seconds {
-			best = c
+	best := list[forecast.ChooseGhosts(values, func(k int) float64 {
+		if list[k].excluded != "" {
+			return math.Inf(1)
 		}
-	}
+		return list[k].seconds
+	})]
 	r.cfg.RecomputeGhosts = best.ghosts
 	if r.reporter != nil {
 		var words []string
@@ -268,15 +269,21 @@ func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
 	return meanOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
 }
 
-// meanOf returns the mean seconds of several calls after a first one.
+// meanOf returns the mean seconds of several calls after a first one: the median of three
+// measurements.
 func meanOf(call func()) float64 {
 	call()
-	calls, began := 0, time.Now()
-	for calls < 3 || time.Since(began) < ghostSampleTime {
-		call()
-		calls++
+	var means [3]float64
+	for k := range means {
+		calls, began := 0, time.Now()
+		for calls < 3 || time.Since(began) < ghostSampleTime {
+			call()
+			calls++
+		}
+		means[k] = time.Since(began).Seconds() / float64(calls)
 	}
-	return time.Since(began).Seconds() / float64(calls)
+	slices.Sort(means[:])
+	return means[1]
 }
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without

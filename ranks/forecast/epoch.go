@@ -41,7 +41,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
 	more := f.corrections()
 	for _, p := range parts {
-		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+f.ghostRows(p)))
+		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+waits*f.ghostRows(p)))
 	}
 	f.computedGathers(&t, 1+more, parts, r, share)
 	f.passes(&t, f.Exchanges(), 1, travel, parts, r, l)
@@ -112,7 +112,7 @@ func (f *Forecast) computedGathers(t *Epoch, passes float64, parts []partition.R
 		most := 0.
 		for _, p := range parts {
 			own, rest := f.along(e, p)
-			most = max(most, passes*share*f.edge(e, p, r)*(own+rest+f.ghostEdges(e.Layer, p)))
+			most = max(most, passes*share*f.edge(e, p, r)*(own+rest+waits*f.ghostEdges(e.Layer, p)))
 		}
 		t.Gather += most
 	}

@@ -179,8 +179,8 @@ func TestEpochOfComputedGhosts(t *testing.T) {
 		rates.Edge[l], rates.Backward[l] = 1e-5, 1e-6
 	}
 	e := f.Epoch(parts, rates, link)
-	gather := (4*1100 + 120) * 1.1e-5 // every layer has gradients along its edges, because its product comes before
-	if d := math.Abs(e.Tensor-1e-3*(100+67./4)) + math.Abs(e.Gather-gather); d > 1e-9 {
+	gather := (4*1100 + waits*120) * 1.1e-5 // every layer has gradients along its edges, because its product comes before
+	if d := math.Abs(e.Tensor-1e-3*(100+waits*67./4)) + math.Abs(e.Gather-gather); d > 1e-9 {
 		t.Errorf("%+v, expected gathers of %v", e, gather)
 	}
 	if got, want := f.Traffic(parts).Raw, int64(2*2*90*4*4); got != want {
@@ -191,7 +191,7 @@ func TestEpochOfComputedGhosts(t *testing.T) {
 	}
 	// The part that depends on the choice: ghosts' work, and both exchanges of two layers.
 	travel := func(Exchange) float64 { return 0.5 }
-	want := 1e-3*67./4 + 120*1.1e-5 + 4*0.5
+	want := waits*(1e-3*67./4+120*1.1e-5) + 4*0.5
 	if got := f.GhostSeconds(parts[0], rates, travel, false); math.Abs(got-want) > 1e-9 {
 		t.Errorf("%v s, expected %v", got, want)
 	}

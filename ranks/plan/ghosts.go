@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -45,21 +46,26 @@ func (c *Candidate) ghostChoices(q *request, of config.Config, one *Coded) error
 	return nil
 }
 
-// chooseGhosts replaces an estimate by that with the shortest epoch among the choices that fit into
-// memory and whose ghosts are counted. The choices' epochs must be set.
+// chooseGhosts replaces an estimate by that of the choice with the shortest epoch (ChooseGhosts)
+// among those that fit into memory and whose ghosts are counted. The choices' epochs must be set.
 func (c *Coded) chooseGhosts(seconds func(forecast.Epoch) float64) {
 	if len(c.choices) == 0 {
 		return
 	}
-	best, other := 0, -1
+	values, other := make([]string, len(c.choices)), -1
 	for k := range c.choices {
-		c.Choices[k].Epoch = c.choices[k].Epoch
-		if at := c.Choices[k]; k > 0 && at.Fits && at.Counted {
-			if seconds(at.Epoch) < seconds(c.Choices[best].Epoch) {
-				best, other = k, best
-			} else if other < 0 || seconds(at.Epoch) < seconds(c.Choices[other].Epoch) {
-				other = k
-			}
+		c.Choices[k].Epoch, values[k] = c.choices[k].Epoch, c.Choices[k].Ghosts
+	}
+	of := func(k int) float64 {
+		if at := c.Choices[k]; k > 0 && !(at.Fits && at.Counted) {
+			return math.Inf(1)
+		}
+		return seconds(c.Choices[k].Epoch)
+	}
+	best := forecast.ChooseGhosts(values, of)
+	for k := range values {
+		if k != best && !math.IsInf(of(k), 1) && (other < 0 || of(k) < of(other)) {
+			other = k
 		}
 	}
 	list, all := c.choices, c.Choices
