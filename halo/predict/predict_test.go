@@ -10,6 +10,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -422,6 +423,9 @@ func TestMeasure(t *testing.T) {
 func TestPredictorsLearn(t *testing.T) {
 	learned(t, func(t *testing.T, kind string) {
 		for policy, epochs := range policies {
+			if kind != "lstm-gcn" && policy != "every:4" && !hosttest.Big() {
+				continue
+			}
 			r := newRun(t, kind, policy, 2, 2048)
 			var predicted, stale float64
 			for epoch := 1; epoch < 43; epoch++ {
