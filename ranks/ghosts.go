@@ -21,10 +21,10 @@ import (
 	"siafu/ranks/world/link"
 )
 
-// chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: ranks compute their
-// ghosts' rows of the number of layers for which the estimated epoch is shortest, among those whose
-// ghosts are counted and whose inputs fit into memory. The estimate is that of package forecast, with
-// measured links, products and gathers. On one host, where rows are copied, model.Choose decides
+// chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: of the values of
+// GhostChoices it takes the one with the shortest estimated epoch (forecast.ChooseGhosts), if its
+// ghosts are counted and their inputs fit into memory. The estimate is that of package forecast, with
+// measured links, tensor work and gathers. On one host, where rows are copied, model.Choose decides
 // without measurement, as it does for GPUs. With stale rows all are received. The choice is recorded,
 // because the last bits of the numbers depend on it: a resumed run continues with it. fits reports
 // whether the ranks' own cached inputs fit into memory. Collective over the world.

@@ -162,6 +162,9 @@ func TestOptionsOnGPUs(t *testing.T) {
 		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
 		"computed":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout = "layers:1", "on", 0 },
 		"two hops":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout, c.Layers = "all", "on", 0, 3 },
+		"fraction": func(c *Config) {
+			c.RecomputeGhosts, c.CacheInput, c.InputDropout, c.Layers, c.GraphWork = "layers:1.5", "on", 0, 3, "cpu"
+		},
 		"attention": func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers = "all", "gat", 3 },
 		"dynamic":   func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers, c.GraphWork = "all", "gatv2", 3, "cpu" },
 		"maxima": func(c *Config) {

@@ -199,7 +199,7 @@ func TestTooFewRowsToPredict(t *testing.T) {
 }
 
 // A checkpoint of another kind of prediction, or of another number of rows, resumes with the cached
-// rows reset, and says so.
+// rows reset, with a line in the log.
 func TestResumeWithAnotherPrediction(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
