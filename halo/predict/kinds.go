@@ -41,7 +41,7 @@ type model interface {
 // ghosts, and, if the kind needs them, of the epoch that the ghosts had before.
 type examples struct {
 	now, stale, previous kernels.Mat
-	kept                 []float64 // what a fit keeps for later ones with the same stale rows; zeros at first
+	kept                 []float32 // what a fit keeps for later ones with the same stale rows; zeros at first
 }
 
 var kinds = []*kind{&transferKind, &linearKind, &lstmGCNKind, &gruGCNKind, &lstmGATKind}

@@ -15,7 +15,7 @@ type layer struct {
 	blocks []block   // in place of pushed, if rows are compressed
 	as     *compression
 	epochs []int32   // 0: none
-	kept   []float64 // of the model, for each of epochs
+	kept   []float32 // of the model, for each of epochs
 
 	// If the kind needs them: the rows that each ghost has and had before, with their epochs.
 	received, previous             []float32 // [Ghosts x Width]
@@ -24,17 +24,22 @@ type layer struct {
 	predicts bool // in the current epoch
 }
 
-// newLayer allocates a layer with n sampled rows.
-func newLayer(shape halo.Shape, n int, k *kind, as *compression, o Options) *layer {
-	slots := Windows(o.Kind, o.Timing)
-	l := &layer{Shape: shape, now: mapped.Make[float32](o.Arena, n*shape.Width), epochs: mapped.Make[int32](o.Arena, slots), as: as}
+// newLayer allocates a layer with n sampled rows. now is memory for the current ones that layers share;
+// nil: the layer has its own.
+func newLayer(shape halo.Shape, n int, now []float32, k *kind, as *compression, o Options) *layer {
+	slots := slotsOf(k, o)
+	l := &layer{Shape: shape, epochs: mapped.Make[int32](o.Arena, slots), as: as}
+	if now == nil {
+		now = mapped.Make[float32](o.Arena, n*shape.Width)
+	}
+	l.now = now[:n*shape.Width]
 	if as != nil {
 		l.blocks = make([]block, slots)
 	} else {
 		l.pushed = mapped.Make[float32](o.Arena, slots*n*shape.Width)
 	}
 	if k.kept != nil {
-		l.kept = mapped.Make[float64](o.Arena, slots*k.kept(shape.Width))
+		l.kept = mapped.Make[float32](o.Arena, slots*k.kept(shape.Width))
 	}
 	if k.previous {
 		ghosts := o.Plan.Ghosts
@@ -42,6 +47,19 @@ func newLayer(shape halo.Shape, n int, k *kind, as *compression, o Options) *lay
 		l.receivedEpochs, l.previousEpochs = mapped.Make[int32](o.Arena, ghosts), mapped.Make[int32](o.Arena, ghosts)
 	}
 	return l
+}
+
+// slotsOf returns the number of epochs whose own rows a layer stores. A fitted kind stores rows after the
+// predictions of their epoch, and thus needs those of earlier epochs only.
+func slotsOf(k *kind, o Options) int {
+	age := o.Timing.MaxAge
+	switch {
+	case k.cell != nil:
+		return Windows(o.Kind, o.Timing)
+	case k.previous:
+		age += o.Timing.Interval
+	}
+	return max(1, (age+o.Timing.Period-1)/o.Timing.Period)
 }
 
 // record stores sampled rows of the current epoch, or without samples all rows.
@@ -127,14 +145,14 @@ func (l *layer) slot(k int) []float32 {
 	return l.pushed[k*n : (k+1)*n]
 }
 
-func (l *layer) keptAt(k int) []float64 {
+func (l *layer) keptAt(k int) []float32 {
 	n := len(l.kept) / len(l.epochs)
 	return l.kept[k*n : (k+1)*n]
 }
 
 // at returns the own rows of an epoch in which rows were sent, nil if they are not stored, and what
 // the model keeps for them. Compressed rows are decoded to buffer.
-func (l *layer) at(epoch int32, buffer []float32) (rows []float32, kept []float64) {
+func (l *layer) at(epoch int32, buffer []float32) (rows, kept []float32) {
 	if k := slices.Index(l.epochs, epoch); k >= 0 && epoch > 0 {
 		return l.load(k, buffer), l.keptAt(k)
 	}

@@ -43,6 +43,7 @@ func (s *Source) Unpack(l halo.SourceState) error {
 			continue
 		}
 		ghosts, rows := len(at.receivedEpochs), len(at.received)
+		own.Rows, own.Epochs = newest(own.Rows, own.Epochs, len(at.epochs))
 		if len(own.Rows) != len(at.epochs)*len(at.now) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
 			return otherSize(own.Layer)
 		}
@@ -55,6 +56,20 @@ func (s *Source) Unpack(l halo.SourceState) error {
 		copy(at.previousEpochs, own.SentAt[ghosts:])
 	}
 	return s.Collective.(halo.Portable).Unpack(l)
+}
+
+// newest returns the own rows of the newest epochs, at most n, in place of those of all epochs.
+func newest(rows []float32, epochs []int32, n int) ([]float32, []int32) {
+	if len(epochs) <= n || n == 0 || len(rows)%len(epochs) != 0 {
+		return rows, epochs
+	}
+	each := len(rows) / len(epochs)
+	rows, epochs = slices.Clone(rows), slices.Clone(epochs)
+	for len(epochs) > n {
+		k := slices.Index(epochs, slices.Min(epochs))
+		rows, epochs = slices.Delete(rows, k*each, (k+1)*each), slices.Delete(epochs, k, k+1)
+	}
+	return rows, epochs
 }
 
 // rows returns the stored own rows of all epochs. It uses a buffer of one epoch.

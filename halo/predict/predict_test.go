@@ -339,6 +339,57 @@ func sameBits(t *testing.T, kind string, change func(o *predict.Options)) {
 	}
 }
 
+// A prediction writes ghost rows into the given memory, stores sampled own rows of the current epoch
+// once for all layers, and those of earlier epochs for each layer, and little else.
+func TestMemoryOfPredictions(t *testing.T) {
+	const n, layers = 8 * own, 3
+	for policy, epochs := range map[string]int{"every:4": 1, "every:4,3": 2, "previous:none": 1, "delay:3": 5, "drift:0.1,4": 3} {
+		into := make([]float32, ghosts*width)
+		r := newRun(t, "transfer", policy, 1, n, func(o *predict.Options) {
+			o.Plan, o.Ghosts = &halo.Plan{Own: n, Ghosts: ghosts}, into
+			o.Shapes = nil
+			for l := range layers {
+				o.Shapes = append(o.Shapes, halo.Shape{Layer: l, Width: width})
+			}
+		})
+		rows, kept := int64(4*n*width*(1+layers*epochs)), int64(4*layers*epochs*(1+width+2*width*width))
+		got, chunks := r.TakeCounts().Bytes, int64(4*width*(512+256+256)+4*n)
+		if most := rows + kept + chunks + 4096; got < rows || got > most {
+			t.Errorf("%s: %d bytes, want %d to %d", policy, got, rows, most)
+		}
+	}
+	into := make([]float32, ghosts*width)
+	r := newRun(t, "transfer", "previous:none", 1, own, func(o *predict.Options) { o.Ghosts = into })
+	for epoch := 1; epoch < 4; epoch++ {
+		r.epoch(epoch, ownRows(epoch, nil), func(int) int { return epoch - 1 })
+	}
+	if view, err := r.View(halo.Slot{Epoch: 3, Layer: 1}); err != nil || &view.Rows.Host()[0] != &into[0] || r.TakeCounts().Made == 0 {
+		t.Error("predicted rows are elsewhere: ", err)
+	}
+}
+
+// State with own rows of more epochs than a source stores gives it the newest.
+func TestStateOfMoreEpochs(t *testing.T) {
+	a, b := newRun(t, "transfer", "previous:none", 1, 60), newRun(t, "transfer", "previous:none", 1, 60)
+	of := func(epoch int) func(int) int { return func(int) int { return epoch - 1 } }
+	for epoch := 1; epoch < 5; epoch++ {
+		a.epoch(epoch, ownRows(epoch, nil), of(epoch))
+	}
+	state, err := a.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := a.epoch(5, ownRows(5, nil), of(5))
+	rows := &state.OwnRows[0]
+	rows.Rows, rows.Epochs = slices.Concat(make([]float32, len(rows.Rows)), rows.Rows), append([]int32{3}, rows.Epochs...)
+	if err := b.Unpack(state); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.epoch(5, ownRows(5, nil), of(5)); !slices.Equal(got.Rows.Host(), want.Rows.Host()) || b.TakeCounts().Made != 1 {
+		t.Error("other bits than from the newest epoch")
+	}
+}
+
 // State of another kind or size is refused.
 func TestOtherStateIsRefused(t *testing.T) {
 	a, b := newRun(t, "transfer", "every:4", 1, 60), newRun(t, "linear", "every:4", 1, 60)

@@ -28,8 +28,11 @@ type Options struct {
 	Stored func(layer, row int, dst []float32) (epoch int)
 	// Fitting is called before each fit, unless it is nil.
 	Fitting func(epoch int)
-	Team    *kernels.Team
-	Arena   *mapped.Arena
+	// Ghosts is memory for predicted rows, at least Plan.Ghosts times the largest width. It must be
+	// unused from a Take to the end of the layer's gathers. nil: Wrap allocates it.
+	Ghosts []float32
+	Team   *kernels.Team
+	Arena  *mapped.Arena
 
 	// Of recurrent predictors.
 	Shard  *shard.Shard
@@ -58,8 +61,10 @@ type Source struct {
 	sampled []uint32 // own rows: those to learn from, then those held out
 	learned int      // number of the former
 	ghosts  []float32
-	packed  [3][]float32 // a chunk of rows, of the rows before them, and of predictions
-	stale   []float32    // scaled or decoded copies of stored own rows, of two epochs
+	now     []float32    // sampled own rows from Offer to Take, of one layer at a time
+	packed  [2][]float32 // a chunk of rows, and of the rows before them; empty if rows of an epoch adjoin
+	guessed []float32    // predictions of held-out or packed rows
+	stale   []float32    // scaled or decoded copies of stored own rows, of up to two epochs
 	groups  []group
 	taken   Counts
 	bytes   int64
@@ -104,7 +109,9 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	for _, l := range o.Shapes {
 		widest = max(widest, l.Width)
 	}
-	s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
+	if s.ghosts = o.Ghosts; s.ghosts == nil {
+		s.ghosts = mapped.Make[float32](o.Arena, o.Plan.Ghosts*widest)
+	}
 	if k.cell != nil {
 		s.recurrent = newRecurrent(&s.o, k, widest)
 		s.addLayers(o.Plan.Own)
@@ -115,12 +122,16 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	}
 	s.sample(SampledRows(o.Rows, widest, o.Plan.Own))
 	n := len(s.sampled)
+	s.now = mapped.Make[float32](o.Arena, n*widest)
 	s.addLayers(n)
 	s.model = k.model(widest, s.learned, o.Team, o.Arena)
-	s.stale = mapped.Make[float32](o.Arena, 2*n*widest)
-	rows := max(chunk, n-s.learned)
-	for i := range s.packed {
-		s.packed[i] = mapped.Make[float32](o.Arena, rows*widest)
+	s.stale = mapped.Make[float32](o.Arena, s.copies()*n*widest)
+	s.guessed = mapped.Make[float32](o.Arena, max(chunk, n-s.learned)*widest)
+	if o.Timing.Period != o.Timing.Interval {
+		s.packed[0] = mapped.Make[float32](o.Arena, chunk*widest)
+		if k.previous {
+			s.packed[1] = mapped.Make[float32](o.Arena, chunk*widest)
+		}
 	}
 	s.bytes = o.Arena.Used() - before
 	return s
@@ -139,6 +150,18 @@ func SampledRows(most, width, own int) int {
 	return min(most, own)
 }
 
+// copies returns the number of epochs whose own rows are copied before use.
+func (s *Source) copies() int {
+	decodes := newCompression(s.o.History) != nil
+	switch {
+	case s.o.Timing.Average != 0 || decodes && s.kind.previous:
+		return 2
+	case s.o.Timing.Decay != 1 || decodes:
+		return 1
+	}
+	return 0
+}
+
 // addLayers adds the layers, which store n own rows.
 func (s *Source) addLayers(n int) {
 	var as *compression
@@ -149,7 +172,7 @@ func (s *Source) addLayers(n int) {
 		for len(s.layers) <= l.Layer {
 			s.layers = append(s.layers, nil)
 		}
-		s.layers[l.Layer] = newLayer(l, n, s.kind, as, s.o)
+		s.layers[l.Layer] = newLayer(l, n, s.now, s.kind, as, s.o)
 		if s.recurrent != nil {
 			s.recurrent.add(s.layers[l.Layer])
 		}
@@ -192,14 +215,22 @@ func (s *Source) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	if l := s.of(at); l != nil {
 		began := time.Now()
 		l.record(rows.Host(), s.sampled)
-		if s.o.Stored != nil {
+		switch {
+		case s.o.Stored != nil:
 			l.recall(s.o.Stored, s.sampled)
-		} else if s.o.Timing.Sends(at.Epoch, at.Ahead) {
-			l.push(at.Epoch, s.o.Timing.Average, s.stale)
+		case s.recurrent != nil: // it reads the rows of the current epoch from those stored
+			s.push(l, at)
 		}
 		s.taken.Seconds += time.Since(began).Seconds()
 	}
 	return s.Collective.Offer(at, rows, lo, hi)
+}
+
+// push stores the current own rows if they are sent.
+func (s *Source) push(l *layer, at halo.Slot) {
+	if s.o.Timing.Sends(at.Epoch, at.Ahead) {
+		l.push(at.Epoch, s.o.Timing.Average, s.stale)
+	}
 }
 
 // Take implements halo.Source. It predicts the rows that View returns.
@@ -213,6 +244,9 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 	if err == nil {
 		began := time.Now()
 		l.predicts = s.predict(l, at.Epoch, view)
+		if s.recurrent == nil && s.o.Stored == nil {
+			s.push(l, at) // predictions no longer need the rows that these replace
+		}
 		s.taken.Seconds += time.Since(began).Seconds()
 	}
 	return lo, hi, err
@@ -328,9 +362,14 @@ func (s *Source) visit(l *layer, view halo.View, visit func(g group, lo, hi int)
 			visit(g, b.First, b.First+b.Rows)
 			return
 		}
-		for i := b.First; i < b.First+b.Rows; i++ {
-			g.previous = l.previousEpochs[i]
-			visit(g, i, i+1)
+		for lo, end := b.First, b.First+b.Rows; lo < end; {
+			hi := lo + 1
+			for hi < end && l.previousEpochs[hi] == l.previousEpochs[lo] {
+				hi++
+			}
+			g.previous = l.previousEpochs[lo]
+			visit(g, lo, hi)
+			lo = hi
 		}
 	})
 }
@@ -348,7 +387,7 @@ func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
 	}
 	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(g.epoch)))
 	if s.kind.previous {
-		previous, _ := l.at(g.previous, s.stale[n*l.Width:])
+		previous, _ := l.at(g.previous, s.stale[min(n*l.Width, len(s.stale)):])
 		if previous == nil {
 			return x, false
 		}
@@ -390,7 +429,7 @@ func (s *Source) fit(l *layer, x examples) Fallback {
 	}
 	from, to = s.learned, len(s.sampled)
 	now, stale := part(x.now), part(x.stale)
-	predicted := kernels.HostMat(to-from, l.Width, s.packed[2])
+	predicted := kernels.HostMat(to-from, l.Width, s.guessed)
 	s.model.apply(predicted, stale, part(x.previous))
 	// Not <, so that NaN falls back.
 	if !(distance(predicted.Host(), now.Host()) < distance(stale.Host(), now.Host())) {
@@ -400,12 +439,21 @@ func (s *Source) fit(l *layer, x examples) Fallback {
 }
 
 // distance returns ‖x - y‖².
-func distance(x, y []float32) (sum float64) {
+func distance(x, y []float32) float64 {
+	var sums [4]float64 // additions of one sum would wait for each other
+	y = y[:len(x)]
+	for len(x) >= 4 && len(y) >= 4 {
+		for k := range 4 {
+			d := float64(x[k]) - float64(y[k])
+			sums[k] += d * d
+		}
+		x, y = x[4:], y[4:]
+	}
 	for i, v := range x {
 		d := float64(v) - float64(y[i])
-		sum += d * d
+		sums[0] += d * d
 	}
-	return sum
+	return sums[0] + sums[1] + sums[2] + sums[3]
 }
 
 // apply predicts the rows of a group: long runs in place, others in chunks.
@@ -413,8 +461,11 @@ func (s *Source) apply(l *layer, view halo.View, g group) {
 	w, dst, rows := l.Width, s.predicted(l, view.Rows.Rows), view.Rows
 	places, count := [chunk]int{}, 0
 	flush := func() {
-		out := kernels.HostMat(count, w, s.packed[2])
-		s.model.apply(out, kernels.HostMat(count, w, s.packed[0]), kernels.HostMat(count, w, s.packed[1]))
+		out, previous := kernels.HostMat(count, w, s.guessed), kernels.Mat{}
+		if len(l.previous) > 0 {
+			previous = kernels.HostMat(count, w, s.packed[1])
+		}
+		s.model.apply(out, kernels.HostMat(count, w, s.packed[0]), previous)
 		for k := range count {
 			copy(dst.Host()[places[k]*w:(places[k]+1)*w], out.Host()[k*w:])
 		}
@@ -424,8 +475,12 @@ func (s *Source) apply(l *layer, view halo.View, g group) {
 		if of != g {
 			return
 		}
-		if hi-lo >= chunk {
-			s.model.apply(dst.Part(lo, hi), rows.Part(lo, hi), kernels.Mat{})
+		if hi-lo >= chunk || len(s.packed[0]) == 0 {
+			previous := kernels.Mat{}
+			if len(l.previous) > 0 {
+				previous = kernels.HostMat(hi-lo, w, l.previous[lo*w:hi*w])
+			}
+			s.model.apply(dst.Part(lo, hi), rows.Part(lo, hi), previous)
 			return
 		}
 		for i := lo; i < hi; i++ {

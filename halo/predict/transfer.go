@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -12,7 +13,7 @@ import (
 
 var transferKind = kind{
 	entry: entry{Name: "transfer", Help: "an affine map from the own rows of the ghosts' epoch to those of the current epoch, fitted again in each epoch, layer and part"},
-	kept:  func(width int) int { return width * width },
+	kept:  func(width int) int { return 1 + (2*width+1)*width },
 	model: newTransfer,
 }
 
@@ -23,60 +24,84 @@ var transferKind = kind{
 // H̃ are rows of the ghosts' epoch and H rows of the current epoch; m and c are the means of the
 // columns of H̃ and of H - H̃. Columns that own rows do not determine stay stale.
 //
+// With the Gram matrix G of H̃ - m and its Cholesky factor, G + λI = L Lᵀ,
+//
+//	D = L⁻ᵀ L⁻¹ (H̃ᵀ H - n m h - G)
+//
+// where h are the means of the columns of H. m, G and L⁻¹ depend only on H̃: they serve all epochs and
+// ages that start from the same rows. Thus a fit has one product over rows, which skips the zeros that
+// ReLU leaves in H̃.
+//
 // Sums over rows are products of package kernels, in float32 and an order that depends only on
-// shapes. H̃ - m has no large means, so that their rounding error, about 1e-6 of a column's sum of
-// squares, is below λ. The equations are solved in float64. The Gram matrix depends only on H̃: its
-// factor serves all epochs and ages that start from the same rows.
+// shapes. G is the product of centred rows: H̃ - m has no large means, so that the rounding error of G,
+// about 1e-6 of a column's sum of squares, is below λ. The equations are solved with L⁻¹ and not with
+// (G + λI)⁻¹: its numbers are at most 1/√λ, so that float32 suffices.
 type transfer struct {
-	team     *kernels.Team
-	centred  []float32 // H̃ - m [rows x width]
-	change   []float32 // H - H̃ [rows x width]
-	product  []float32 // a product of the two, or of the first with itself [width x width]
-	means    []float32 // -m, then c [2 x width]
-	solution []float64 // D [width x width]
-	matrix   []float32 // I + D, then c - m D [width+1 x width]
-	factor   []float64 // Cholesky factor of the Gram matrix, lower triangle [width x width]
-	width    int
-	solve    func(lo, hi int)
+	team    *kernels.Team
+	centred []float32 // some rows of H̃ - m [gramRows x width]
+	product []float32 // of H̃ and H, then the right-hand side [width x width]
+	half    []float32 // L⁻¹ times product [width x width]
+	means   []float32 // h [width]
+	matrix  []float32 // I + D, then c - m D [width+1 x width]
+	factor  []float64 // L, lower triangle [width x width]
+}
+
+// kept is what transfer keeps for stale rows of a width.
+type kept struct {
+	known     *float32  // 1 if the others are set, else 0
+	means     []float32 // -m [width]
+	gram, inv []float32 // G and L⁻¹ [width x width]
+}
+
+func keptOf(x []float32, width int) kept {
+	d := width * width
+	return kept{&x[0], x[1:][:width], x[1+width:][:d], x[1+width+d:][:d]}
 }
 
 // ridge is λ as a fraction of the mean squared norm of the columns of H̃ - m.
 const ridge = 1e-5
 
+// gramRows is the number of rows that are centred at once.
+const gramRows = 512
+
 func newTransfer(width, rows int, team *kernels.Team, a *mapped.Arena) model {
-	t := &transfer{
-		team: team, centred: mapped.Make[float32](a, rows*width), change: mapped.Make[float32](a, rows*width),
-		product: mapped.Make[float32](a, width*width), means: mapped.Make[float32](a, 2*width),
-		solution: mapped.Make[float64](a, width*width), matrix: mapped.Make[float32](a, (width+1)*width),
+	square := func() []float32 { return mapped.Make[float32](a, width*width) }
+	return &transfer{
+		team: team, centred: mapped.Make[float32](a, min(rows, gramRows)*width), product: square(), half: square(),
+		means: mapped.Make[float32](a, width), matrix: mapped.Make[float32](a, (width+1)*width), factor: mapped.Make[float64](a, width*width),
 	}
-	t.solve = t.solveColumns
-	return t
 }
 
 func (t *transfer) fit(x examples) Fallback {
 	n, d := x.now.Rows, x.now.Cols
-	t.width, t.factor = d, x.kept
-	centred, change, product := kernels.HostMat(n, d, t.centred), kernels.HostMat(n, d, t.change), kernels.HostMat(d, d, t.product)
-	m, c := kernels.HostMat(1, d, t.means), kernels.HostMat(1, d, t.means[d:])
-	t.mean(m, x.stale, -1)
-	t.team.BiasReLUDropout(centred, x.stale, m, false, nil)
-	if t.factor[0] == 0 { // own rows of this epoch are new
-		t.team.MatMulTransA(product, centred, centred, false)
-		if reason := t.factorise(); reason != none {
+	k := keptOf(x.kept, d)
+	if *k.known == 0 { // own rows of this epoch are new
+		if reason := t.prepare(k, x.stale); reason != none {
 			return reason
 		}
+		*k.known = 1
 	}
-	t.team.Copy(change, x.now)
-	t.team.Blend(change, 1, x.stale, -1)
-	t.mean(c, change, 1)
-	t.team.MatMulTransA(product, centred, change, false)
-	if !finite(t.product[:d*d]) || !finite(t.means[:2*d]) {
+	product, half := kernels.HostMat(d, d, t.product), kernels.HostMat(d, d, t.half)
+	t.mean(kernels.HostMat(1, d, t.means), x.now, 1)
+	t.team.MatMulTransA(product, x.stale, x.now, false)
+	if !finite(t.product[:d*d]) || !finite(t.means[:d]) {
 		return NotFinite
 	}
-	for i, v := range t.product[:d*d] {
-		t.solution[i] = float64(v)
+	for i, m := range k.means {
+		row, by := t.product[i*d:(i+1)*d], float64(n)*float64(m)
+		for j, g := range k.gram[i*d : (i+1)*d] {
+			row[j] = float32(float64(row[j]) + by*float64(t.means[j]) - float64(g))
+		}
 	}
-	t.team.Run(d, 16, t.solve)
+	inv, matrix := kernels.HostMat(d, d, k.inv), kernels.HostMat(d, d, t.matrix)
+	t.team.MatMul(half, inv, product, false)
+	t.team.MatMulTransA(matrix, inv, half, false)
+	last := kernels.HostMat(1, d, t.matrix[d*d:])
+	t.team.MatMul(last, kernels.HostMat(1, d, k.means), matrix, false)
+	for j := range d {
+		last.Host()[j] += t.means[j] + k.means[j]
+		t.matrix[j*d+j]++
+	}
 	return none
 }
 
@@ -86,57 +111,58 @@ func (t *transfer) mean(dst, x kernels.Mat, sign float32) {
 	kernels.ScaleRow(dst.Host(), sign/float32(x.Rows))
 }
 
-// factorise sets factor to the Cholesky factor of the Gram matrix in product, plus λ. Its first
-// number stays 0 if it fails.
-func (t *transfer) factorise() Fallback {
-	d, a, trace := t.width, t.factor, 0.0
-	gram := t.product[:d*d]
-	if !finite(gram) {
+// prepare sets what is kept for stale rows.
+func (t *transfer) prepare(k kept, stale kernels.Mat) Fallback {
+	d := stale.Cols
+	means, gram := kernels.HostMat(1, d, k.means), kernels.HostMat(d, d, k.gram)
+	t.mean(means, stale, -1)
+	for lo := 0; lo < stale.Rows; lo += gramRows {
+		rows := stale.Part(lo, min(lo+gramRows, stale.Rows))
+		centred := kernels.HostMat(rows.Rows, d, t.centred)
+		t.team.BiasReLUDropout(centred, rows, means, false, nil)
+		t.team.MatMulTransA(gram, centred, centred, lo > 0)
+	}
+	if !finite(k.means) || !finite(k.gram) {
 		return NotFinite
 	}
+	return t.factorise(k, d)
+}
+
+// factorise sets k.inv to the inverse of the Cholesky factor of G + λI.
+func (t *transfer) factorise(k kept, d int) Fallback {
+	a, trace := t.factor, 0.0
 	for i := range d {
-		trace += float64(gram[i*d+i])
+		trace += float64(k.gram[i*d+i])
 	}
 	var b gonum.Implementation
 	for i := range d {
 		for j := range i + 1 {
-			sum := float64(gram[i*d+j]) - b.Ddot(j, a[i*d:], 1, a[j*d:], 1)
+			sum := float64(k.gram[i*d+j]) - b.Ddot(j, a[i*d:], 1, a[j*d:], 1)
 			if i > j {
 				a[i*d+j] = sum / a[j*d+j]
 				continue
 			}
 			if sum += ridge * trace / float64(d); !(sum > 0) {
-				a[0] = 0
 				return Singular
 			}
 			a[i*d+i] = math.Sqrt(sum)
 		}
 	}
+	var l lapack.Implementation
+	l.Dtrti2(blas.Lower, blas.NonUnit, d, a, d) // never fails: L[i, i] > 0
+	for i := range d {
+		for j := range d {
+			k.inv[i*d+j] = 0
+			if j <= i {
+				k.inv[i*d+j] = float32(a[i*d+j])
+			}
+		}
+	}
 	return none
 }
 
-// solveColumns computes columns lo..hi-1 of D, and those of matrix.
-func (t *transfer) solveColumns(lo, hi int) {
-	d, x := t.width, t.solution
-	var b gonum.Implementation
-	b.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, d, hi-lo, 1, t.factor, d, x[lo:], d)
-	b.Dtrsm(blas.Left, blas.Lower, blas.Trans, blas.NonUnit, d, hi-lo, 1, t.factor, d, x[lo:], d)
-	last := t.matrix[d*d:]
-	copy(last[lo:hi], t.means[d+lo:d+hi])
-	for i := range d {
-		for j := lo; j < hi; j++ {
-			v := float32(x[i*d+j])
-			t.matrix[i*d+j] = v
-			last[j] += t.means[i] * v
-		}
-	}
-	for j := lo; j < hi; j++ {
-		t.matrix[j*d+j] = float32(x[j*d+j] + 1)
-	}
-}
-
 func (t *transfer) apply(dst, rows, _ kernels.Mat) {
-	d := t.width
+	d := rows.Cols
 	t.team.MatMulBiasReLUDropout(dst, rows, kernels.HostMat(d, d, t.matrix), kernels.HostMat(1, d, t.matrix[d*d:]), false, nil)
 }
 

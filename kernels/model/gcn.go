@@ -80,7 +80,7 @@ func gcnLayer(b *Builder, l int) Layer {
 		return g
 	}
 	b.Alloc(Output, g.out)
-	b.AllocGrad(GatheredGrad)
+	g.allocGatheredGrad(b)
 	b.ShareStorage(InputGrad, EmittedGrad)
 	g.stages = stages{
 		Emit: {g.emits(), g.emit},
@@ -139,6 +139,17 @@ func newDense(b *Builder, l int, gathers bool) *dense {
 		b.ShareStorage(Emitted, Input)
 	}
 	return d
+}
+
+// allocGatheredGrad sets the storage of the gradient of gathered rows, for a layer that gathers first.
+// If the emitted rows have their own matrix, no matrix of a neighbour's gather is free for it: it
+// replaces the gathered rows, which only the stage that writes it reads last.
+func (d *dense) allocGatheredGrad(b *Builder) {
+	if d.inputDrop != nil && b.Spec.InPlace {
+		b.ShareStorage(GatheredGrad, Gathered)
+		return
+	}
+	b.AllocGrad(GatheredGrad)
 }
 
 func (d *dense) GatherWidth() int {

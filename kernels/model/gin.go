@@ -54,7 +54,7 @@ func ginLayer(b *Builder, l int) Layer {
 		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward}
 	} else {
 		b.Alloc(inner, g.out)
-		b.AllocGrad(GatheredGrad)
+		g.allocGatheredGrad(b)
 		b.ShareStorage(InputGrad, EmittedGrad)
 		g.stages[ApplyBackward].Flow = Flow{
 			Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w),

@@ -7,6 +7,7 @@ import (
 	"siafu/halo/history"
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
+	"siafu/kernels"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
@@ -14,8 +15,9 @@ import (
 )
 
 // predicted returns a source that predicts the rows of another one, if --predict requests it.
-// Layers whose rows have no gradient are not predicted: these rows do not depend on weights.
-func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph *graphwork.Work) halo.Collective {
+// Layers whose rows have no gradient are not predicted: these rows do not depend on weights. idle is
+// memory for the predicted rows (idleGhosts).
+func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph *graphwork.Work, idle kernels.Mat) halo.Collective {
 	if !e.Config.Predicts() {
 		return source
 	}
@@ -26,6 +28,9 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 	o.Shard, o.Seed, o.Sums = e.Shard, e.Config.Seed, rankSums{e.Peers}
 	o.Window, o.Every, o.LR = e.Config.PredictWindow, e.Config.PredictEvery, e.Config.PredictLR
 	o.Fresh, o.Hold = e.Config.PredictInput != "past", e.Config.PredictHold
+	if !idle.Remote() {
+		o.Ghosts = idle.Host()
+	}
 	for _, l := range h.Shapes {
 		if graph.Layer(l.Layer).Returns() {
 			o.Shapes = append(o.Shapes, l)

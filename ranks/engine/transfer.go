@@ -64,7 +64,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 		newRoute.graph, newRoute.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 	case policy.Exact(): // evaluations have the same exchange
 	default:
-		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, newRoute.graph)
+		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, newRoute.graph, s.idleGhosts(newRoute.graph.MaxWidth()))
 	}
 	if newRoute.ghosts == nil || newRoute.keepsGradients {
 		a.Fill(func() { s.build(&newRoute, e.Config.Mode == "nopipe") })

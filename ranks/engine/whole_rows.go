@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"siafu/halo"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -10,33 +9,33 @@ import (
 // (model.Spec.Whole). It is empty if owners apply dropout.
 type ghostMask struct {
 	ids  kernels.Vector[uint32] // of ghosts
-	rows kernels.Mat            // with dropout [ghosts x widest], until the next layer receives
 	mask kernels.Dropout
 }
 
 // prepareMask allocates the mask of ghosts, if ranks exchange rows without dropout.
 func (s *lockstep) prepareMask(e *Engine, a *mapped.Arena) {
-	net, widest := s.store.Network, 0
+	net, whole := s.store.Network, false
 	for l := range net.Layers {
-		if net.Spec.Whole(l) {
-			widest = max(widest, net.Layers[l].GatherWidth())
-		}
+		whole = whole || net.Spec.Whole(l)
 	}
-	if widest == 0 || s.exchange == nil {
-		return
+	if whole && s.exchange != nil {
+		s.ghostMask.ids = kernels.Place(s.adder, a, e.Shard.Ghosts)
 	}
-	s.ghostMask.ids = kernels.Place(s.adder, a, e.Shard.Ghosts)
-	s.ghostMask.rows = kernels.NewMat(s.adder, a.For(halo.Ghosts), e.Shard.NumGhosts(), widest)
 }
 
-// masked returns received rows of a layer with the dropout of the pass.
+// idleGhosts returns the ghost rows of the exact exchange [ghosts x cols]. Only exact passes receive
+// rows there. Other passes may write the ghost rows of a layer there after Take, until the next layer's.
+func (s *lockstep) idleGhosts(cols int) kernels.Mat { return s.exchange.Ghosts(cols) }
+
+// masked returns received rows of a layer with the dropout of the pass. Predicted rows, and those of
+// an exact pass, are overwritten: they are in the memory of idleGhosts.
 func (s *lockstep) masked(o kernels.Ops, layer int, rows kernels.Mat) kernels.Mat {
 	g := &s.ghostMask
 	mask := s.store.Network.GhostMask(layer, s.pass, g.ids, &g.mask)
 	if mask == nil {
 		return rows
 	}
-	dst := g.rows.Reshape(rows.Rows, rows.Cols)
+	dst := s.idleGhosts(rows.Cols)
 	o.DropoutRows(dst, rows, mask)
 	return dst
 }

@@ -49,7 +49,8 @@ func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
 		return
 	}
 	idle, s := w.store.IdleRows(l, stage), w.shard
-	if idle.IsNil() && w.noGhostReaders() && !o.OneWay {
+	whole := stage == model.Emit && w.store.Network.Spec.Whole(l) // other ranks read the rows before their dropout
+	if idle.IsNil() && (whole || w.noGhostReaders() && !o.OneWay) {
 		idle, k.alone = w.store.GatherOnly(l, stage), true
 	}
 	if idle.IsNil() || !w.ops.Packs(idle.Cols) || idle.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
