@@ -180,7 +180,8 @@ func (p *plan) readsLast(events []event, i, end int) bool {
 	e := events[i]
 	r := e.shared[0]
 	s, ok := p.find(e.phase(), r.layer, r.value)
-	if !ok || len(e.shared) > 1 || s.to > end || slices.Contains(e.reads, r) {
+	others := len(e.shared) > 1 && e.Stage == gatherBackward // forward, the others are rows that ranks send (Spec.Whole)
+	if !ok || others || s.to > end || slices.Contains(e.reads, r) {
 		return false
 	}
 	for _, after := range events[i+1 : end+1] {

@@ -79,7 +79,8 @@ func testPacking(t *testing.T, alone bool) {
 }
 
 // Rows and gradients without other readers are packed in place; those that other ranks or
-// sampled steps read are not.
+// sampled steps read are not. Of rows that are sent before their dropout, other ranks do not read the
+// ones that this rank gathers.
 func TestPackedInPlace(t *testing.T) {
 	ops, a := kernels.NewTeam(1), mapped.NewArena()
 	defer ops.Close()
@@ -93,6 +94,7 @@ func TestPackedInPlace(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		order       string
+		whole       bool // layer 1, with hidden rows that are sent before their dropout
 		o           Options
 		sends       bool
 		rows, grads bool
@@ -101,8 +103,12 @@ func TestPackedInPlace(t *testing.T) {
 		{name: "their product, and its gradient", order: "apply-first", rows: true, grads: true},
 		{name: "a step", order: "apply-first", o: Options{OneWay: true}},
 		{name: "rows for others", order: "apply-first", sends: true},
+		{name: "rows for others before dropout", order: "gather-first", whole: true, sends: true, rows: true},
 	} {
 		s := model.Spec{Kind: "gcn", Dims: []int{64, 96, 8}, Dropout: 0.5, InputDropout: 0.5}
+		if s.WholeRows = c.whole; c.whole {
+			s.Dims, s.InputDropout, s.InPlace = []int{64, 64, 8}, 0, true
+		}
 		s.Choose(model.Load{FeatureNNZ: 1, CacheFits: true}, model.Choices{Order: c.order, CacheInput: "off"})
 		part := ringShard(300)
 		if c.sends {
@@ -110,6 +116,9 @@ func TestPackedInPlace(t *testing.T) {
 		}
 		store := model.NewStore(model.New(s, false), model.Place(ops, a, part.Features, part.Own, part.Own), model.InStep, ops, a)
 		l := New(store, part, c.o, ops, a).Layer(0)
+		if c.whole {
+			l = New(store, part, c.o, ops, a).Layer(1)
+		}
 		if got := l.packed.rows.alone && !l.packed.rows.rows.IsNil(); got != c.rows {
 			t.Errorf("%s: rows packed in place %t", c.name, got)
 		}
