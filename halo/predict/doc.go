@@ -3,9 +3,10 @@
 //
 // Wrap makes a Source around a source with stale ghost rows. Offer shows the source the own rows
 // of every epoch, from which it learns how rows have changed since the epochs of the ghosts. Take
-// applies the change to the ghost rows. In mini-batches with a history, the history has the earlier own
-// rows (Options.Stored). The ages of a View stay those of the rows that were
-// received. Gradients pass through unchanged: predicted rows are constants (equation 12).
+// applies the change to the ghost rows, or View returns the change as a map for sums of ghost rows
+// (Options.Maps). In mini-batches with a history, the history has the earlier own rows
+// (Options.Stored). The ages of a View stay those of the rows that were received. Gradients pass
+// through unchanged: predicted rows are constants (equation 12).
 //
 // Kinds: transfer is an affine map, and linear extrapolates the two last rows of each ghost. Both
 // are fitted in each epoch. The others are recurrent graph networks (recurrent.go), which Train

@@ -37,6 +37,12 @@ type model interface {
 	apply(dst, rows, previous kernels.Mat)
 }
 
+// mapper is a model whose predictions are an affine map of stale rows alone.
+type mapper interface {
+	// affine returns the map of rows of a width, as in halo.View.
+	affine(width int) kernels.Mat
+}
+
 // examples are own rows [n x width] of one layer: of the current epoch, of the epoch of the
 // ghosts, and, if the kind needs them, of the epoch that the ghosts had before.
 type examples struct {

@@ -22,6 +22,11 @@ type layer struct {
 	receivedEpochs, previousEpochs []int32
 
 	predicts bool // in the current epoch
+
+	mayMap  bool
+	maps    bool // in the current epoch: views have a map
+	version int  // of the received rows of epoch mapped
+	mapped  int32
 }
 
 // newLayer allocates a layer with n sampled rows. now is memory for the current ones that layers share;
@@ -184,7 +189,7 @@ func (l *layer) shift(view halo.View) {
 }
 
 func (l *layer) forget() {
-	l.predicts = false
+	l.predicts, l.maps, l.mapped = false, false, 0
 	for _, x := range [][]float32{l.now, l.pushed, l.received, l.previous} {
 		clear(x)
 	}

@@ -48,6 +48,7 @@ func (s *Source) Unpack(l halo.SourceState) error {
 			return otherSize(own.Layer)
 		}
 		clear(at.kept)
+		at.mapped = 0
 		copy(at.epochs, own.Epochs)
 		at.setRows(own.Rows, s.stale)
 		copy(at.received, own.Sent[:rows])

@@ -31,8 +31,10 @@ type Options struct {
 	// Ghosts is memory for predicted rows, at least Plan.Ghosts times the largest width. It must be
 	// unused from a Take to the end of the layer's gathers. nil: Wrap allocates it.
 	Ghosts []float32
-	Team   *kernels.Team
-	Arena  *mapped.Arena
+	// Maps reports whether views of a layer may have a map. nil: of no layer.
+	Maps  func(layer int) bool
+	Team  *kernels.Team
+	Arena *mapped.Arena
 
 	// Of recurrent predictors.
 	Shard  *shard.Shard
@@ -173,6 +175,7 @@ func (s *Source) addLayers(n int) {
 			s.layers = append(s.layers, nil)
 		}
 		s.layers[l.Layer] = newLayer(l, n, s.now, s.kind, as, s.o)
+		s.layers[l.Layer].mayMap = s.o.Maps != nil && s.o.Maps(l.Layer)
 		if s.recurrent != nil {
 			s.recurrent.add(s.layers[l.Layer])
 		}
@@ -256,10 +259,24 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 // those of the received rows.
 func (s *Source) View(at halo.Slot) (halo.View, error) {
 	view, err := s.Collective.View(at)
-	if l := s.of(at); l != nil && l.predicts {
+	switch l := s.of(at); {
+	case l == nil || !l.predicts:
+	case l.maps:
+		view.Map, view.Version = s.model.(mapper).affine(l.Width), l.version
+	default:
 		view.Rows = s.predicted(l, view.Rows.Rows)
 	}
 	return view, err
+}
+
+// MapRows applies the map of a view.
+func (s *Source) MapRows(at halo.Slot, view halo.View) halo.View {
+	if l := s.of(at); !view.Map.IsNil() {
+		rows := s.predicted(l, view.Rows.Rows)
+		s.model.apply(rows, view.Rows, kernels.Mat{})
+		view.Rows, view.Map = rows, kernels.Mat{}
+	}
+	return view
 }
 
 // Received returns the view of the inner source: the rows from which View is predicted.
@@ -338,7 +355,11 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		}
 		s.taken.Made++
 		any = true
-		s.apply(l, view, g)
+		if l.maps = all && l.mayMap; !l.maps {
+			s.apply(l, view, g)
+		} else if l.mapped != g.epoch { // other rows
+			l.version, l.mapped = l.version+1, g.epoch
+		}
 	}
 	s.taken.Fallbacks[none] = 0
 	return any

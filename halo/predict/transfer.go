@@ -166,6 +166,10 @@ func (t *transfer) apply(dst, rows, _ kernels.Mat) {
 	t.team.MatMulBiasReLUDropout(dst, rows, kernels.HostMat(d, d, t.matrix), kernels.HostMat(1, d, t.matrix[d*d:]), false, nil)
 }
 
+func (t *transfer) affine(width int) kernels.Mat {
+	return kernels.HostMat(width+1, width, t.matrix)
+}
+
 func finite(x []float32) bool {
 	sum := float32(0)
 	for _, v := range x {

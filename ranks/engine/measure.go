@@ -65,6 +65,9 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	s.stale = m
 }
 
+// measures reports whether recordRows reads the rows of a slot.
+func (m *staleness) measures(at halo.Slot) bool { return m != nil && m.epoch == at.Epoch }
+
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
 	if m == nil || m.epoch != at.Epoch {

@@ -8,7 +8,6 @@ import (
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
 	"siafu/kernels"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
 	"siafu/ranks/world"
@@ -16,8 +15,9 @@ import (
 
 // predicted returns a source that predicts the rows of another one, if --predict requests it.
 // Layers whose rows have no gradient are not predicted: these rows do not depend on weights. idle is
-// memory for the predicted rows (idleGhosts).
-func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph *graphwork.Work, idle kernels.Mat) halo.Collective {
+// memory for the predicted rows (idleGhosts). Rows that change in few epochs are not predicted
+// one by one: the route's gathers apply the map to their sums.
+func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *route, idle kernels.Mat) halo.Collective {
 	if !e.Config.Predicts() {
 		return source
 	}
@@ -31,8 +31,13 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, graph 
 	if !idle.Remote() {
 		o.Ghosts = idle.Host()
 	}
+	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Period > 1 && t.Decay == 1 && !idle.Remote() {
+		o.Maps = func(layer int) bool {
+			return !e.Network.Whole(layer) && !r.localGhosts.isMixed(layer) && r.graph.AllowMaps(layer)
+		}
+	}
 	for _, l := range h.Shapes {
-		if graph.Layer(l.Layer).Returns() {
+		if r.graph.Layer(l.Layer).Returns() {
 			o.Shapes = append(o.Shapes, l)
 		}
 	}

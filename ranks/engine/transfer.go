@@ -2,6 +2,7 @@ package engine
 
 import (
 	"siafu/halo"
+	"siafu/halo/predict"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -64,7 +65,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 		newRoute.graph, newRoute.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 	case policy.Exact(): // evaluations have the same exchange
 	default:
-		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, newRoute.graph, s.idleGhosts(newRoute.graph.MaxWidth()))
+		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, &newRoute, s.idleGhosts(newRoute.graph.MaxWidth()))
 	}
 	if newRoute.ghosts == nil || newRoute.keepsGradients {
 		a.Fill(func() { s.build(&newRoute, e.Config.Mode == "nopipe") })
@@ -182,7 +183,12 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 	}
 	view, err := s.ghosts.View(slot)
 	if err == nil {
-		err = s.stale.recordRows(worker, slot, view, s.ghosts)
+		seen := view
+		if p, ok := s.ghosts.(*predict.Source); ok && s.stale.measures(slot) {
+			seen = p.MapRows(slot, view)
+		}
+		err = s.stale.recordRows(worker, slot, seen, s.ghosts)
+		s.graph.MapGhosts(l, view.Map, view.Version)
 		s.graph.TakeGhosts(worker, l, s.masked(worker, slot.Layer, view.Rows))
 	}
 	return err

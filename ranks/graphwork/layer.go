@@ -29,6 +29,7 @@ type Layer struct {
 
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled copies
 	packed struct{ rows, grads packing }             // copies without zeros
+	mapped mappedGhosts
 }
 
 // Interval is a range of own vertices, with its rows of the values of a layer, and the Ops
@@ -198,6 +199,8 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 			rows = l.Rows
 		}
 		w.gatherMaxima(l, i, l.ghostEdges(i), rows, true)
+	case !l.mapped.matrix.IsNil():
+		l.mapped.gather(l, i)
 	case l.mesh.Plan.Ghosts > 0:
 		m := l.maskTargets(p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col
