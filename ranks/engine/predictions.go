@@ -15,8 +15,8 @@ import (
 
 // predicted returns a source that predicts the rows of another one, if --predict requests it.
 // Layers whose rows have no gradient are not predicted: these rows do not depend on weights. idle is
-// memory for the predicted rows (idleGhosts). Rows that change in few epochs are not predicted
-// one by one: the route's gathers apply the map to their sums.
+// memory for the predicted rows (idleGhosts). Where the route's gathers can apply a map to sums of rows, rows
+// are not predicted one by one.
 func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *route, idle kernels.Mat) halo.Collective {
 	if !e.Config.Predicts() {
 		return source
@@ -31,9 +31,9 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 	if !idle.Remote() {
 		o.Ghosts = idle.Host()
 	}
-	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Period > 1 && t.Decay == 1 && !idle.Remote() {
+	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Decay == 1 && !idle.Remote() {
 		o.Maps = func(layer int) bool {
-			return !e.Network.Whole(layer) && !r.localGhosts.isMixed(layer) && r.graph.AllowMaps(layer)
+			return !e.Network.Whole(layer) && !r.localGhosts.isMixed(layer) && r.graph.AllowMaps(layer, t.Period > 1)
 		}
 	}
 	for _, l := range h.Shapes {

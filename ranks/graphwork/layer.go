@@ -200,7 +200,7 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 		}
 		w.gatherMaxima(l, i, l.ghostEdges(i), rows, true)
 	case !l.mapped.matrix.IsNil():
-		l.mapped.gather(l, i)
+		l.mapped.gather(l, i, p)
 	case l.mesh.Plan.Ghosts > 0:
 		m := l.maskTargets(p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col

@@ -37,8 +37,8 @@ func TestMappedGhosts(t *testing.T) {
 	store := model.NewStore(model.New(s, false), model.Place(ops, a, part.Features, part.Own, part.Own), model.InStep, ops, a)
 	w := New(store, part, Options{}, ops, a)
 	l := w.Layer(1)
-	if !w.AllowMaps(1) {
-		t.Fatal("the layer takes no map")
+	if w.AllowMaps(1, false) || !w.AllowMaps(1, true) {
+		t.Fatal("the layer takes maps of rows that change in each epoch, with few ghosts, or no map")
 	}
 	l.Rows = kernels.HostMat(own, width, kerneltest.Values(own*width, 1))
 	gather := func(rows, m kernels.Mat, version int) []float32 {
@@ -71,5 +71,10 @@ func TestMappedGhosts(t *testing.T) {
 		if again := gather(mat(ghosts, 99), m, version); !slices.Equal(again, got) {
 			t.Errorf("version %d: rows of the same version are read again", version)
 		}
+	}
+	l.mapped.lasting = false
+	m := mat(width+1, 30)
+	if slices.Equal(gather(mat(ghosts, 98), m, 3), gather(mat(ghosts, 99), m, 3)) {
+		t.Error("rows that change in each epoch are not read")
 	}
 }
