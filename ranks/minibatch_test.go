@@ -255,7 +255,8 @@ func TestBatchRefusals(t *testing.T) {
 		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
 		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
 		func(c *Config) { c.Batch = "history:3,2" }, func(c *Config) { c.Predict = "linear" },
-		func(c *Config) { c.Batch, c.Predict = "variates:3,2", "transfer" }, func(c *Config) { c.Batch, c.Predict = "cluster:3", "transfer" },
+		func(c *Config) { c.Batch, c.Predict = "variates:3,2", "linear" }, func(c *Config) { c.Batch, c.Predict = "cluster:3", "transfer" },
+		func(c *Config) { c.Batch, c.MeasureStaleness = "cluster:3", 2 }, func(c *Config) { c.Batch, c.MeasureStaleness = "neighbor:5,5", 2 },
 		func(c *Config) { c.Batch = "neighbor:5" }, func(c *Config) { c.Batch = "neighbor:5,0" }, func(c *Config) { c.Batch = "neighbor:5,5,5,5" },
 		func(c *Config) { c.Batch, c.Layers = "neighbor:5,5", 4 }, func(c *Config) { c.Batch = "neighbor:5,99999999999" }, func(c *Config) { c.Batch = "cluster:" },
 		func(c *Config) { c.Batch = "cluster:3,4" }, func(c *Config) { c.Batch = "cluster:70000,70000" }, func(c *Config) { c.Batch = "cluster:0" },
@@ -282,14 +283,20 @@ func TestBatchRefusals(t *testing.T) {
 func TestBatchesGoOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
-	for _, format := range []string{"float32", "int8", "predicted", "variates:4,3", "neighbor:4,3,5,20", "cluster:8,2"} {
+	for _, format := range []string{"float32", "int8", "predicted", "momentum:0.3", "variates:4,3", "variates:4,3 predicted", "neighbor:4,3,5,20", "cluster:8,2"} {
 		c := inBatches(t, 3, 4)
 		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
 		if format == "predicted" {
 			c.HistoryFormat, c.Predict = "bf16", "transfer"
 		}
-		if strings.Contains(format, ":") {
-			c.Batch, c.HistoryFormat = format, "float32"
+		switch batch, kind, _ := strings.Cut(format, " "); {
+		case strings.HasPrefix(batch, "momentum"):
+			c.HistoryFormat, c.Predict = "float32", batch
+		case strings.Contains(batch, ":"):
+			c.Batch, c.HistoryFormat = batch, "float32"
+			if kind != "" {
+				c.Predict = "transfer"
+			}
 		}
 		want := train(t, c, data)
 		c.Out, c.Epochs = filepath.Join(t.TempDir(), "halves"), 4
@@ -320,7 +327,8 @@ func TestBatchesAreEstimated(t *testing.T) {
 	weighted := write(t, content)
 	for i, batches := range []string{
 		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
-		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1", "history:5 predicted",
+		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1", "history:5 transfer",
+		"history:5 momentum:0.5", "variates:3,2 transfer", "history:5 momentum:0.5",
 	} {
 		data := plain
 		if i > 8 {
@@ -328,9 +336,7 @@ func TestBatchesAreEstimated(t *testing.T) {
 		}
 		c := inBatches(t, 3, 1)
 		c.Layers, c.Hidden, c.Epochs, c.PreAggregate = 3, 40, 2, "off"
-		if c.Batch, _, _ = strings.Cut(batches, " "); c.Batch != batches {
-			c.Predict = "transfer"
-		}
+		c.Batch, c.Predict, _ = strings.Cut(batches, " ")
 		run := train(t, c, data).Summary
 		f, parts := foreseen(t, c, data, 3, 0)
 		for rank, got := range run.PerRank {

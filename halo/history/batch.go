@@ -61,10 +61,21 @@ func (b *Batch) Outside() (rows int) {
 	return rows
 }
 
+// Set returns the outside vertices of the current batch, in the order of the ghosts.
+func (b *Batch) Set() *Set { return &b.cut.Outside }
+
 // Stored reads the stored row of the i-th vertex of the current batch [width], and returns its
 // epoch, 0 if there is none.
 func (b *Batch) Stored(layer, i int, dst []float32) (epoch int) {
 	return b.store.Own(layer, b.cut.First+i, dst)
+}
+
+// Replace replaces the stored rows of the current batch's outside vertices on this rank by rows [outside x
+// width]. They keep their epochs.
+func (b *Batch) Replace(at halo.Slot, rows kernels.Mat) {
+	for i, v := range b.cut.Outside.Own {
+		b.store.Replace(at.Layer, b.epoch, at.Epoch, int(v), rows.Part(i, i+1).Host())
+	}
 }
 
 // Begin sets the batch of each rank for the next pass, and its epoch.
@@ -86,16 +97,7 @@ func (b *Batch) Take(at halo.Slot) (lo, hi int, err error) {
 		return 0, 0, err
 	}
 	kernels.Write(b.ops, b.rows(at), b.host[:n*width])
-	b.blocks = b.blocks[:0]
-	for i, epoch := range b.epochs[:n] {
-		switch last := len(b.blocks) - 1; {
-		case epoch == 0:
-		case last >= 0 && b.blocks[last].Epoch == int(epoch) && b.blocks[last].First+b.blocks[last].Rows == i:
-			b.blocks[last].Rows++
-		default:
-			b.blocks = append(b.blocks, halo.Block{First: i, Rows: 1, Epoch: int(epoch)})
-		}
-	}
+	b.blocks = blocksOf(b.blocks[:0], 0, b.epochs[:n])
 	return 0, n, nil
 }
 

@@ -13,6 +13,15 @@ type Set struct{ Own, Ghosts []uint32 }
 // Len returns the number of rows.
 func (s Set) Len() int { return len(s.Own) + len(s.Ghosts) }
 
+// AllGhosts returns the set of the first n ghosts.
+func AllGhosts(n int) Set {
+	all := Set{Ghosts: make([]uint32, n)}
+	for g := range all.Ghosts {
+		all.Ghosts[g] = uint32(g)
+	}
+	return all
+}
+
 // sets has the sets of this rank, and the send lists for other ranks' sets.
 type sets struct {
 	own  []Set

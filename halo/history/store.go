@@ -87,6 +87,25 @@ func (l *series) at(row int) []byte { return l.rows[row*l.stride : (row+1)*l.str
 func (s *Store) Push(layer, epoch, draw, first int, x []float32) {
 	l := s.layers[layer]
 	n := len(x) / l.width
+	s.write(layer, draw, first, x)
+	for i := range n {
+		l.epochs[first+i] = uint32(epoch)
+	}
+}
+
+// Replace replaces the row of an own vertex, which keeps its epoch; a first row is of the given epoch.
+// draw is as in Push.
+func (s *Store) Replace(layer, epoch, draw, row int, x []float32) {
+	s.write(layer, draw, row, x)
+	if l := s.layers[layer]; l.epochs[row] == 0 {
+		l.epochs[row] = uint32(epoch)
+	}
+}
+
+// write writes the rows of own vertices from first on.
+func (s *Store) write(layer, draw, first int, x []float32) {
+	l := s.layers[layer]
+	n := len(x) / l.width
 	if s.o.Format == Float32 {
 		copy(floats(l.rows[first*l.stride:(first+n)*l.stride]), x)
 	} else {
@@ -94,9 +113,6 @@ func (s *Store) Push(layer, epoch, draw, first int, x []float32) {
 		for i := range n {
 			s.o.Format.put(l.at(first+i), x[i*l.width:(i+1)*l.width], &draws, s.o.Plan.OwnIDs[first+i], s.buffer)
 		}
-	}
-	for i := range n {
-		l.epochs[first+i] = uint32(epoch)
 	}
 }
 

@@ -17,8 +17,14 @@ import (
 // computes Â_s H. The remaining terms do not depend on this step's rows, and form one
 // additional ghost row per vertex. Afterwards the rows of the step are pushed.
 //
-// Neighbours on other ranks are never sampled: they only contribute to Â H̃.
+// Neighbours on other ranks are never sampled: they only contribute to Â H̃. Any H̃ that does not
+// depend on the samples leaves Z unbiased, so H̃ may be predicted from the history (Predict).
 type Variates struct {
+	// Observe is called with each row of the history that a step uses, before the step's rows are
+	// pushed, unless it is nil: of a local vertex, ghosts after own ones, and of an epoch, 0 if there
+	// is none. used was predicted from received.
+	Observe func(layer, vertex int, used, received []float32, epoch int)
+
 	pulled
 	ops    kernels.Ops
 	shard  *shard.Shard
@@ -35,6 +41,10 @@ type Variates struct {
 	layer  *series
 	made   []float32 // rows of the step, of the current layer
 	take   func(lo, hi int)
+
+	ownRows, ghostRows []float32  // H̃ of the current layer, of own vertices and ghosts
+	predicts           *predicted // nil: H̃ is the history
+	seen               []bool     // of local vertices, for Observe
 }
 
 // edges are those into the first vertices of a field.
@@ -97,11 +107,12 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
 	}
 	v.take = v.takeSamples
-	all := Set{Ghosts: make([]uint32, p.Ghosts)}
-	for g := range all.Ghosts {
-		all.Ghosts[g] = uint32(g)
-	}
-	return v, s.ExchangeSets([]Set{all}, a)
+	return v, s.ExchangeSets([]Set{AllGhosts(p.Ghosts)}, a)
+}
+
+// SketchVariates returns a source without a store's rows, to estimate the memory of Predict.
+func SketchVariates(shapes []halo.Shape, p *halo.Plan) *Variates {
+	return &Variates{pulled: pulled{&Store{o: Options{Shapes: shapes, Plan: p}}}}
 }
 
 // Begin sets the field and the epoch of the next step.
@@ -137,9 +148,18 @@ func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
 	}
 	below := v.gathersAbove(at.Layer)
 	v.layer = l
+	v.ownRows, v.ghostRows = floats(l.rows), v.theirs[:p.Ghosts*l.width]
+	if v.predicts != nil {
+		if err := v.predict(at, v.field.Ends[below+1]); err != nil {
+			return 0, 0, err
+		}
+	}
 	rows := v.rows(at)
 	clear(rows)
 	v.sum(v.field.Ends[below])
+	if v.Observe != nil {
+		v.observe(at.Layer, v.field.Ends[below])
+	}
 	for i, row := range v.field.Rows[:v.field.Ends[below+1]] {
 		v.store.Push(at.Layer, v.epoch, at.Epoch, int(row), v.made[i*l.width:(i+1)*l.width])
 	}
@@ -169,18 +189,18 @@ func (v *Variates) sum(n int) {
 	dst, share := kernels.HostMat(n, width, v.rest[:n*width]), kernels.HostVector(v.share[:n])
 	e := v.own.first(n)
 	e.RowScale, e.ColScale = share, kernels.HostVector(v.col)
-	v.ops.SpMM(dst, e, kernels.HostMat(own, width, floats(v.layer.rows)), false)
+	v.ops.SpMM(dst, e, kernels.HostMat(own, width, v.ownRows), false)
 	if ghosts := v.store.o.Plan.Ghosts; ghosts > 0 {
 		e = v.ghosts.first(n)
 		e.Base, e.RowScale, e.ColScale = uint32(own), share, kernels.HostVector(v.col)
-		v.ops.SpMM(dst, e, kernels.HostMat(ghosts, width, v.theirs[:ghosts*width]), true)
+		v.ops.SpMM(dst, e, kernels.HostMat(ghosts, width, v.ghostRows), true)
 	}
 	v.store.o.Team.Run(n, rowGrain, v.take)
 }
 
 // takeSamples subtracts the history of the samples of vertices lo..hi-1.
 func (v *Variates) takeSamples(lo, hi int) {
-	f, width, rows := &v.field, v.layer.width, floats(v.layer.rows)
+	f, width, rows := &v.field, v.layer.width, v.ownRows
 	for i := lo; i < hi; i++ {
 		for at := f.Offsets[i]; at < f.Offsets[i+1]; at++ {
 			u, weight := int(f.Rows[f.Samples[at]]), float32(1)
@@ -196,6 +216,30 @@ func (v *Variates) takeSamples(lo, hi int) {
 func addScaled(dst []float32, by float32, x []float32) {
 	for j := range dst {
 		dst[j] += by * x[j]
+	}
+}
+
+// observe calls Observe for the neighbours of the field's first n vertices, and for these vertices.
+func (v *Variates) observe(layer, n int) {
+	p, w := v.store.o.Plan, v.layer.width
+	if v.seen == nil {
+		v.seen = make([]bool, p.Own+p.Ghosts)
+	}
+	clear(v.seen)
+	for k, list := range [][]uint32{v.own.cols[:v.own.offsets[n]], v.ghosts.cols[:v.ghosts.offsets[n]]} {
+		for _, u := range list {
+			if v.seen[u] {
+				continue
+			}
+			v.seen[u] = true
+			if k == 0 {
+				i := int(u)
+				v.Observe(layer, i, v.ownRows[i*w:(i+1)*w], floats(v.layer.at(i)), int(v.layer.epochs[i]))
+				continue
+			}
+			i := int(u) - p.Own
+			v.Observe(layer, int(u), v.ghostRows[i*w:(i+1)*w], v.theirs[i*w:(i+1)*w], int(v.epochs[i]))
+		}
 	}
 }
 

@@ -54,7 +54,16 @@ var kinds = []*kind{&transferKind, &linearKind, &lstmGCNKind, &gruGCNKind, &lstm
 
 // Choices describes all values of --predict.
 func Choices() []catalog.Entry {
-	return append(catalog.Entries(kinds, nil), entry{Name: Off, Help: "stale rows are used as they are"}.Choice())
+	return append(catalog.Entries(kinds, nil), momentumChoice, entry{Name: Off, Help: "stale rows are used as they are"}.Choice())
+}
+
+// Valid reports whether name is a value of --predict, with its parameter.
+func Valid(name string) bool {
+	if _, ok := MomentumShare(name); ok || name == "" || name == Off {
+		return true
+	}
+	_, ok := catalog.Find(kinds, name)
+	return ok
 }
 
 // Usage lists the values of --predict.

@@ -23,11 +23,11 @@ const addedError = 0.01
 
 // Histories describes all values of --predict-history.
 func Histories() []catalog.Entry {
-	return []catalog.Entry{
+	return catalog.Entries([]catalog.Entry{
 		{Name: Uncompressed, Help: "as they are"},
 		{Name: "polyline", Form: "polyline:P", Help: "with P decimals, 0 to 9, in the codec polyline (SAT, section V-D)"},
 		{Name: "auto", Help: "the codec polyline with the fewest decimals whose rounding error is below 1 % of the change since the rows before"},
-	}
+	}, nil)
 }
 
 // HistoryUsage lists the values of --predict-history.

@@ -86,12 +86,15 @@ var (
 		p := s.Ghosts()
 		return s.Batches() == 0 && (p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples())
 	}}
+	averages       = fact{"--predict momentum:B", "predict", func(s situation) bool { return s.Averages() }}
+	notHistory     = fact{"--batch other than history:N", "batch", func(s situation) bool { return s.Batching().Kind != History }}
+	averagesNo     = fact{"a --model other than gcn, or --residual", "model residual", func(s situation) bool { return s.kind().Name != "gcn" || s.Residual != "none" }}
 	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
 	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
 	takesNoWhole   = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
 	measures       = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable   = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
-		return s.Exact() || s.Ghosts().Alternates() || s.Tensor == TensorLambda
+		return s.Exact() && s.Batches() == 0 || s.Ghosts().Alternates() || s.Tensor == TensorLambda
 	}}
 	measuresWithin = fact{"--measure-staleness within a round", "measure-staleness", func(s situation) bool {
 		return s.LocalEpochs > 0 && s.MeasureStaleness%s.LocalEpochs > 0
@@ -233,8 +236,10 @@ var conflicts = slices.Concat([]conflict{
 	{poolWidth, noPool, "leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
 	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
-	{predicts, variates, "choose --batch history:N: variates sums rows of many ages before a step"},
-	{predicts, sampled, "choose --batch history:N: batches of this kind have no stale rows"},
+	{averages, notHistory, "set --batch history:N: only its batches compute rows of vertices outside"},
+	{averages, averagesNo, "choose --model gcn without --residual: other layers need more of a vertex than its neighbours' rows"},
+	{averages, predictRows, "leave --predict-rows out: an average learns from no rows"},
+	{predicts, sampled, "choose --batch history:N or variates:N,D: batches of this kind have no stale rows"},
 	{predictsLinear, batches, "choose --predict transfer: a history has one row of each vertex"},
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
 	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
@@ -281,6 +286,7 @@ var conflicts = slices.Concat([]conflict{
 	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks whose epochs use all ghosts"},
 	{computesPart, inexact, "round N to a whole number: the received rows of its last layer are never stale"},
 	{computesPart, onGPUs, "round N to a whole number: a GPU computes all of a layer's ghosts, or none"},
+	{sampled, measures, "leave --measure-staleness out: batches of this kind have no stale rows"},
 	{sampled, asynchronous, pipeBatches},
 	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
 	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},

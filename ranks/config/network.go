@@ -107,6 +107,12 @@ func (c *Config) Ghosts() refresh.Policy {
 // Predicts reports whether training passes predict ghost rows from stale ones.
 func (c *Config) Predicts() bool { return c.Predict != "" && c.Predict != predict.Off }
 
+// Averages reports whether rows of a history are moving averages.
+func (c *Config) Averages() bool {
+	_, ok := predict.MomentumShare(c.Predict)
+	return ok
+}
+
 // TrainsPredictor reports whether the predictor of ghost rows is trained online.
 func (c *Config) TrainsPredictor() bool { return predict.Learns(c.Predict) }
 

@@ -11,7 +11,6 @@ import (
 	"siafu/halo/codec"
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
-	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -152,8 +151,8 @@ func (c *Config) checkPolicy() error {
 	if _, err := refresh.Parse(c.Refresh); err != nil {
 		return err
 	}
-	if !slices.Contains(catalog.Names(predict.Choices()), cmp.Or(c.Predict, predict.Off)) {
-		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("it must be one of %s", predict.Usage())
+	if !predict.Valid(c.Predict) {
+		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("it must be one of %s; B is above 0 and at most 1", predict.Usage())
 	}
 	if !predict.ValidHistory(c.PredictHistory) {
 		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).Then("it must be one of %s", predict.HistoryUsage())

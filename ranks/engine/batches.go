@@ -8,6 +8,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
+	"siafu/halo/predict"
 	"siafu/halo/sample"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -45,7 +46,9 @@ type batches struct {
 	orders         [][]int          // of the current epoch, by rank
 	firstPieces    []int            // the first piece of each rank's current step
 	seed           uint64
-	current        *lockstep // this rank's
+	current        *lockstep       // this rank's
+	predictor      *predict.Source // nil without predictions
+	computed       *outsideRows    // nil without momentum
 }
 
 // newBatches makes the mini-batches of a trainer, nil without mini-batches. Collective over
@@ -70,6 +73,11 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	}
 	if err := prepare(t, b, update); err != nil {
 		return nil, err
+	}
+	if t.stale != nil {
+		if err := t.stale.outside.connect(e.Arena); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.countTraining(e); err != nil {
 		return nil, err
@@ -117,12 +125,15 @@ func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int
 	for _, c := range cuts {
 		outside = max(outside, c.Outside.Len())
 	}
-	source := e.predictedBatches(b.clusters, outside)
+	if b.computed = e.newOutsideRows(cuts, parts, outside, e.Arena); b.computed != nil {
+		b.computed.place(t)
+	}
+	source := b.predictedBatches(e, b.clusters, outside, b.computed.rows)
 	var template []*interval
 	for k, part := range parts {
 		list := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, list)
-		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
+		s.endsInLoss, s.steps, s.update, s.delay, s.stale = true, b.count, update, t.delay, t.stale
 		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = newRoute, newRoute, newRoute
@@ -130,6 +141,9 @@ func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int
 		b.list, template = append(b.list, s), list
 	}
 	b.current = b.list[0]
+	if t.stale != nil {
+		t.stale.outside.set = b.clusters.Set
+	}
 	return nil
 }
 
@@ -271,6 +285,7 @@ func (b *batches) beginStep(epoch, k, step, rank int) error {
 	} else {
 		b.current = b.list[b.firstPieces[rank]]
 		b.clusters.Begin(epoch, b.firstPieces)
+		b.computed.begin(b.firstPieces[rank], step)
 	}
 	for _, i := range b.current.intervals {
 		i.loss.Scale = float32(1 / float64(max(total, 1)))

@@ -91,6 +91,9 @@ func (t *trainer) beginStep(epoch, k, step int) (*lockstep, error) {
 	if k == 0 {
 		b.shuffle(epoch)
 	}
+	if err := t.measureStep(epoch, k, step); err != nil {
+		return nil, err
+	}
 	t.pass = model.Pass{Epoch: epoch, Train: true}
 	err := t.timed(schedule.Receive, epoch, func() error { return b.beginStep(epoch, k, step, t.comm.Rank()) })
 	return b.current, err

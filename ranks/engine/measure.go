@@ -17,26 +17,30 @@ import (
 // staleness measures the effect of stale ghosts on training, for --measure-staleness: a
 // measured epoch runs along the exact route first, with the weights and the dropout of its
 // training. It depends on routes and their sources' rows, not on the refresh policy. The
-// methods of a nil staleness do nothing.
+// methods of a nil staleness do nothing. In mini-batches, each step of a measured epoch is
+// measured (measure_batches.go).
 //
 // Design note: the exact pass precedes the training pass, because both write the same values.
 // Users of a training pass (a checkpoint, a prediction of another pass) then find the same
 // values as without measurements.
 type staleness struct {
 	every       int
-	predicts    bool        // ghost rows are predicted
-	route       *route      // exact
-	layers      []*measured // by layer, nil for one without ghosts
-	exact       []float32   // the gradient of the exact pass on this rank
-	trained     []float32   // the gradient of training
-	inExactPass bool        // during the exact pass
-	epoch       int         // measured epoch, 0: none
+	predicts    bool                // ghost rows are predicted
+	route       *route              // exact
+	layers      []*measured         // by layer, nil for one without ghosts
+	exact       []float32           // the gradient of the exact pass on this rank
+	trained     []float32           // the gradient of training
+	inExactPass bool                // during the exact pass
+	epoch       int                 // measured epoch, 0: none
+	pass        int                 // pass of the measured epoch whose rows are compared
+	firstPass   int                 // first such pass, whose gradient is compared
+	outside     *outsideMeasurement // nil except in mini-batches
 }
 
 // measured is a layer's ghosts in the current epoch.
 type measured struct {
 	width            int
-	exact            []float32 // rows of the exact pass [ghosts x width]
+	exact            []float32 // rows of the exact pass [ghosts x width]; in mini-batches of all local vertices
 	hostBuffer       []float32 // to fetch rows from device memory
 	difference, norm float64   // squares: of H - H̃, of H
 	received         float64   // square of the difference from the received rows, from which H̃ is predicted
@@ -51,7 +55,7 @@ const Measured = "measurements of staleness"
 // prepareMeasurement allocates the measurements, if requested and the route of training is not
 // exact. Call it after the routes are connected.
 func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
-	if e.Config.MeasureStaleness == 0 || s.training == s.exact {
+	if e.Config.MeasureStaleness == 0 || s.training == s.exact && e.Config.Batches() == 0 {
 		return
 	}
 	a = a.For(Measured)
@@ -59,10 +63,14 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact, layers: make([]*measured, len(s.store.Network.Layers)),
 		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
+	s.stale = m
+	if e.Config.Batches() > 0 {
+		m.prepareOutside(e, a)
+		return
+	}
 	for _, l := range s.exact.graph.Shapes() {
 		m.layers[l.Layer] = &measured{width: l.Width, exact: mapped.Make[float32](a, s.exact.graph.Plan.Ghosts*l.Width)}
 	}
-	s.stale = m
 }
 
 // measures reports whether recordRows reads the rows of a slot.
@@ -70,7 +78,7 @@ func (m *staleness) measures(at halo.Slot) bool { return m != nil && m.epoch == 
 
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
-	if m == nil || m.epoch != at.Epoch {
+	if m == nil || m.pass != at.Epoch {
 		return nil
 	}
 	l := m.layers[at.Layer]
@@ -79,31 +87,44 @@ func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, sour
 		copy(l.exact, rows)
 		return nil
 	}
-	l.difference = l.distance(rows)
-	l.count(view, at.Epoch)
-	if p, ok := source.(*predict.Source); ok {
+	exact := l.exact
+	if m.outside == nil {
+		l.difference, l.received, l.used, l.age, l.oldest = 0, 0, 0, 0, 0
+	} else if exact = m.outside.exactRows(l); exact == nil {
+		return nil // the source reports rows one by one
+	}
+	l.difference += distance(exact, rows)
+	l.count(view, m.epoch)
+	if p, ok := source.(receiver); ok {
 		received, err := p.Received(at)
 		if err != nil {
 			return err
 		}
-		l.received = l.distance(received.Rows.Host())
+		l.received += distance(exact, received.Rows.Host())
 	}
 	return nil
 }
 
+// receiver is a source that predicts rows from those of Received.
+type receiver interface {
+	Received(at halo.Slot) (halo.View, error)
+}
+
+var _ receiver = (*predict.Source)(nil)
+
 // distance returns the square of the distance of rows from the exact ones.
-func (l *measured) distance(rows []float32) (sum float64) {
-	for i, x := range l.exact {
+func distance(exact, rows []float32) (sum float64) {
+	for i, x := range exact {
 		d := float64(x) - float64(rows[i])
 		sum += d * d
 	}
 	return sum
 }
 
-// count sums the ages of rows. A row that never arrived is as old as the run.
+// count adds the number of rows and their ages. A row that never arrived is as old as the run.
 func (l *measured) count(view halo.View, epoch int) {
 	rows := view.Rows.Rows
-	l.used, l.age, l.oldest = rows, 0, 0
+	l.used += rows
 	add := func(rows, age int) {
 		if rows > 0 {
 			l.age, l.oldest = l.age+float64(rows*age), max(l.oldest, float64(age))
@@ -117,7 +138,9 @@ func (l *measured) count(view halo.View, epoch int) {
 }
 
 // begin marks the start of the exact pass of an epoch.
-func (m *staleness) begin(epoch int) { m.epoch, m.inExactPass = epoch, true }
+func (m *staleness) begin(epoch int) {
+	m.epoch, m.pass, m.firstPass, m.inExactPass = epoch, epoch, epoch, true
+}
 
 // ended marks the end of the exact pass. It sets the difference H - H̃ of each layer to H, which
 // holds if training uses no ghosts; otherwise recordRows overwrites the difference.
@@ -209,21 +232,39 @@ func (t *trainer) measure(e *epochState) (leave bool, err error) {
 	if (line.Epoch-1)%m.every != 0 {
 		return false, nil
 	}
-	start, goOn, update := time.Now(), t.workers.pauseClocks(), t.update
-	m.begin(line.Epoch)
-	t.update = func(layer int) error {
-		t.gradient(t.intervals, layer, m.exact)
-		return nil
+	return false, t.untimed(line, func() error {
+		m.begin(line.Epoch)
+		err := t.exactGradient(line.Epoch)
+		m.ended()
+		return err
+	})
+}
+
+// untimed calls measure, whose time and traffic are not those of the epoch.
+func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
+	start, goOn := time.Now(), t.workers.pauseClocks()
+	err := measure()
+	if t.exchange != nil {
+		t.exchange.TakeStats()
 	}
-	err = t.run(m.route, m.route.epochWalk, model.Pass{Epoch: line.Epoch, Train: true}, false)
-	t.update = update
-	m.ended()
-	t.exchange.TakeStats()
 	goOn()
 	now := time.Now()
 	t.workers.clocks[0].record(evaluation, start, now)
 	line.EvalSeconds += now.Sub(start).Seconds()
-	return false, err
+	return err
+}
+
+// exactGradient runs a forward and a backward pass along the exact route, with the dropout of a pass.
+// It stores this rank's gradient. Collective over the graph ranks.
+func (t *trainer) exactGradient(pass int) error {
+	update := t.update
+	t.update = func(layer int) error {
+		t.gradient(t.intervals, layer, t.stale.exact)
+		return nil
+	}
+	err := t.run(t.stale.route, t.stale.route.epochWalk, model.Pass{Epoch: pass, Train: true}, false)
+	t.update = update
+	return err
 }
 
 // gradientRecorder is a source of weights that records a rank's gradient before the sum over
@@ -235,7 +276,7 @@ type gradientRecorder struct {
 
 // Flush implements params.Source.
 func (r gradientRecorder) Flush(epoch int, grad []float32) error {
-	if r.stale.epoch == epoch {
+	if r.stale.firstPass == epoch {
 		copy(r.stale.trained, grad)
 	}
 	return r.Source.Flush(epoch, grad)

@@ -44,15 +44,40 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 	return predict.Wrap(source, o)
 }
 
-// predictedBatches is like predicted, for mini-batches with at most the given number of outside
-// vertices. The history has the own rows of a batch's last step, of the epoch before.
-func (e *Engine) predictedBatches(source *history.Batch, outside int) halo.Collective {
-	if !e.Config.Predicts() {
+// predictedBatches returns a source that predicts the rows of a batch's outside vertices, at most the
+// given number, or averages them with the rows that the batch computes for them, if --predict requests
+// it. The history has the own rows of a batch's last step, of the epoch before.
+func (b *batches) predictedBatches(e *Engine, source *history.Batch, outside int, computed func(halo.Slot, kernels.Mat) kernels.Mat) halo.Collective {
+	share, averages := predict.MomentumShare(e.Config.Predict)
+	switch {
+	case !e.Config.Predicts():
 		return source
+	case averages:
+		return predict.NewMomentum(source, share, outside, e.historyShapes(), computed, source.Replace, e.Arena)
 	}
+	b.predictor = e.predictedHistory(source, e.Shard.NumOwn()/e.Config.Batches(), outside, source.Stored)
+	return b.predictor
+}
+
+// predictVariates makes the source of steps with sampled neighbours predict the history, if --predict
+// requests it. It learns from as many rows as half of a step's training vertices: a step has at least
+// as many of the epoch before, except late in an epoch with many samples.
+func (b *batches) predictVariates(e *Engine, source *history.Variates, training int) {
+	if !e.Config.Predicts() {
+		return
+	}
+	examples := training / e.Config.Batches() / 2
+	source.Predict(func(inner halo.Collective) halo.Collective {
+		b.predictor = e.predictedHistory(inner, examples, e.Shard.NumOwn()+e.Shard.NumGhosts(), source.Stored)
+		return b.predictor
+	}, examples, e.Arena)
+}
+
+// predictedHistory returns a source that predicts rows of a history from own rows of a step.
+func (e *Engine) predictedHistory(source halo.Collective, own, predicted int, stored func(layer, row int, dst []float32) int) *predict.Source {
 	return predict.Wrap(source, predict.Options{
-		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Shapes: e.historyShapes(), Stored: source.Stored,
-		Plan:   &halo.Plan{Own: e.Shard.NumOwn() / e.Config.Batches(), Ghosts: outside},
+		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Shapes: e.historyShapes(), Stored: stored,
+		Plan:   &halo.Plan{Own: own, Ghosts: predicted},
 		Timing: refresh.Timing{Period: 1, Decay: 1}, Team: e.packers, Arena: e.Arena,
 	})
 }
@@ -73,12 +98,12 @@ func (t *trainer) trainPredictor(e *epochState) (leave bool, err error) {
 
 // predictions returns the counts of predictions since the last call.
 func (t *trainer) predictions() (c predict.Counts) {
-	source := t.training.ghosts
+	p, ok := t.training.ghosts.(*predict.Source)
 	if t.batches != nil {
-		source = t.batches.current.training.ghosts
+		p, ok = t.batches.predictor, t.batches.predictor != nil
 	}
-	if p, ok := source.(*predict.Source); ok {
-		return p.TakeCounts()
+	if ok {
+		c = p.TakeCounts()
 	}
 	return c
 }

@@ -44,7 +44,9 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	host := mapped.Make[float32](a.For(halo.Ghosts), most*width)
 	kernels.PlaceMat(e.workers.teams[0], a.For(halo.Ghosts), most, width, host)
 	mapped.Make[uint32](a.For(halo.Ghosts), most)
-	e.predictedBatches(nil, most)
+	batches := new(batches)
+	batches.predictedBatches(e, nil, most, nil)
+	e.sketchOutsideRows(one, a)
 	travelling := min(one.Ghosts, int64(len(e.Shard.Ghosts))) // received, and about the same number sent
 	mapped.Make[byte](a.For(history.Lists), int(2*travelling)*(4*work.MaxWidth()+4))
 	mapped.Make[uint32](a.For(history.Lists), int(min(count*travelling, c.Cut)))
@@ -75,6 +77,7 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	mapped.Make[float32](rest, ghosts*width)
 	mapped.Make[uint32](rest, ghosts)
 	mapped.Make[float32](rest, inner*width)
+	new(batches).predictVariates(e, history.SketchVariates(e.historyShapes(), halo.NewPlan(e.Shard)), int(c.Train))
 	mapped.Make[uint32](a.For(history.Lists), int(c.SendRows))
 	mapped.Make[byte](a.For(history.Lists), (int(c.SendRows)+ghosts)*(4*width+4))
 }

@@ -36,6 +36,7 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 	e.values = Values{Bytes: store.Bytes(), KeptBytes: store.Bytes()}
 	r.template = e.lockstep(store, nil)
 	r.template.endsInLoss, r.template.steps, r.template.update, r.template.delay = true, steps, update, t.delay
+	r.template.stale = t.stale
 	gathers := net.Spec.GatherLayers()
 	for outer, count := range r.intervalCounts {
 		skipped := 0

@@ -104,10 +104,13 @@ func Memory(c config.Config) model.Memory {
 }
 
 // syncMemory returns the lifetime of the values of all vertices in synchronous training. If training
-// has mini-batches, only evaluations use these values.
+// has mini-batches, only evaluations and measurements use these values.
 func syncMemory(c config.Config) model.Memory {
-	if c.Batches() > 0 {
+	if c.Batches() > 0 && c.MeasureStaleness == 0 {
 		return model.Forward
+	}
+	if c.Batches() > 0 {
+		return model.InStep // with the rows of all layers after a forward pass
 	}
 	return passMemory(c)
 }
@@ -168,7 +171,7 @@ func (t *trainer) addHooks() {
 		t.before = append(t.before, t.chooseRoute)
 	}
 	t.before = append(t.before, t.evaluateDue)
-	if t.stale != nil {
+	if t.stale != nil && t.batches == nil {
 		t.before = append(t.before, t.measure)
 	}
 	t.after = hooks{t.sumLoss}

@@ -50,9 +50,13 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
 	var err error
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
+	if err != nil {
+		return err
+	}
+	b.predictVariates(e, v.source, len(v.targets))
 	b.source, b.current = v.source, v.template
 	b.sampleStep = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
-	return err
+	return nil
 }
 
 // variatesNetwork returns the network of steps with sampled neighbours. Their rows of features are dense.
@@ -88,6 +92,9 @@ func (v *variates) step(epoch, k int) *lockstep {
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
 	newRoute.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
 	v.source.Begin(epoch, v.field)
+	if v.source.Observe = nil; v.template.stale.measuresStep(epoch) {
+		v.source.Observe = v.template.stale.observe
+	}
 	return v.stepBuffers.buildStep(newRoute, []int{len(v.field.Rows)})
 }
 
