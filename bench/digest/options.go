@@ -2,14 +2,11 @@ package digest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
 	"siafu/bench/trials"
-	"siafu/graph/generate"
 	"siafu/internal/fault"
-	"siafu/ranks/plan"
 )
 
 const op = "bench digest"
@@ -41,34 +38,16 @@ func (b *bench) book() (book *trials.Book, err error) {
 		return nil, fault.New(fault.Usage, op, "", "--ranks=%v --models=%v --rates=%v", b.Ranks, b.Models, b.Rates).
 			Then("set at least one network and rate, and 2 or more ranks")
 	}
-	for _, text := range b.Rates {
-		rate, err := plan.Bandwidth(text)
-		if err != nil {
-			return nil, err
-		}
-		b.rates = append(b.rates, rate)
+	if b.rates, err = trials.Rates(b.Rates); err != nil {
+		return nil, err
 	}
 	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures"}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	return book, b.findGraphs()
+	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, syntheticGraphs...)
+	return book, err
 }
 
 // syntheticGraphs lists the graphs of table 3.
 var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
-
-// findGraphs lists the graphs to train on, and makes missing synthetic ones.
-func (b *bench) findGraphs() (err error) {
-	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
-		return err
-	}
-	for _, like := range syntheticGraphs {
-		g, err := trials.Generated(b.Work, generate.Options{Like: like, Name: fmt.Sprintf("%s-%g", like, b.Scale), Scale: b.Scale, Seed: 1})
-		if err != nil {
-			return err
-		}
-		b.graphs = append(b.graphs, g)
-	}
-	return nil
-}

@@ -2,14 +2,11 @@ package neutronstar
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
 	"siafu/bench/trials"
-	"siafu/graph/generate"
 	"siafu/internal/fault"
-	"siafu/ranks/plan"
 )
 
 const op = "bench neutronstar"
@@ -47,22 +44,15 @@ func (o Options) Book() (*trials.Book, error) {
 		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts, o.Models, o.Rates, o.Epochs, o.Turns).
 			Then("set at least one network, rate and turn, and 2 or more hosts and epochs")
 	}
-	for _, text := range o.Rates {
-		rate, err := plan.Bandwidth(text)
-		if err != nil {
-			return nil, err
-		}
-		b.rates = append(b.rates, rate)
+	var err error
+	if b.rates, err = trials.Rates(o.Rates); err != nil {
+		return nil, err
 	}
-	book, err := &trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies"}, error(nil)
+	book := &trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies"}
 	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work, Hours: o.Hours, HTML: o.HTML, Only: o.Only}
 	if book.Parts, book.Archive, err = common.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	if b.graphs, err = trials.Given(o.Data); err == nil && len(b.graphs) == 0 {
-		var g trials.Graph
-		g, err = trials.Generated(o.Work, generate.Options{Like: "reddit-small", Name: fmt.Sprintf("reddit-small-%g", o.Scale), Scale: o.Scale, Seed: 1})
-		b.graphs = []trials.Graph{g}
-	}
+	b.graphs, err = trials.GivenOr(o.Data, o.Work, o.Scale, "reddit-small")
 	return book, err
 }

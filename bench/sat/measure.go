@@ -10,6 +10,7 @@ import (
 
 	"siafu/bench/digest"
 	"siafu/bench/trials"
+	"siafu/halo/predict"
 	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
 )
@@ -57,6 +58,9 @@ func systems(names ...string) (list []method) {
 func (m method) with(kind string, flags ...string) method {
 	return method{m.system, kind, slices.Concat(m.flags, flags)}
 }
+
+// learns reports whether the predictor of a method is trained online.
+func (m method) learns() bool { return slices.ContainsFunc(m.flags, predict.Learns) }
 
 // letter is the algorithm of the paper: predictions from rows of earlier epochs (equation 9), which
 // are used for ΔT epochs, mean weights in each epoch, and no gradients of ghosts (algorithm 1,

@@ -2,16 +2,13 @@ package sat
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"siafu/bench/trials"
-	"siafu/graph/generate"
 	"siafu/halo/predict"
 	"siafu/internal/fault"
-	"siafu/ranks/plan"
 )
 
 const op = "bench sat"
@@ -41,19 +38,19 @@ func (o Options) Book() (book *trials.Book, err error) {
 	if b.kinds, err = chosen(b.Kinds); err != nil {
 		return nil, err
 	}
-	for _, text := range b.Rates {
-		rate, err := plan.Bandwidth(text)
-		if err != nil {
-			return nil, err
-		}
-		b.rates = append(b.rates, rate)
+	if b.rates, err = trials.Rates(b.Rates); err != nil {
+		return nil, err
 	}
 	book = &trials.Book{Name: "SAT", Title: "SAT's tables and figures", Keys: b.keys()}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	return book, b.findGraphs()
+	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, syntheticGraphs...)
+	return book, err
 }
+
+// syntheticGraphs lists the graphs of table I.
+var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
 // chosen returns the requested values of --predict; for an empty list all, with an example of
 // each parameter. A value may have parameters after its name.
@@ -78,19 +75,4 @@ func chosen(requested []string) (list []string, err error) {
 		}
 	}
 	return requested, nil
-}
-
-// findGraphs lists the graphs to train on, and makes missing synthetic ones.
-func (b *bench) findGraphs() (err error) {
-	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
-		return err
-	}
-	for _, like := range []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"} {
-		g, err := trials.Generated(b.Work, generate.Options{Like: like, Name: fmt.Sprintf("%s-%g", like, b.Scale), Scale: b.Scale, Seed: 1})
-		if err != nil {
-			return err
-		}
-		b.graphs = append(b.graphs, g)
-	}
-	return nil
 }

@@ -30,8 +30,9 @@ func (b *bench) parts() []trials.Part {
 		{Name: "figure3", Title: "test F1 over epochs", Paper: "curves with SAT are above those without; no numbers", Write: b.figure3},
 		{Name: "figure4", Title: "training loss and accuracy over time", Paper: "curves with SAT converge earlier in most cases; no numbers", Write: b.figure4,
 			Why: "seconds until half a point below the best validation accuracy of exact training"},
-		{Name: "figure5a", Title: "seconds of predictions by ΔT", Paper: "negligible at ΔT = 20; best from 5 to 15; no numbers", Why: "the rank that predicts for longest, in one process; a kind without training has one column", Write: b.figure5a},
-		{Name: "figure5b", Title: "error of rows of a history", Paper: "GNNAutoScale above GraphFM above SAT on all graphs; no numbers", Write: b.figure5b},
+		{Name: "figure5a", Title: "seconds of predictions by ΔT", Paper: "negligible at ΔT = 20; best from 5 to 15; no numbers", Why: "the rank that predicts for longest, in one process; a kind without training has no ΔT, and the same number in all columns", Write: b.figure5a},
+		{Name: "figure5b", Title: "error of rows of a history (equation 6)", Paper: "GNNAutoScale above GraphFM above SAT on all graphs; no numbers", Write: b.figure5b,
+			Why: "errors of layers 2 and 3 of three layers, trained without dropout"},
 		{Name: "figure5c", Title: "configurations of the predictor", Paper: "LSTM above GRU; GAT and GCN are close; no numbers", Write: b.figure5c},
 		{Name: "theorem", Title: "mean squared gradient over T in log-log (theorem V.1)", Paper: "at most a constant times T^(-2/3)", Write: b.theorem,
 			Why: "three layers, no dropout, gradients of measured epochs; the slope is that of the last half of these"},
@@ -402,7 +403,7 @@ func (b *bench) figure5a(t *trials.Sheet) {
 	p.cells = func(c setting, m method) (cells []string) {
 		for _, n := range periods {
 			one := m
-			if n != 10 { // 10 is the default, and accepted with all kinds
+			if m.learns() {
 				one = m.with(m.kind, "--predict-every", strconv.Itoa(n))
 			}
 			r := b.timed(t, c, rateless, max(b.Timed, slices.Max(periods)+1), one)[0]
@@ -415,29 +416,30 @@ func (b *bench) figure5a(t *trials.Sheet) {
 }
 
 func (b *bench) figure5b(t *trials.Sheet) {
-	b.write(t, table{methods: b.predicted(true, systems("GNNAutoScale")...), columns: []string{"validation F1", "test F1", "mean error of layer 2"},
+	b.write(t, table{methods: b.predicted(true, systems("GNNAutoScale")...), columns: []string{"validation F1", "test F1", "mean error", "of stored"},
 		cells: func(c setting, m method) []string {
 			list := b.accuracy(t, c, m)
-			used, _ := errorsOf(b.stalest(t, c, m), 2, math.MaxInt)
-			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), join(used)}
+			used, stored := errorsOf(b.stalest(t, c, m, "--layers", "3", "--dropout", "0", "--input-dropout", "0"), 2, math.MaxInt)
+			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), join(used), join(ratios(used, stored))}
 		}})
 }
 
 func (b *bench) figure5c(t *trials.Sheet) {
-	digest := systems("DIGEST")[0]
 	var methods []method
-	for _, kind := range b.kinds {
-		for _, more := range []string{"", "--predict-window 2", "--predict-window 8", "--predict-rows 512", "--predict-rows 8192"} {
-			if !strings.HasPrefix(kind, "momentum") {
-				methods = append(methods, digest.with(strings.TrimSpace(kind+" "+more), append([]string{"--predict", kind}, strings.Fields(more)...)...))
-			}
+	for _, m := range b.predicted(false, systems("DIGEST")...) {
+		options := []string{"", "--predict-rows 512", "--predict-rows 8192"}
+		switch {
+		case m.kind == "" || m.kind == letter:
+			continue
+		case m.learns():
+			options = append(options, "--predict-window 2", "--predict-window 8")
+		}
+		for _, more := range options {
+			methods = append(methods, m.with(strings.TrimSpace(m.kind+" "+more), strings.Fields(more)...))
 		}
 	}
 	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"}, cells: func(c setting, m method) []string {
 		list := b.accuracy(t, c, m)
-		if len(list) == 0 && strings.Contains(m.kind, " ") {
-			return nil // the kind has no such option
-		}
 		seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
 		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(seconds, 5)}
 	}})

@@ -47,13 +47,16 @@ func (f *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 }
 
 // compare makes one part from fake trainings.
-func compare(t *testing.T, part string) (string, *fakeRunner) {
+func compare(t *testing.T, part string, kinds ...string) (string, *fakeRunner) {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "flickr-0.01")
 	if _, err := generate.Write(data, generate.Options{Name: "flickr-0.01", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{data}, Kinds: []string{"transfer", "linear"}, Ranks: []int{4, 8}, Models: []string{"gcn"}, Rates: []string{"200mbit", "1gbit"},
+	if kinds == nil {
+		kinds = []string{"transfer", "linear"}
+	}
+	o := Options{Data: []string{data}, Kinds: kinds, Ranks: []int{4, 8}, Models: []string{"gcn"}, Rates: []string{"200mbit", "1gbit"},
 		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 40, Timed: 5, Turns: 1, Work: t.TempDir()}}
 	book, err := o.Book()
 	if err != nil {
@@ -83,7 +86,7 @@ func TestParts(t *testing.T) {
 		"figure3":  {"DIGEST transfer 51.00 51.00 51.00 51.00", "exact none 50.00"},
 		"figure4":  {"DIGEST transfer 0.2500 0.1250 0.0500 0.0250 0.1000 0.00 0.1000 0.00"},
 		"figure5a": {"DIGEST transfer 0.00100 1.00 0.00100 1.00 0.00100 1.00 0.00100 1.00"},
-		"figure5b": {"GNNAutoScale transfer 51.00 ± 0.00 51.00 ± 0.00 0.020, 0.040"},
+		"figure5b": {"GNNAutoScale transfer 51.00 ± 0.00 51.00 ± 0.00 0.020, 0.040 0.100, 0.200"},
 		"figure5c": {"DIGEST transfer 51.00 ± 0.00 51.00 ± 0.00 0.00100", "transfer --predict-rows 512 51.00"},
 		"theorem":  {"exact none", "-0.667"},
 	} {
@@ -109,6 +112,19 @@ func TestTrainings(t *testing.T) {
 	}
 	if want := map[float64]int{0: 7*2 + 3, 25e6: 7 + 3, 125e6: 7}; !maps.Equal(rates, want) { // three are refused
 		t.Errorf("trainings by rate %v, want %v", rates, want)
+	}
+}
+
+// TestOptionsOfKinds: only kinds that are trained get options of training.
+func TestOptionsOfKinds(t *testing.T) {
+	for part, option := range map[string]string{"figure5a": "--predict-every", "figure5c": "--predict-window"} {
+		for kind, want := range map[string]bool{"transfer": false, "lstm-gcn": true} {
+			_, f := compare(t, part, kind)
+			got := slices.ContainsFunc(f.trials, func(one trials.Trial) bool { return slices.Contains(one.Flags, option) })
+			if got != want || len(f.trials) == 0 {
+				t.Errorf("%s of %s: %d trainings, with %s: %t", part, kind, len(f.trials), option, got)
+			}
+		}
 	}
 }
 

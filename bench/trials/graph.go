@@ -1,11 +1,13 @@
 package trials
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"siafu/graph"
 	"siafu/graph/generate"
+	"siafu/ranks/plan"
 )
 
 // Graph is a graph to train on.
@@ -19,6 +21,34 @@ func Given(data []string) (list []Graph, err error) {
 			return nil, err
 		}
 		list = append(list, Graph{meta.Name, dir})
+	}
+	return list, nil
+}
+
+// GivenOr returns the graphs of dataset folders. Without folders it returns synthetic graphs with the
+// statistics of the named ones, scaled, which it generates in a work folder if missing.
+func GivenOr(data []string, work string, scale float64, likes ...string) (list []Graph, err error) {
+	if len(data) > 0 {
+		return Given(data)
+	}
+	for _, like := range likes {
+		g, err := Generated(work, generate.Options{Like: like, Name: fmt.Sprintf("%s-%g", like, scale), Scale: scale, Seed: 1})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, g)
+	}
+	return list, nil
+}
+
+// Rates returns the link rates of texts such as 1gbit, in bytes per second.
+func Rates(texts []string) (list []float64, err error) {
+	for _, text := range texts {
+		rate, err := plan.Bandwidth(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rate)
 	}
 	return list, nil
 }
