@@ -92,8 +92,10 @@ func (l *layer) push(epoch int, keep float32, buffer []float32) {
 		}
 	}
 	rows, before := l.now, []float32(nil)
-	if keep != 0 || l.as != nil && l.as.decimals < 0 && l.epochs[last] > 0 {
+	if keep != 0 {
 		before = l.load(last, buffer)
+	} else if k := l.as.before(l.epochs, epoch); k >= 0 {
+		before = l.load(k, buffer)
 	}
 	if keep != 0 {
 		rows = buffer[len(l.now) : 2*len(l.now)]

@@ -50,7 +50,7 @@ func (s *Source) Unpack(l halo.SourceState) error {
 		clear(at.kept)
 		at.mapped = 0
 		copy(at.epochs, own.Epochs)
-		at.setRows(own.Rows, s.stale)
+		at.setRows(own.Rows)
 		copy(at.received, own.Sent[:rows])
 		copy(at.previous, own.Sent[rows:])
 		copy(at.receivedEpochs, own.SentAt[:ghosts])
@@ -81,15 +81,15 @@ func (l *layer) rows(buffer []float32) (rows []float32) {
 	return rows
 }
 
-// setRows stores the rows of all epochs. It uses a buffer of one epoch.
-func (l *layer) setRows(rows, buffer []float32) {
+// setRows stores the rows of all epochs.
+func (l *layer) setRows(rows []float32) {
 	if l.as == nil {
 		copy(l.pushed, rows)
 		return
 	}
 	for k, epoch := range l.epochs {
 		if epoch > 0 {
-			l.as.restore(&l.blocks[k], rows[k*len(l.now):(k+1)*len(l.now)], buffer, l.Width)
+			l.as.restore(&l.blocks[k], rows[k*len(l.now):(k+1)*len(l.now)], l.Width)
 		}
 	}
 }

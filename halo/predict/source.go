@@ -168,7 +168,7 @@ func (s *Source) copies() int {
 func (s *Source) addLayers(n int) {
 	var as *compression
 	if s.recurrent == nil { // a step of a cell reads all rows
-		as = newCompression(s.o.History)
+		as = newCompression(s.o.History, s.o.Timing)
 	}
 	for _, l := range s.o.Shapes {
 		for len(s.layers) <= l.Layer {
