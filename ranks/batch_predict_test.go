@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
 	"siafu/internal/fault"
+	"siafu/kernels/model"
 )
 
 // measuredBatches returns a run in mini-batches whose used rows are measured in every second epoch.
@@ -129,6 +131,41 @@ func TestMomentumOfOneBatchIsExact(t *testing.T) {
 	c.Predict, c.Batch, c.Order, c.CacheInput, c.InputDropout = "off", "full", "gather-first", "on", 0
 	if exact := train(t, c, data); !bytes.Equal(average.model, exact.model) {
 		t.Errorf("loss %v, exact %v", average.Summary.FinalLoss, exact.Summary.FinalLoss)
+	}
+}
+
+// Averaged histories equal a second implementation of GraphFM-OB in float64: 1e-4 allows the float32
+// errors of 60 steps. Without momentum, losses differ by more.
+func TestMomentumIsGraphFM(t *testing.T) {
+	t.Parallel()
+	const n, epochs, batches, lr = 60, 15, 4, 0.3
+	for _, c := range []struct {
+		ranks    int
+		weighted bool
+	}{{1, false}, {1, true}, {3, true}} {
+		content := randomContent(n, 3)
+		weigh(&content, c.weighted)
+		s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+		flat := make([]float32, s.NumWeights())
+		s.Initialize(flat, "xavier", 4)
+		data, owner := write(t, content), inTurns(n, c.ranks)
+		partitionBy(t, data, "", c.ranks, owner...)
+		run := inBatches(t, c.ranks, batches)
+		run.Hidden, run.Epochs, run.LR, run.Dropout, run.EvalEvery, run.VertexOrder, run.Predict = 6, epochs, lr, 0, 0, "natural", "momentum:0.25"
+		run.Optimizer, run.Momentum, run.WeightDecay, run.Init = "sgd", 0, 0, weightsFile(t, s, flat)
+		got := train(t, run, data)
+		g := newScaled(content, s, owner, flat, c.ranks, batches)
+		g.share = 0.25
+		g.along(t, data)
+		var want []float64
+		for epoch := range epochs {
+			want = append(want, g.epoch(run.Seed, epoch+1, lr))
+		}
+		sameLosses(t, fmt.Sprint(c), got.losses()[:epochs], want, 1e-4)
+		run.Predict = "off"
+		if d := math.Abs(train(t, run, data).losses()[epochs-1] - want[epochs-1]); d < 1e-3 {
+			t.Errorf("%v: momentum changes the loss by only %.2g: the test shows nothing", c, d)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package ranks
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"siafu/graph"
 	"siafu/kernels/model"
@@ -20,6 +21,7 @@ type scaled struct {
 	edges   [][]float64 // weights by target and source (along)
 	ranks   int
 	cuts    [][][]int // vertices, by rank and batch
+	share   float64   // of GraphFM-OB's momentum, 0: none
 }
 
 func newScaled(c graph.Content, s model.Spec, owner []int, flat []float32, ranks, batches int) *scaled {
@@ -60,6 +62,9 @@ func (g *scaled) step(chosen []int, lr float64) (loss float64) {
 		}
 	}
 	gathered := product(g.a, g.history)
+	if g.share > 0 {
+		g.average(in, gathered)
+	}
 	logits := addedUp(product(gathered, g.w1), g.b1)
 	target, within := make([]bool, len(in)), square(len(in))
 	for v := range in {
@@ -74,6 +79,42 @@ func (g *scaled) step(chosen []int, lr float64) (loss float64) {
 	back := product(product(transposed(within), grads), transposed(g.w1))
 	g.update(ax, z, gathered, grads, back, lr)
 	return loss
+}
+
+// average replaces the gathered rows of each batch by those from averaged rows outside of the batch, and
+// then the history of these vertices on the rank: h̃ ← (1 - B) h̃ + B ĥ (GraphFM-OB). in has the rank whose
+// batch a vertex is in, from 1 on.
+func (g *scaled) average(in []int, gathered [][]float64) {
+	next := slices.Clone(g.history)
+	for q := range g.cuts {
+		used, inside := slices.Clone(g.history), square(len(in))
+		for u := range in {
+			for v := range in {
+				if in[v] == q+1 {
+					inside[u][v] = g.a[u][v]
+				}
+			}
+		}
+		hat := addedUp(product(product(inside, g.x), g.w0), g.b0)
+		for u := range in {
+			if in[u] == q+1 || !slices.ContainsFunc(inside[u], func(a float64) bool { return a != 0 }) {
+				continue
+			}
+			used[u] = nil
+			for j, x := range g.history[u] {
+				used[u] = append(used[u], (1-g.share)*x+g.share*max(hat[u][j], 0))
+			}
+			if slices.ContainsFunc(g.cuts[q], func(cut []int) bool { return slices.Contains(cut, u) }) {
+				next[u] = used[u]
+			}
+		}
+		for v := range in {
+			if in[v] == q+1 {
+				gathered[v] = product([][]float64{g.a[v]}, used)[0]
+			}
+		}
+	}
+	g.history = next
 }
 
 // softmaxOf returns the gradient of the targets' sum of losses divided by count, and that sum.

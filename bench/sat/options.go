@@ -62,7 +62,7 @@ func chosen(requested []string) (list []string, err error) {
 		}
 		names = append(names, e.Name)
 		if strings.Contains(e.Form, ":") {
-			e.Name += ":0.5"
+			e.Name += ":0.1"
 		}
 		list = append(list, e.Name)
 	}
