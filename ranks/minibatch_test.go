@@ -329,6 +329,7 @@ func TestBatchesAreEstimated(t *testing.T) {
 		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
 		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1", "history:5 transfer",
 		"history:5 momentum:0.5", "variates:3,2 transfer", "history:5 momentum:0.5",
+		"history:5 measured", "variates:3,2 measured",
 	} {
 		data := plain
 		if i > 8 {
@@ -336,7 +337,9 @@ func TestBatchesAreEstimated(t *testing.T) {
 		}
 		c := inBatches(t, 3, 1)
 		c.Layers, c.Hidden, c.Epochs, c.PreAggregate = 3, 40, 2, "off"
-		c.Batch, c.Predict, _ = strings.Cut(batches, " ")
+		if c.Batch, c.Predict, _ = strings.Cut(batches, " "); c.Predict == "measured" {
+			c.Predict, c.MeasureStaleness = "off", 1
+		}
 		run := train(t, c, data).Summary
 		f, parts := foreseen(t, c, data, 3, 0)
 		for rank, got := range run.PerRank {

@@ -10,7 +10,8 @@
 // or in fewer bits (Format). The result of a pull depends only on the earlier pushes on all
 // ranks, never on timing.
 //
-// Batch is a halo.Collective over a store: the ghost rows of a mini-batch.
+// Batch is a halo.Collective over a store: the ghost rows of a mini-batch. Variates corrects sampled sums
+// with a store, whose rows may be predicted (Variates.Predict).
 //
 // Design note: rows are sent with the two-sided exchange of package comm, which every world
 // has. One-sided windows would save owners a call, but not a copy, because owners pack rows

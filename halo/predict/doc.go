@@ -5,11 +5,12 @@
 // of every epoch, from which it learns how rows have changed since the epochs of the ghosts. Take
 // applies the change to the ghost rows, or View returns the change as a map for sums of ghost rows
 // (Options.Maps). In mini-batches with a history, the history has the earlier own rows
-// (Options.Stored). The ages of a View stay those of the rows that were received. Gradients pass
-// through unchanged: predicted rows are constants (equation 12).
+// (Options.Stored). Momentum averages rows of such a history instead. The ages of a View stay those
+// of the rows that were received. Gradients pass through unchanged: predicted rows are constants
+// (equation 12).
 //
 // Kinds: transfer is an affine map, and linear extrapolates the two last rows of each ghost. Both
 // are fitted in each epoch. The others are recurrent graph networks (recurrent.go), which Train
-// trains online (algorithm 1); it is collective. If a prediction is impossible, or if it is not better than stale rows
-// on held-out own rows (the constraint of equation 9), a layer uses stale rows.
+// trains online (algorithm 1); it is collective. If a prediction is impossible, or if it is not
+// better than stale rows on held-out own rows (the constraint of equation 9), a layer uses stale rows.
 package predict

@@ -44,8 +44,7 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	host := mapped.Make[float32](a.For(halo.Ghosts), most*width)
 	kernels.PlaceMat(e.workers.teams[0], a.For(halo.Ghosts), most, width, host)
 	mapped.Make[uint32](a.For(halo.Ghosts), most)
-	batches := new(batches)
-	batches.predictedBatches(e, nil, most, nil)
+	new(batches).predictedBatches(e, nil, most, nil)
 	e.sketchOutsideRows(one, a)
 	travelling := min(one.Ghosts, int64(len(e.Shard.Ghosts))) // received, and about the same number sent
 	mapped.Make[byte](a.For(history.Lists), int(2*travelling)*(4*work.MaxWidth()+4))
