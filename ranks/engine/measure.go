@@ -78,7 +78,7 @@ func (m *staleness) measures(at halo.Slot) bool { return m != nil && m.epoch == 
 
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
-	if m == nil || m.pass != at.Epoch {
+	if m == nil || m.pass != at.Epoch || m.outside != nil && at.OutsideTraining { // a step counted as the epoch of an evaluation
 		return nil
 	}
 	l := m.layers[at.Layer]
