@@ -11,6 +11,7 @@ import (
 	"siafu/bench/dorylus"
 	"siafu/bench/neutronstar"
 	"siafu/bench/sat"
+	"siafu/bench/spot"
 	"siafu/bench/trials"
 	"siafu/internal/fault"
 	"siafu/ranks/report/page"
@@ -50,7 +51,7 @@ func (o *Options) Books() ([]*trials.Book, error) {
 		return nil, err
 	}
 	var books []*trials.Book
-	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book, o.sat().Book} {
+	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book, o.sat().Book, o.spot().Book} {
 		b, err := open()
 		if err != nil {
 			return nil, err
@@ -103,6 +104,9 @@ func (o *Options) sat() sat.Options {
 		Options: o.common("sat", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
 	}
 }
+
+// spot reduces the simulations per point.
+func (o *Options) spot() spot.Options { return spot.Options{Runs: 100, Zones: 3, Seed: 1} }
 
 // common completes the options of one book.
 func (o *Options) common(name string, with trials.Options) trials.Options {

@@ -16,6 +16,7 @@ import (
 	"siafu/bench/dorylus"
 	"siafu/bench/neutronstar"
 	"siafu/bench/sat"
+	"siafu/bench/spot"
 	"siafu/bench/trials"
 	"siafu/internal/cli/commandline"
 	"siafu/ranks/simulate"
@@ -51,6 +52,7 @@ type benchCmd struct {
 	Partition   measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
 	Replay      measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
 	SAT         command[sat.Options]                `cmd:"" name:"sat" help:"Compare stale ghost rows with predicted ones. Reproduces the tables and figures of SAT."`
+	Spot        measurement[spot.Options]           `cmd:"" help:"Simulate training on spot machines. Reproduces the simulations of Bamboo."`
 	Simulate    simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
 	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`

@@ -39,6 +39,7 @@ type grammar struct {
 	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
 	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
 	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
+	Spot       spotCmd       `cmd:"" group:"Cluster" help:"Generate traces of spot machines, and simulate training on them."`
 	Lambda     lambdaCmd     `cmd:"" group:"Cluster" help:"Deploy, inspect or remove the function in AWS Lambda."`
 	Predict    predictCmd    `cmd:"" group:"Results" help:"Predict every vertex with a trained network."`
 	Export     exportCmd     `cmd:"" group:"Results" help:"Export a trained network for other programs."`

@@ -28,11 +28,14 @@ func TestPricesAreDated(t *testing.T) {
 	for name, i := range table.instances {
 		list[name] = i.Hour
 	}
+	for name, i := range table.spots {
+		list[name+" spot"] = i.Hour
+	}
 	for name, f := range table.tariffs {
 		list[name], list[name+" request"] = f.GBSecond, f.Request
 	}
-	if len(table.instances) < 80 || len(table.tariffs) != 3 {
-		t.Errorf("%d instances, %d tariffs", len(table.instances), len(table.tariffs))
+	if len(table.instances) < 80 || len(table.spots) != 6 || len(table.tariffs) != 3 {
+		t.Errorf("%d instances, %d spot prices, %d tariffs", len(table.instances), len(table.spots), len(table.tariffs))
 	}
 	date := regexp.MustCompile(`^20\d\d(-\d\d){0,2}$`)
 	for name, p := range list {
@@ -47,7 +50,8 @@ func TestBadPrices(t *testing.T) {
 	const good = "ec2\ta\t1\thour\t2025\tlist\n"
 	for _, text := range []string{
 		"ec2\ta\t1\thour\t2025\n", "ec2\ta\tx\thour\t2025\tlist\n", "ec2\ta\t0\thour\t2025\tlist\n", "ec2\ta\t1\tday\t2025\tlist\n",
-		"\n", good + good, "lambda\ta\t1\trequest\t2025\taws\n", "lambda\ta\t1\tGB-second/0ms\t2025\taws\n", "lambda\ta\t1\tGB-second\t2025\taws\n",
+		"\n", good + good, "ec2-spot\ta\t1\thour\t2025\tlist\n", good + "ec2-spot\ta\t1\tday\t2025\tlist\n",
+		good + "ec2-spot\ta\t1\thour\t2025\tlist\nec2-spot\ta\t1\thour\t2025\tlist\n", "lambda\ta\t1\trequest\t2025\taws\n", "lambda\ta\t1\tGB-second/0ms\t2025\taws\n", "lambda\ta\t1\tGB-second\t2025\taws\n",
 	} {
 		if _, err := read(text); err == nil {
 			t.Errorf("%q is taken", text)
@@ -72,6 +76,27 @@ func TestParseInstance(t *testing.T) {
 	}
 	if _, err := Architecture("mips"); err == nil || !strings.Contains(err.Error(), "arm64") {
 		t.Error(err)
+	}
+}
+
+// A spot price is below the one on demand, and types without one are refused.
+func TestSpot(t *testing.T) {
+	if spot, demand, err := Spot("p3.2xlarge"); err != nil || spot != 0.918 || demand != 3.06 {
+		t.Error(spot, demand, err)
+	}
+	table, err := read(prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range table.spots {
+		if spot, demand, err := Spot(name); err != nil || spot >= demand {
+			t.Error(name, spot, demand, err)
+		}
+	}
+	for _, text := range []string{"", "c5n.large", "0.35"} {
+		if _, _, err := Spot(text); fault.KindOf(err) != fault.Usage || err == nil || !strings.Contains(err.Error(), "p3.2xlarge") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

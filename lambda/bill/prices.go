@@ -38,12 +38,13 @@ type Tariff struct {
 // table contains the prices of a file.
 type table struct {
 	instances map[string]Instance
+	spots     map[string]Instance // prices of spot machines
 	tariffs   map[string]Tariff
 }
 
 // read reads a file of prices.
 func read(text string) (table, error) {
-	t := table{instances: map[string]Instance{}, tariffs: map[string]Tariff{}}
+	t := table{instances: map[string]Instance{}, spots: map[string]Instance{}, tariffs: map[string]Tariff{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "#") {
@@ -56,6 +57,11 @@ func read(text string) (table, error) {
 	for name, f := range t.tariffs {
 		if f.GBSecond.USD == nil || f.Request.USD == nil {
 			return t, fmt.Errorf("bill: %s lacks one of its two prices", name)
+		}
+	}
+	for name := range t.spots {
+		if t.instances[name].Name == "" {
+			return t, fmt.Errorf("bill: %s has a spot price and none on demand", name)
 		}
 	}
 	return t, nil
@@ -76,6 +82,9 @@ func (t *table) row(cells []string) error {
 	switch per, step, _ := strings.Cut(unit, "/"); {
 	case service == "ec2" && unit == "hour" && t.instances[name].Name == "":
 		t.instances[name] = Instance{name, p}
+		return nil
+	case service == "ec2-spot" && unit == "hour" && t.spots[name].Name == "":
+		t.spots[name] = Instance{name, p}
 		return nil
 	case service == "lambda" && unit == "request" && f.Request.USD == nil:
 		f.Request = p
@@ -113,6 +122,20 @@ func ParseInstance(text string) (Instance, error) {
 	}
 	return Instance{}, fault.New(fault.Usage, "train", "", "--instance=%q", text).
 		Then("give dollars per hour, such as 0.35, or an instance type with a known price: %s", strings.Join(names(t.instances), ", "))
+}
+
+// Spot returns the dollars per hour of an instance type as a spot machine and on demand. A type
+// without a known spot price is a fault of kind Usage.
+func Spot(name string) (spot, demand float64, err error) {
+	t := published()
+	s, known := t.spots[name]
+	if !known {
+		return 0, 0, fault.New(fault.Usage, "spot", "", "--instance=%q", name).
+			Then("set --price and --price-demand, or an instance type with a known spot price: %s", strings.Join(names(t.spots), ", "))
+	}
+	spot, _ = s.Hour.USD.Float64()
+	demand, _ = t.instances[name].Hour.USD.Float64()
+	return spot, demand, nil
 }
 
 // Dollars parses a positive number of dollars: digits with at most one point.

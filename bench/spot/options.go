@@ -1,0 +1,59 @@
+package spot
+
+import (
+	"context"
+	"io"
+
+	"siafu/bench/trials"
+	"siafu/internal/fault"
+	"siafu/ranks/report/page"
+	"siafu/slurm/spot"
+)
+
+const op = "bench spot"
+
+// Options are the options of bench spot.
+type Options struct {
+	Runs  int      `default:"1000" help:"Simulations per point of tables 3.3 and 3.4. Other parts use a tenth, at least one."`
+	Zones int      `default:"3" help:"Availability zones."`
+	Seed  uint64   `default:"1" help:"Seed of the first simulation."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
+	Only  []string `help:"Tables and figures to create. Values: figure3.2, table3.2, table3.3, table3.4, figure3.3, figure3.4, figure3.11, figure3.12, systems. Empty: all."`
+}
+
+// Run makes the selected parts and writes each to w when it is finished.
+func (o Options) Run(ctx context.Context, w io.Writer) error {
+	b, err := o.Book()
+	if err != nil {
+		return err
+	}
+	return trials.Print(ctx, w, op, "", o.HTML, b)
+}
+
+// Book returns the selected parts.
+func (o Options) Book() (*trials.Book, error) {
+	if o.Runs < 1 || o.Runs > 100_000 || o.Zones < 1 || o.Zones > 100 {
+		return nil, fault.New(fault.Usage, op, "", "--runs=%d --zones=%d", o.Runs, o.Zones).Then("set 1 to 100000 runs and 1 to 100 zones")
+	}
+	if o.HTML != "" {
+		if err := page.Check(op, o.HTML); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := trials.Choose(op, o.parts(), o.Only)
+	if err != nil {
+		return nil, err
+	}
+	return &trials.Book{Name: "Bamboo", Title: "Bamboo's simulations of spot machines", Keys: keys(), Parts: parts, Archive: &trials.Archive{}}, nil
+}
+
+// few returns the runs of parts other than tables 3.3 and 3.4.
+func (o Options) few() int { return max(o.Runs/10, 1) }
+
+// keys names the lines of figures.
+func keys() (list []page.Key) {
+	for k, e := range spot.Systems() {
+		list = append(list, page.Key{Group: k, Name: e.Name})
+	}
+	return list
+}

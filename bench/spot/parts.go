@@ -1,0 +1,272 @@
+package spot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"siafu/bench/trials"
+	"siafu/ranks/report/chart"
+	"siafu/slurm/spot"
+)
+
+// parts returns the parts in the order of the paper; systems is our own.
+func (o Options) parts() []trials.Part {
+	return []trials.Part{
+		{Name: "figure3.2", Title: "moments of losses in a day", Paper: "127 moments on EC2, 120 with all losses in one zone; 328 on GCP, 316 in one zone",
+			Why: "generated traces with the same number of moments; the shapes of the paper's traces are in its figure only", Write: o.figure32},
+		{Name: "table3.2", Title: "Bamboo on one-GPU machines", Paper: "BERT at 10 %: 98.87 samples/s for $42.23 an hour",
+			Why: "generated traces; the paper's V100 machines and its segments of a trace are not available", Write: o.table32},
+		{Name: "table3.3", Title: "BERT until completion", Paper: "value 2.10 at a probability of 0.01 and 1.59 at 0.5",
+			Why: "one fitted number, the rate without losses", Write: o.table33},
+		{Name: "table3.4", Title: "BERT with a pipeline depth of 3.3 times that on demand", Paper: "value 0.60 at 0.01 and 0.49 at 0.5",
+			Why: "one fitted number, the relative rate of the long pipeline", Write: o.table34},
+		{Name: "figure3.3", Title: "time of GPT-2 on 64 machines", Paper: "23 % of the time is useful with checkpoints, 84 % with Bamboo",
+			Why: "a generated trace with the losses of the authors' published one: 39 % an hour, 3 machines a moment", Write: o.figure33},
+		{Name: "figure3.4", Title: "samples dropped by suspended pipelines", Paper: "more steps to a loss for higher drop rates",
+			Why: "four pipelines of four stages; no network is trained, so there is no loss to compare", Write: o.figure34},
+		{Name: "figure3.11", Title: "a day of BERT and VGG at 10 %", Paper: "throughput and cost follow the number of machines; the value stays above that on demand",
+			Why: "a generated trace", Write: o.figure311},
+		{Name: "figure3.12", Title: "Bamboo and Varuna with BERT", Paper: "Bamboo has 2.5 and 2.7 times the throughput at 10 and 16 %, and 1.67 and 1.64 times the value; Varuna hangs at 33 %",
+			Why: "Varuna never hangs in a simulation, and its own time of a restart is unknown: both have the same", Write: o.figure312},
+		{Name: "systems", Title: "value of all systems, same traces", Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
+	}
+}
+
+// network returns the inputs of a known network.
+func network(name string) spot.Inputs {
+	in, err := spot.Named(name)
+	if err != nil {
+		panic(err) // a programmer's error
+	}
+	return in
+}
+
+// beside formats our number and the paper's.
+func beside(ours, paper float64, decimals int) string {
+	return trials.Number(ours, decimals) + " (" + trials.Number(paper, decimals) + ")"
+}
+
+// entry returns a known system.
+func entry(name string) spot.Entry {
+	list, err := spot.Select([]string{name})
+	if err != nil {
+		panic(err) // a programmer's error
+	}
+	return list[0]
+}
+
+// bert returns the inputs of tables 3.3 and 3.4.
+func bert() (usual, long spot.Inputs) {
+	usual = network("bert")
+	usual.Samples = bertSamples
+	long = usual
+	long.Depth = longDepth
+	long.Iteration /= longRate
+	return usual, long
+}
+
+// repeat simulates Bamboo on random traces.
+func (o Options) repeat(in spot.Inputs, probability float64) spot.Run {
+	return spot.Repeat(in, entry("bamboo"), spot.Random{Rate: probability, Zones: o.Zones, Seed: o.Seed, Runs: o.Runs})
+}
+
+func (o Options) table33(t *trials.Sheet) {
+	t.Row("probability", "preemptions", "interval h", "life h", "fatal", "machines", "samples/s", "$/h", "value")
+	in, _ := bert()
+	for _, p := range table33 {
+		r := o.repeat(in, p.probability)
+		t.Row(trials.Number(p.probability, 2), beside(r.Lost, p.preemptions, 2), beside(r.Interval, p.interval, 2), beside(r.Lifetime, p.lifetime, 2),
+			beside(r.Fatal, p.fatal, 2), beside(r.Machines, p.nodes, 2), beside(r.Throughput, p.throughput, 2), beside(r.DollarsPerHour, p.dollars, 2), beside(r.Value, p.value, 2))
+	}
+}
+
+func (o Options) table34(t *trials.Sheet) {
+	t.Row("probability", "samples/s", "$/h", "value", "fatal")
+	_, in := bert()
+	for _, p := range table34 {
+		r := o.repeat(in, p.probability)
+		t.Row(trials.Number(p.probability, 2), beside(r.Throughput, p.throughput, 2), beside(r.DollarsPerHour, p.dollars, 2), beside(r.Value, p.value, 2), trials.Number(r.Fatal, 2))
+	}
+}
+
+// generated returns the trace of a seed: machines of a training, a day, and losses as a fraction
+// of the machines per hour.
+func (o Options) generated(machines int, rate float64, seed int) *spot.Trace {
+	return o.trace(spot.GenerateOptions{Machines: machines, Rate: rate, Bulk: 3, Across: 7.0 / 127}, seed)
+}
+
+// trace completes options and makes the trace of a seed.
+func (o Options) trace(g spot.GenerateOptions, seed int) *spot.Trace {
+	g.Hours, g.Zones, g.Regrow, g.Seed = 24, o.Zones, 20, o.Seed+uint64(seed)
+	trace, err := spot.Generate(g)
+	if err != nil {
+		panic(err) // the options are constants in range
+	}
+	return trace
+}
+
+// replay returns the mean of a system's runs on generated traces.
+func (o Options) replay(in spot.Inputs, system string, rate float64) spot.Run {
+	runs := make([]spot.Run, o.few())
+	for k := range runs {
+		runs[k] = spot.Simulate(in, spot.Source{Trace: o.generated(in.Machines(), rate, k)}, entry(system).New())
+	}
+	return spot.Mean(runs)
+}
+
+func (o Options) figure32(t *trials.Sheet) {
+	t.Row("cloud", "machines", "moments", "in one zone", "machines per moment", "lost % per hour", "highest %")
+	for _, cloud := range []struct {
+		name             string
+		machines         int
+		moments, oneZone float64
+	}{{"EC2", 64, 127, 120}, {"GCP", 80, 328, 316}} {
+		const bulk = 3
+		g := spot.GenerateOptions{Machines: cloud.machines, Bulk: bulk, Across: 1 - cloud.oneZone/cloud.moments}
+		g.Rate = cloud.moments / 24 * bulk / float64(cloud.machines)
+		var moments, one, per, percent, highest float64
+		for k := range o.few() {
+			s := o.trace(g, k).Statistics()
+			n := float64(o.few())
+			moments, one, per = moments+float64(s.Moments)/n, one+float64(s.OneZone)/n, per+s.LostPerMoment/n
+			percent, highest = percent+s.PercentPerHour/n, highest+s.HighestPercent/n
+		}
+		t.Row(cloud.name, fmt.Sprint(cloud.machines), beside(moments, cloud.moments, 0), beside(one, cloud.oneZone, 0),
+			trials.Number(per, 2), trials.Number(percent, 1), trials.Number(highest, 1))
+	}
+}
+
+func (o Options) table32(t *trials.Sheet) {
+	t.Row("network", "losses per hour", "samples/s", "$/h", "value", "value on demand")
+	for _, n := range spot.Networks() {
+		in := network(n.Name)
+		for k, rate := range segments {
+			r := o.replay(in, "bamboo", rate)
+			t.Row(n.Name, fmt.Sprintf("%.0f %%", 100*rate), beside(r.Throughput, n.Bamboo[k], 2), beside(r.DollarsPerHour, n.BambooCost[k], 2),
+				beside(r.Value, n.Bamboo[k]/n.BambooCost[k], 2), trials.Number(n.DemandS/n.DemandDollar, 2))
+		}
+	}
+}
+
+// figure33 writes the fractions of time of the systems on traces like the authors' published one
+// (uclasystem/bamboo, simulation/traces/trace--full-64-node-trace): 133 losses at 44 moments in
+// 5.3 hours, before all machines were stopped. Times are those of their profile (run-86): a mean
+// of 84 s for 16 restarts, 89 s until a checkpoint is complete, 8.4 s an iteration, 180 s until a
+// machine is ready.
+func (o Options) figure33(t *trials.Sheet) {
+	t.Row("system", "useful %", "wasted %", "restarting %", "recovering, reconfiguring %", "waiting %", "paper, useful %")
+	in := published64()
+	for _, s := range []struct {
+		name  string
+		paper float64
+	}{{"checkpoint", 23}, {"bamboo", 84}} {
+		r := o.replay(in, s.name, rate64)
+		of := func(names ...string) string {
+			sum := 0.0
+			for _, name := range names {
+				sum += 100 * r.Fractions[name]
+			}
+			return trials.Number(sum, 1)
+		}
+		t.Row(s.name, of("useful"), of("wasted"), of("restarting"), of("recovering", "reconfiguring"), of("waiting"), trials.Number(s.paper, 0))
+	}
+}
+
+// rate64 is the fraction of 64 machines lost per hour in the authors' trace.
+const rate64 = 133 / 5.3 / 64
+
+// published64 returns the inputs of figure 3.3.
+func published64() spot.Inputs {
+	in := network("gpt")
+	in.Depth, in.MinDepth, in.Replicas, in.Iteration = 16, 16, 4, 8.4
+	in.Restart, in.Startup, in.CheckpointEvery, in.CheckpointTime = 84, 180, 1, 89
+	return in
+}
+
+func (o Options) figure34(t *trials.Sheet) {
+	t.Row("losses per hour", "dropped samples %", "samples/s", "fatal")
+	in := network("gpt")
+	in.Depth, in.MinDepth = 4, 4
+	for _, rate := range []float64{0.01, 0.05, 0.1, 0.25, 0.5} {
+		r := o.replay(in, "dropping", rate)
+		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(100*r.Dropped/(r.Samples+r.Dropped), 2), trials.Number(r.Throughput, 2), trials.Number(r.Fatal, 2))
+	}
+}
+
+// figure311 writes hours of a day, and draws throughput and value.
+func (o Options) figure311(t *trials.Sheet) {
+	t.Row("network", "hour", "machines", "samples/s", "$/h", "value", "value on demand")
+	for _, n := range spot.Networks() {
+		if n.Name != "bert" && n.Name != "vgg" {
+			continue
+		}
+		var speed, value, demand []chart.Point
+		hours := o.day(network(n.Name))
+		for k := 1; k < len(hours); k++ {
+			before, now := hours[k-1], hours[k]
+			passed := (now.Seconds - before.Seconds) / 3600
+			rate, dollars := (now.Samples-before.Samples)/passed/3600, (now.Dollars-before.Dollars)/passed
+			at := now.Seconds / 3600
+			speed, value = append(speed, chart.Point{X: at, Y: rate}), append(value, chart.Point{X: at, Y: rate / dollars})
+			demand = append(demand, chart.Point{X: at, Y: n.DemandS / n.DemandDollar})
+			t.Row(n.Name, trials.Number(at, 1), fmt.Sprint(now.Machines), trials.Number(rate, 2), trials.Number(dollars, 2),
+				trials.Number(rate/dollars, 2), trials.Number(n.DemandS/n.DemandDollar, 2))
+		}
+		t.Draw(&chart.Chart{Name: n.Name + "-speed", Title: "throughput of " + n.Name, X: "hours", Y: "samples/s", Whole: true, Lines: []chart.Line{{Name: "bamboo", Points: speed}}})
+		t.Draw(&chart.Chart{Name: n.Name + "-value", Title: "value of " + n.Name, X: "hours", Y: "samples/s per $/h", Whole: true,
+			Lines: []chart.Line{{Name: "bamboo", Points: value}, {Group: 1, Name: "on demand", Points: demand}}})
+	}
+}
+
+// day returns the state of a training after each hour of a trace with 10 % of losses per hour.
+func (o Options) day(in spot.Inputs) []spot.View {
+	hours := []spot.View{{}}
+	source := spot.Source{Trace: o.generated(in.Machines(), segments[0], 0), Every: 3600}
+	source.Watch = func(v spot.View) { hours = append(hours, v) }
+	spot.Simulate(in, source, entry("bamboo").New())
+	return hours
+}
+
+func (o Options) figure312(t *trials.Sheet) {
+	t.Row("losses per hour", "bamboo samples/s", "varuna samples/s", "ratio", "bamboo value", "varuna value", "ratio")
+	paper := [][2]string{{"2.5", "1.67"}, {"2.7", "1.64"}, {"hangs", "hangs"}}
+	for k, rate := range segments {
+		in := network("bert")
+		b := o.replay(in, "bamboo", rate)
+		v := o.replay(onDemand(in), "varuna", rate)
+		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(b.Throughput, 2), trials.Number(v.Throughput, 2), trials.Number(b.Throughput/v.Throughput, 2)+" ("+paper[k][0]+")",
+			trials.Number(b.Value, 2), trials.Number(v.Value, 2), trials.Number(b.Value/v.Value, 2)+" ("+paper[k][1]+")")
+	}
+}
+
+// onDemand returns the inputs of the same network with the machines on demand, as Varuna had: two
+// thirds of the depth, at the rate of table 3.2.
+func onDemand(in spot.Inputs) spot.Inputs {
+	k := slices.IndexFunc(spot.Networks(), func(n spot.Network) bool { return n.Name == "bert" })
+	in.Depth = in.MinDepth
+	in.Iteration = in.Batch / spot.Networks()[k].DemandS
+	return in
+}
+
+// systems writes the value of each system, one column per rate, and draws it.
+func (o Options) systems(t *trials.Sheet) {
+	rates := []float64{0.01, 0.05, 0.1, 0.16, 0.33, 0.5}
+	columns := []string{"system"}
+	for _, rate := range rates {
+		columns = append(columns, fmt.Sprintf("%.0f %%: value, useful %%, fatal", 100*rate))
+	}
+	t.Row(columns...)
+	var lines []chart.Line
+	for k, e := range spot.Systems() {
+		cells, line := []string{e.Name}, chart.Line{Group: k, Name: e.Name}
+		for _, rate := range rates {
+			r := o.replay(network("bert"), e.Name, rate)
+			cells = append(cells, strings.Join([]string{trials.Number(r.Value, 2), trials.Number(100*r.Fractions["useful"], 1), trials.Number(r.Fatal, 1)}, ", "))
+			line.Points = append(line.Points, chart.Point{X: 100 * rate, Y: r.Value})
+		}
+		t.Row(cells...)
+		lines = append(lines, line)
+	}
+	t.Draw(&chart.Chart{Name: "systems", Title: "value by losses", X: "losses per hour, %", Y: "samples/s per $/h", Whole: true, Lines: lines})
+}

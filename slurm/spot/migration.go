@@ -1,0 +1,47 @@
+package spot
+
+// migration moves the state of a machine to one on standby in the notice before its loss (Bamboo,
+// §3.3, strawman 3). Without enough machines on standby, or if Move takes longer than Notice, it
+// restarts: from a checkpoint that it writes in the notice, or from the last complete one if
+// CheckpointTime is longer than Notice.
+type migration struct{ pipelines }
+
+func (s *migration) Lost(c *Cluster, lost []*Machine) {
+	n := active(lost)
+	switch {
+	case n == 0 || c.Idle():
+	case c.phase == Restarting:
+		s.assign(c)
+		c.Pause(Restarting, c.Restart)
+	case possible(c) >= s.n && c.Move <= c.Notice:
+		s.assign(c)
+		c.Pause(Recovering, c.Move)
+	default:
+		if c.CheckpointTime <= c.Notice && c.Training() {
+			c.Save()
+		} else {
+			c.Fatal++
+			c.Rollback()
+		}
+		s.assign(c)
+		c.Pause(Restarting, c.Restart)
+	}
+}
+
+func (s *migration) Joined(c *Cluster, _ []*Machine) {
+	switch {
+	case c.Idle() && possible(c) > 0:
+		c.Start()
+	case c.Training() && possible(c) > s.n:
+		c.WakeAtIterationEnd()
+	}
+}
+
+func (s *migration) Due(c *Cluster) {
+	if c.Training() {
+		c.Pause(Reconfiguring, c.Reconfigure)
+		return
+	}
+	s.assign(c)
+	s.trainOrWait(c)
+}
