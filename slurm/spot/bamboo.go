@@ -5,7 +5,8 @@ import "slices"
 // bamboo is redundant computation on neighbours (NSDI'23, §3.5 and §3.7). Each machine also holds
 // the state of its successor, with eager forward and lazy backward redundant computation. If a
 // machine is lost, its predecessor runs both stages. A loss is fatal if the predecessor is lost
-// too, or already runs two stages. Pipelines are rebalanced at the end of an iteration.
+// too, or already runs two stages: then it has no copy of the lost state. Pipelines are rebalanced
+// at the end of an iteration.
 type bamboo struct {
 	pipes [][]*Machine // the machine of each stage; neighbours may be the same one
 }
@@ -100,7 +101,7 @@ func (b *bamboo) merged(c *Cluster) (n int) {
 
 // unbalanced reports whether a reconfiguration is due (§3.7): machines on standby suffice to
 // replace all lost ones or to add a pipeline, or the next loss is fatal with a probability above
-// Risk. A machine with two stages and its predecessor must not be lost.
+// Risk. A machine with two stages and its successor must not be lost.
 func (b *bamboo) unbalanced(c *Cluster) bool {
 	merged, active := b.merged(c), active(c.Ready)
 	standby := len(c.Ready) - active

@@ -1,6 +1,7 @@
 package spot
 
 import (
+	"math"
 	"slices"
 )
 
@@ -146,7 +147,7 @@ func (c *Cluster) LoseIteration() {
 
 // Save makes the current state the last complete checkpoint.
 func (c *Cluster) Save() {
-	c.saved = mark{c.samples, c.spent[Useful], c.dropped}
+	c.saved = c.mark()
 	c.snapshot = c.saved
 }
 
@@ -186,22 +187,36 @@ func (c *Cluster) advance(to float64) {
 func (c *Cluster) train(seconds float64) {
 	for seconds > 0 {
 		if c.next <= 0 && c.complete == infinity {
-			c.snapshot = mark{c.samples, c.spent[Useful], c.dropped}
+			c.snapshot = c.mark()
 			c.complete, c.next = c.CheckpointTime, c.CheckpointEvery
+			// Whole periods before the last two need no steps of their own.
+			if skip := math.Floor(seconds/max(c.CheckpointEvery, c.CheckpointTime)) - 2; skip > 0 {
+				skip *= max(c.CheckpointEvery, c.CheckpointTime)
+				c.progress(skip)
+				c.snapshot, seconds = c.mark(), seconds-skip
+			}
 		}
 		step := min(seconds, c.complete)
 		if c.complete == infinity {
 			step = min(seconds, c.next)
 		}
-		c.samples += c.rate * step
-		c.dropped += c.dropping * step
-		c.spent[Useful] += step
+		c.progress(step)
 		c.complete, c.next, seconds = c.complete-step, c.next-step, seconds-step
 		if c.complete <= 0 {
 			c.saved, c.complete = c.snapshot, infinity
 		}
 	}
 }
+
+// progress adds useful seconds.
+func (c *Cluster) progress(seconds float64) {
+	c.samples += c.rate * seconds
+	c.dropped += c.dropping * seconds
+	c.spent[Useful] += seconds
+}
+
+// mark returns the current state of training.
+func (c *Cluster) mark() mark { return mark{c.samples, c.spent[Useful], c.dropped} }
 
 // apply applies a moment of a trace.
 func (c *Cluster) apply(t *Trace, moment []Event, s System) {

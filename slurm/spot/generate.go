@@ -120,9 +120,9 @@ func (o GenerateOptions) victims(r *rand.Rand, t *Trace, present []int) []int {
 // also randomly picked zones for allocations". Each hour of the day has its own probability that a
 // missing machine is added. A loss or an addition happens at a random second of its hour.
 //
-// The paper does not state three details. They are those of the authors' published simulator: the
-// first hour's creation probability also selects the machines of the begin, a machine can be lost
-// in the hour in which it is added, and machines lost in an hour are requested again in this hour.
+// The paper does not state three details. They are those of the authors' published simulator. The
+// first hour's creation probability also selects the machines of the begin. A machine can be lost in
+// the hour in which it is added. Machines lost in an hour are requested again in this hour.
 type Hourly struct {
 	Machines, Zones int
 	Probability     float64

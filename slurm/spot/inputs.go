@@ -3,6 +3,7 @@ package spot
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -154,17 +155,19 @@ func (in *Inputs) ReadInputs(path string) error {
 	if err != nil {
 		return fault.System(op, path, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
+	next, d := *in, json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(in); err != nil {
+	if err := d.Decode(&next); err != nil {
 		return fault.New(fault.Data, op, path, "%v", err).Then("write one JSON object with fields such as {\"iteration\": 2.5, \"depth\": 1}")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return fault.New(fault.Data, op, path, "text after the JSON object").Then("write one JSON object")
 	}
-	if err := in.Validate(); err != nil {
-		return fault.New(fault.Data, op, path, "%v", err).Then("correct the value in the file")
+	var bad *fault.Error
+	if errors.As(next.Validate(), &bad) {
+		return fault.New(fault.Data, op, path, "%s", strings.ReplaceAll(strings.TrimPrefix(bad.Detail, "--"), "-", "_")).Then("%s", bad.Remedy)
 	}
+	*in = next
 	return nil
 }
 

@@ -17,7 +17,7 @@ func (s *migration) Lost(c *Cluster, lost []*Machine) {
 		s.assign(c)
 		c.Pause(Recovering, c.Move)
 	default:
-		if c.CheckpointTime <= c.Notice && c.Training() {
+		if c.CheckpointTime <= c.Notice {
 			c.Save()
 		} else {
 			c.Fatal++

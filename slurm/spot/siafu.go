@@ -74,8 +74,7 @@ func (s *restartParts) Lost(c *Cluster, lost []*Machine) {
 	if c.Idle() || active(lost) == 0 {
 		return
 	}
-	c.LoseIteration()
-	c.Save()
+	c.Rollback()
 	c.Pause(Restarting, c.Restart)
 }
 
@@ -99,6 +98,7 @@ func (s *restartParts) Due(c *Cluster) {
 		return
 	}
 	activate(c, s.n)
-	stall := c.Batch / partsRate(c, s.n)
-	c.Train(partsRate(c, s.n) * stall / (stall + c.CheckpointStall))
+	rate := partsRate(c, s.n)
+	c.CheckpointEvery, c.CheckpointTime = c.Batch/rate, 0
+	c.Train(rate)
 }
