@@ -46,17 +46,19 @@ func TestZones(t *testing.T) {
 	if r := run(t, in, "bamboo", text); r.Fatal != 0 || r.Reconfigurations != 1 {
 		t.Errorf("%+v", r)
 	}
-	var machines []*Machine
-	for k := range 12 {
-		machines = append(machines, &Machine{Zone: k / 4})
-	}
-	order := spread(machines)
-	for k, m := range order {
-		if next := order[(k+1)%len(order)]; next.Zone == m.Zone {
-			t.Errorf("positions %d and %d are both in zone %d", k, k+1, m.Zone)
+	for _, zones := range []string{"000011112222", "0000011122", "00110", "012"} {
+		var machines []*Machine
+		for _, z := range zones {
+			machines = append(machines, &Machine{Zone: int(z - '0')})
+		}
+		order := spread(machines)
+		for k := range len(order) - 1 {
+			if order[k].Zone == order[k+1].Zone {
+				t.Errorf("%s: positions %d and %d are both in zone %d", zones, k, k+1, order[k].Zone)
+			}
 		}
 	}
-	if len(spread(machines[:3])) != 3 {
+	if one := []*Machine{{}, {}, {}}; len(spread(one)) != 3 {
 		t.Error("machines of one zone are not ordered")
 	}
 }

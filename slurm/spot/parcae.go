@@ -13,9 +13,11 @@ type parcae struct {
 	next     float64 // end of the current interval in seconds
 }
 
-// Parcae plans for intervals of a minute; smoothing is the weight of the last interval.
+// Parcae plans for intervals of a minute. The time of a change is divided among the next intervals.
+// Smoothing is the weight of the last interval in the prediction.
 const (
 	parcaeInterval  = 60
+	parcaeAhead     = 12
 	parcaeSmoothing = 0.1
 )
 
@@ -83,11 +85,11 @@ func (s *parcae) plan(c *Cluster) int {
 		beyond := hit * math.Exp(-standby/max(s.expected, 1e-9))
 		pause := hit*c.Move + beyond*max(c.Reconfigure-c.Move, 0)
 		if n != s.n {
-			pause += c.Move
+			pause += c.Move / parcaeAhead
 		}
 		// Fewer pipelines after a loss beyond the standby machines.
 		after := (1-beyond)*c.Rate(c.Depth, float64(n)) + beyond*c.Rate(c.Depth, float64(n-1))
-		if live := after * max(1-pause/(10*parcaeInterval), 0); live > best {
+		if live := after * max(1-pause/parcaeInterval, 0); live > best {
 			best, choice = live, n
 		}
 	}
