@@ -46,7 +46,7 @@ func TestZones(t *testing.T) {
 	if r := run(t, in, "bamboo", text); r.Fatal != 0 || r.Reconfigurations != 1 {
 		t.Errorf("%+v", r)
 	}
-	for _, zones := range []string{"000011112222", "0000011122", "00110", "012"} {
+	for _, zones := range []string{"000011112222", "0000011122", "00110", "012", "01222"} {
 		var machines []*Machine
 		for _, z := range zones {
 			machines = append(machines, &Machine{Zone: int(z - '0')})

@@ -128,11 +128,11 @@ func (c *Cluster) partial() float64 {
 	return max(c.samples-whole*c.Batch, 0)
 }
 
-// Rollback loses all work since the last complete checkpoint.
+// Rollback loses all work since the last complete checkpoint. A restart must follow.
 func (c *Cluster) Rollback() {
 	c.spent[Wasted] += c.spent[Useful] - c.saved.useful
 	c.spent[Useful], c.samples, c.dropped = c.saved.useful, c.saved.samples, c.saved.dropped
-	c.snapshot, c.complete, c.next = c.saved, infinity, 0
+	c.snapshot = c.saved
 }
 
 // LoseIteration loses the iteration in progress.
