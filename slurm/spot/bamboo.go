@@ -12,13 +12,7 @@ type bamboo struct {
 }
 
 func (b *bamboo) Lost(c *Cluster, lost []*Machine) {
-	if active(lost) == 0 {
-		return
-	}
 	switch {
-	case c.phase == Restarting:
-		c.Pause(Restarting, c.Restart)
-		return
 	case !b.recover(lost):
 		b.pipes = nil
 		c.FailFatally()

@@ -6,11 +6,7 @@ package spot
 // are asynchronous.
 type checkpointing struct{ pipelines }
 
-func (s *checkpointing) Lost(c *Cluster, lost []*Machine) {
-	if active(lost) > 0 && !c.Idle() {
-		s.restart(c)
-	}
-}
+func (s *checkpointing) Lost(c *Cluster, _ []*Machine) { s.restart(c) }
 
 func (s *checkpointing) Joined(c *Cluster, _ []*Machine) {
 	switch {
@@ -21,10 +17,8 @@ func (s *checkpointing) Joined(c *Cluster, _ []*Machine) {
 	}
 }
 
-// restart chooses the machines and returns to the checkpoint. An event during a restart restarts
-// it again.
+// restart returns to the checkpoint.
 func (s *checkpointing) restart(c *Cluster) {
-	s.assign(c)
 	c.Rollback()
 	c.Pause(Restarting, c.Restart)
 }

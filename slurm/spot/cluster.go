@@ -24,9 +24,11 @@ const (
 var PhaseNames = []string{"useful", "wasted", "saving", "recovering", "reconfiguring", "restarting", "waiting"}
 
 // System decides what happens to a training when its machines change. Its methods call those of
-// Cluster. Machines that were lost while they started are not reported.
+// Cluster.
 type System interface {
-	// Lost reacts to machines that are lost at one moment. Cluster.Ready no longer has them.
+	// Lost reacts to machines that are lost at one moment, at least one of them active. Cluster.Ready no
+	// longer has them. It is not called while training waits or restarts: a loss in a restart begins
+	// the restart again.
 	Lost(c *Cluster, lost []*Machine)
 	// Joined reacts to machines that can train from now. Cluster.Ready has them.
 	Joined(c *Cluster, joined []*Machine)
@@ -237,7 +239,11 @@ func (c *Cluster) apply(t *Trace, moment []Event, s System) {
 			lost = append(lost, m)
 		}
 	}
-	if len(lost) > 0 {
+	switch {
+	case active(lost) == 0 || c.Idle():
+	case c.phase == Restarting:
+		c.Pause(Restarting, c.Restart)
+	default:
 		s.Lost(c, lost)
 	}
 }

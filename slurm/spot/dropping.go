@@ -8,15 +8,13 @@ type dropping struct {
 }
 
 func (s *dropping) Lost(c *Cluster, lost []*Machine) {
-	hit := false
 	for _, m := range lost {
-		if k, is := s.of[m]; is && s.pipes[k] {
-			s.pipes[k], hit = false, true
+		if m.Active {
+			s.pipes[s.of[m]] = false
 		}
 	}
 	switch {
-	case !hit:
-	case s.alive() == 0 && c.phase != Restarting:
+	case s.alive() == 0:
 		c.FailFatally()
 	case c.Training():
 		s.train(c)
@@ -40,10 +38,11 @@ func (s *dropping) Due(c *Cluster) {
 		return
 	}
 	s.of, s.pipes = map[*Machine]int{}, nil
+	activate(c, 0)
 	for k := range possible(c) {
 		s.pipes = append(s.pipes, true)
 		for _, m := range c.Ready[k*c.Depth : (k+1)*c.Depth] {
-			s.of[m] = k
+			s.of[m], m.Active = k, true
 		}
 	}
 	if len(s.pipes) == 0 {

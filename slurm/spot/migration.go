@@ -6,25 +6,15 @@ package spot
 // CheckpointTime is longer than Notice.
 type migration struct{ pipelines }
 
-func (s *migration) Lost(c *Cluster, lost []*Machine) {
-	n := active(lost)
+func (s *migration) Lost(c *Cluster, _ []*Machine) {
 	switch {
-	case n == 0 || c.Idle():
-	case c.phase == Restarting:
-		s.assign(c)
-		c.Pause(Restarting, c.Restart)
 	case possible(c) >= s.n && c.Move <= c.Notice:
-		s.assign(c)
 		c.Pause(Recovering, c.Move)
-	default:
-		if c.CheckpointTime <= c.Notice {
-			c.Save()
-		} else {
-			c.Fatal++
-			c.Rollback()
-		}
-		s.assign(c)
+	case c.CheckpointTime <= c.Notice:
+		c.Save()
 		c.Pause(Restarting, c.Restart)
+	default:
+		c.FailFatally()
 	}
 }
 

@@ -13,32 +13,26 @@ type oobleck struct {
 const layers = 48
 
 func (s *oobleck) Lost(c *Cluster, lost []*Machine) {
-	switch {
-	case c.Idle() || active(lost) == 0:
-	case c.phase == Restarting:
-		c.Pause(Restarting, c.Restart)
-	case !s.complete(lost):
-		s.pipes = nil
-		c.FailFatally()
-	default:
-		for _, pipe := range s.pipes {
-			for stage, m := range pipe {
-				if slices.Contains(lost, m) {
-					pipe[stage] = nil
-				}
+	for _, pipe := range s.pipes {
+		for stage, m := range pipe {
+			if slices.Contains(lost, m) {
+				pipe[stage] = nil
 			}
 		}
-		c.LoseIteration()
-		c.Pause(Reconfiguring, c.Reconfigure)
 	}
+	if !s.complete() {
+		c.FailFatally()
+		return
+	}
+	c.LoseIteration()
+	c.Pause(Reconfiguring, c.Reconfigure)
 }
 
-// complete reports whether each layer has a machine that is not lost.
-func (s *oobleck) complete(lost []*Machine) bool {
+// complete reports whether each layer has a machine.
+func (s *oobleck) complete() bool {
 	for layer := range layers {
 		if !slices.ContainsFunc(s.pipes, func(pipe []*Machine) bool {
-			m := pipe[layer*len(pipe)/layers]
-			return m != nil && !slices.Contains(lost, m)
+			return pipe[layer*len(pipe)/layers] != nil
 		}) {
 			return false
 		}

@@ -23,18 +23,12 @@ const (
 
 func (s *parcae) Lost(c *Cluster, lost []*Machine) {
 	s.losses += float64(len(lost))
-	switch {
-	case c.Idle() || active(lost) == 0:
-	case c.phase == Restarting:
-		c.Pause(Restarting, c.Restart)
-	case possible(c) >= s.n:
-		c.LoseIteration()
+	c.LoseIteration()
+	if possible(c) >= s.n {
 		c.Pause(Recovering, c.Move)
-	default:
-		c.LoseIteration()
-		s.n = possible(c)
-		c.Pause(Reconfiguring, c.Reconfigure)
+		return
 	}
+	c.Pause(Reconfiguring, c.Reconfigure)
 }
 
 func (s *parcae) Joined(c *Cluster, _ []*Machine) {

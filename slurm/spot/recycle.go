@@ -10,13 +10,6 @@ type recycle struct {
 }
 
 func (s *recycle) Lost(c *Cluster, lost []*Machine) {
-	if c.Idle() || active(lost) == 0 {
-		return
-	}
-	if c.phase == Restarting {
-		c.Pause(Restarting, c.Restart)
-		return
-	}
 	for _, stage := range s.stages {
 		for k, m := range stage {
 			if slices.Contains(lost, m) {

@@ -24,17 +24,13 @@ func partsRate(c *Cluster, n int) float64 {
 }
 
 func (s *redundantParts) Lost(c *Cluster, lost []*Machine) {
-	switch {
-	case c.Idle() || active(lost) == 0:
-	case c.phase == Restarting:
-		c.Pause(Restarting, c.Restart)
-	case s.unsafe(lost):
+	if s.unsafe(lost) {
 		c.FailFatally()
-	default:
-		s.order = slices.DeleteFunc(s.order, func(m *Machine) bool { return slices.Contains(lost, m) })
-		c.LoseIteration()
-		c.Pause(Recovering, c.Inputs.Pause)
+		return
 	}
+	s.order = slices.DeleteFunc(s.order, func(m *Machine) bool { return slices.Contains(lost, m) })
+	c.LoseIteration()
+	c.Pause(Recovering, c.Inputs.Pause)
 }
 
 // unsafe reports whether a machine is lost together with its copy.
@@ -70,10 +66,7 @@ func (s *redundantParts) Due(c *Cluster) {
 	c.Train(partsRate(c, len(c.Ready)))
 }
 
-func (s *restartParts) Lost(c *Cluster, lost []*Machine) {
-	if c.Idle() || active(lost) == 0 {
-		return
-	}
+func (s *restartParts) Lost(c *Cluster, _ []*Machine) {
 	c.Rollback()
 	c.Pause(Restarting, c.Restart)
 }

@@ -9,11 +9,9 @@ type varuna struct {
 // worthwhile is the relative gain of throughput for which new machines are worth a restart.
 const worthwhile = 0.05
 
-func (s *varuna) Lost(c *Cluster, lost []*Machine) {
-	if active(lost) > 0 && !c.Idle() {
-		c.Rollback()
-		s.restart(c)
-	}
+func (s *varuna) Lost(c *Cluster, _ []*Machine) {
+	c.Rollback()
+	c.Pause(Restarting, c.Restart)
 }
 
 func (s *varuna) Joined(c *Cluster, _ []*Machine) {
@@ -29,24 +27,16 @@ func (s *varuna) Joined(c *Cluster, _ []*Machine) {
 func (s *varuna) Due(c *Cluster) {
 	if c.Training() {
 		c.Save()
-		s.restart(c)
+		c.Pause(Restarting, c.Restart)
 		return
 	}
-	if s.choose(c); s.pipes == 0 {
+	s.depth, s.pipes = morph(c, len(c.Ready))
+	activate(c, s.depth*s.pipes)
+	if s.pipes == 0 {
 		c.Wait()
 		return
 	}
 	c.Train(c.Rate(s.depth, float64(s.pipes)))
-}
-
-func (s *varuna) restart(c *Cluster) {
-	s.choose(c)
-	c.Pause(Restarting, c.Restart)
-}
-
-func (s *varuna) choose(c *Cluster) {
-	s.depth, s.pipes = morph(c, len(c.Ready))
-	activate(c, s.depth*s.pipes)
 }
 
 // morph returns the fastest division of at most n machines into pipelines of equal depth, and
