@@ -50,10 +50,13 @@ func (o Options) Book() (*trials.Book, error) {
 // few returns the runs of parts other than tables 3.3 and 3.4.
 func (o Options) few() int { return max(o.Runs/10, 1) }
 
+// demand is the group of machines on demand in figures. Systems are the groups before it.
+var demand = len(spot.Systems())
+
 // keys names the lines of figures.
 func keys() (list []page.Key) {
 	for k, e := range spot.Systems() {
 		list = append(list, page.Key{Group: k, Name: e.Name})
 	}
-	return list
+	return append(list, page.Key{Group: demand, Name: "on demand"})
 }

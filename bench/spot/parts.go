@@ -201,7 +201,7 @@ func (o Options) figure311(t *trials.Sheet) {
 		if n.Name != "bert" && n.Name != "vgg" {
 			continue
 		}
-		var speed, value, demand []chart.Point
+		var speed, value, base []chart.Point
 		hours := o.day(network(n.Name))
 		for k := 1; k < len(hours); k++ {
 			before, now := hours[k-1], hours[k]
@@ -209,13 +209,13 @@ func (o Options) figure311(t *trials.Sheet) {
 			rate, dollars := (now.Samples-before.Samples)/passed/3600, (now.Dollars-before.Dollars)/passed
 			at := now.Seconds / 3600
 			speed, value = append(speed, chart.Point{X: at, Y: rate}), append(value, chart.Point{X: at, Y: rate / dollars})
-			demand = append(demand, chart.Point{X: at, Y: n.DemandS / n.DemandDollar})
+			base = append(base, chart.Point{X: at, Y: n.DemandS / n.DemandDollar})
 			t.Row(n.Name, trials.Number(at, 1), fmt.Sprint(now.Machines), trials.Number(rate, 2), trials.Number(dollars, 2),
 				trials.Number(rate/dollars, 2), trials.Number(n.DemandS/n.DemandDollar, 2))
 		}
 		t.Draw(&chart.Chart{Name: n.Name + "-speed", Title: "throughput of " + n.Name, X: "hours", Y: "samples/s", Whole: true, Lines: []chart.Line{{Name: "bamboo", Points: speed}}})
 		t.Draw(&chart.Chart{Name: n.Name + "-value", Title: "value of " + n.Name, X: "hours", Y: "samples/s per $/h", Whole: true,
-			Lines: []chart.Line{{Name: "bamboo", Points: value}, {Group: 1, Name: "on demand", Points: demand}}})
+			Lines: []chart.Line{{Name: "bamboo", Points: value}, {Group: demand, Name: "on demand", Points: base}}})
 	}
 }
 

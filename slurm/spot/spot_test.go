@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -300,6 +301,28 @@ func TestInputs(t *testing.T) {
 	} {
 		if err := o.Print(&bytes.Buffer{}); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The help of simulate lists all systems and networks.
+func TestHelpLists(t *testing.T) {
+	help := func(field string) string {
+		f, _ := reflect.TypeFor[SimulateOptions]().FieldByName(field)
+		return f.Tag.Get("help")
+	}
+	if want := "Values: " + strings.Join(SystemNames(), ", ") + "."; !strings.Contains(help("Systems"), want) {
+		t.Errorf("%q lacks %q", help("Systems"), want)
+	}
+	for _, n := range Networks() {
+		if !strings.Contains(help("Network"), n.Name) {
+			t.Errorf("%q lacks %s", help("Network"), n.Name)
+		}
+	}
+	// Each flag has the name of an input, by which it replaces the input.
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Flags]()) {
+		if in, found := reflect.TypeFor[Inputs]().FieldByName(f.Name); !found || reflect.PointerTo(in.Type) != f.Type {
+			t.Errorf("%s is no input", f.Name)
 		}
 	}
 }
