@@ -154,7 +154,7 @@ func SampledRows(most, width, own int) int {
 
 // copies returns the number of epochs whose own rows are copied before use.
 func (s *Source) copies() int {
-	decodes := newCompression(s.o.History) != nil
+	decodes := newCompression(s.o.History, s.o.Timing) != nil
 	switch {
 	case s.o.Timing.Average != 0 || decodes && s.kind.previous:
 		return 2
