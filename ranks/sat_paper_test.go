@@ -93,10 +93,11 @@ func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {
 // "we consider combining GNNs with recurrent structures as embedding predictors" and "optimizing …
 // 𝝎_t can be done by gradient descent on Eq. 13" (SAT, sections V-B and V-C)
 //
-// If predictors are trained in each epoch, they leave half of the error of stale rows. Those that do
-// not see own rows of the current epoch leave up to four fifths. If predictors are trained every 10
-// epochs, none is better: rows change in other directions after the next refresh. The constraint of
-// equation 9 then keeps most stale rows.
+// With own rows of the current epoch, predictors leave at most three tenths of the error of stale rows,
+// whether they are trained in each epoch or every 10 epochs. Predictors from rows of earlier epochs
+// leave up to four fifths if they are trained in each epoch. If these are trained every 10 epochs, rows
+// change in other directions after the next refresh, and the constraint of equation 9 keeps most stale
+// rows.
 func TestRecurrentPredictors(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
@@ -105,9 +106,10 @@ func TestRecurrentPredictors(t *testing.T) {
 		every       int
 		most        float64 // of the error of stale rows
 	}{
-		{"lstm-gcn", "fresh", 1, 0.5}, {"lstm-gcn", "past", 1, 0.8}, {"lstm-gcn", "fresh", 10, 1.02},
+		{"lstm-gcn", "fresh", 10, 0.3}, {"lstm-gcn", "past", 10, 1.02}, {"lstm-gcn", "fresh", 1, 0.3}, {"lstm-gcn", "past", 1, 0.8},
+		{"gru-gcn", "fresh", 10, 0.3}, {"lstm-gat", "fresh", 10, 0.3},
 	} {
-		if k < 2 && !hosttest.Big() {
+		if k > 1 && !hosttest.Big() {
 			continue
 		}
 		c := predictingRun(t, "every:10")
@@ -120,10 +122,11 @@ func TestRecurrentPredictors(t *testing.T) {
 				t.Errorf("%s, %s, trained every %d: layer %d: more than %g of the error of stale rows remains", tc.kind, tc.input, tc.every, l, tc.most)
 			}
 		}
-		if len(stale) != 2 || got.Summary.Predictions == 0 {
+		rare := tc.every == 10 && tc.input == "past"
+		if len(stale) != 2 || got.Summary.Predictions == 0 && !rare {
 			t.Errorf("%d layers, %d predictions", len(stale), got.Summary.Predictions)
 		}
-		if tc.every == 10 && got.Summary.PredictFallbacks == 0 {
+		if rare && got.Summary.PredictFallbacks == 0 {
 			t.Error("no layer uses stale rows")
 		}
 	}

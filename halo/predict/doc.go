@@ -10,7 +10,8 @@
 // (equation 12).
 //
 // Kinds: transfer is an affine map, and linear extrapolates the two last rows of each ghost. Both
-// are fitted in each epoch. The others are recurrent graph networks (recurrent.go), which Train
-// trains online (algorithm 1); it is collective. If a prediction is impossible, or if it is not
-// better than stale rows on held-out own rows (the constraint of equation 9), a layer uses stale rows.
+// are fitted in each epoch. The others are recurrent graph networks (recurrent.go: the prediction;
+// cell.go: a step; readout.go: the regression of changes on states). Train trains them online
+// (algorithm 1, online.go); it is collective. If a prediction is impossible, or if it is not better than
+// stale rows on held-out own rows (the constraint of equation 9), a layer uses stale rows.
 package predict

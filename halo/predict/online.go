@@ -11,41 +11,53 @@ import (
 
 // Training of recurrent predictors (SAT, algorithm 1, lines 17 to 22, and equations 13 and 14).
 //
-// The loss is the mean square of the error of B_m sampled own rows of each part, in units of the
-// error of stale rows. Sampled rows are treated as ghosts: their rows are those of the ghosts'
-// epochs, and their changes are unknown. Training unrolls the stored steps from a state of zeros.
-// One of eight sampled rows is held out. Training stops early if their error does not fall. A
-// layer uses stale rows until the next training unless, in all parts, held-out rows are predicted
-// better than the stale ones: by the weights before the training, which have not seen the epoch, and
-// by those after it (the constraint of equation 9).
+// The loss is the square of the error of B_m sampled own rows of each part, in units of the error of
+// stale rows. Training unrolls the stored steps of the sampled rows from the state before the first.
+// Each step of Adam follows a regression of the readout over all parts, whose derivative by the state
+// is that of the loss with this readout: the readout is a minimum. One of eight sampled rows is held
+// out. Training stops early if their error does not fall, and keeps the best weights.
+//
+// The means over neighbours are those of the steps when they were taken: gradients stop at them,
+// except that of attention's weights in the last step. Cells and ghosts continue from the states that
+// the weights before the training gave.
+//
+// With past rows, the regression has the sums of earlier steps, too, each with half the weight of the
+// step after it. The readout is multiplied by a gain in [0, 1]: the one with which the readout of the
+// training before, which has not seen the epoch, predicts sampled rows best, or that of the training
+// before if it is less. So nothing is predicted before the third training. A layer uses stale rows until the next training unless, in all parts,
+// that prediction of held-out rows is better than the stale ones (the constraint of equation 9).
 const (
-	adamPerEpoch = 8  // most steps of Adam in a training for each epoch since the training before
-	adamMost     = 60 // most steps of Adam in a training
-	patience     = 5  // steps without a lower error on held-out rows
-	maskedPart   = 4  // one of so many own rows is sampled, at most
+	mostSteps = 2   // most steps of Adam in a training, and at most one for each epoch since the last
+	forget    = 0.5 // factor of the sums of a regression of past rows for each step
+	patience  = 2   // steps without a lower error on held-out rows
 )
 
 // training has the memory of trainings.
 type training struct {
 	optimizer kernels.Optimizer
-	sampled   []uint32 // own rows to learn from, then those held out
-	learned   int
-	target    []float32 // their changes [sampled x widest]
-	predicted []float32 // [sampled x widest]
-	h         []float32 // [sampled x hidden]
-	share     []float32 // number of sources over the number of those with a known change [rows]
-	start     []float32 // zeros: the state before the first step [rows x States·hidden]
+	z, states []float32 // of the window [Window x sampled x Gates·hidden], [Window+1 x sampled x States·hidden]
+	lse       []float64 // of attention in the last step [sampled]
+	readout   []float32 // [terms x widest]
+	factor    []float64 // [terms x terms]
+	dstate    []float32 // [sampled x States·hidden]
+	dz        []float32 // [sampled x Gates·hidden]
+	dh        []float32 // [sampled x hidden]
+	dm        []float32 // with attention [sampled x columns]
 }
 
-func (r *recurrent) newTraining() training {
-	o, a, n := r.o, r.o.Arena, min(SampledRows(r.o.Rows, r.widest, r.graph.own), r.graph.own/maskedPart)
+func (r *recurrent) newTraining(widest int) training {
+	a, n, s, gates := r.o.Arena, len(r.sampled), r.stateWidth(), kernels.Gates*hidden
+	floats := func(n int) []float32 { return mapped.Make[float32](a, n) }
 	t := training{
-		sampled: mapped.Make[uint32](a, n), learned: n - n/heldOut,
-		target: mapped.Make[float32](a, n*r.widest), predicted: mapped.Make[float32](a, n*r.widest), h: mapped.Make[float32](a, n*hidden),
-		share: mapped.Make[float32](a, r.graph.rows), start: mapped.Make[float32](a, r.graph.rows*r.stateWidth()),
+		z: floats(r.o.Window * n * gates), states: floats((r.o.Window + 1) * n * s),
+		readout: floats(terms * widest), factor: mapped.Make[float64](a, terms*terms),
+		dstate: floats(n * s), dz: floats(n * gates), dh: floats(n * hidden),
+	}
+	if r.attends {
+		t.lse, t.dm = mapped.Make[float64](a, n), floats(n*columns)
 	}
 	var err error
-	if t.optimizer, err = kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: o.LR}); err != nil {
+	if t.optimizer, err = kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: r.o.LR}); err != nil {
 		panic("predict: " + err.Error())
 	}
 	return t
@@ -64,6 +76,9 @@ func (s *Source) Train(epoch int) error {
 		if n == nil {
 			continue
 		}
+		if s.o.Fitting != nil {
+			s.o.Fitting(epoch)
+		}
 		view, err := s.Collective.View(halo.Slot{Epoch: epoch, Layer: n.Layer})
 		if err != nil {
 			return err
@@ -78,37 +93,20 @@ func (s *Source) Train(epoch int) error {
 	return nil
 }
 
-// hold stores predictions for an epoch, and for those until the next training.
-func (r *recurrent) hold(n *network, epoch int, view halo.View) {
-	n.counts[holds] = 0
-	if n.counts[trained] == 0 || !r.assemble(n, epoch, view.Rows.Host()) {
-		return
-	}
-	if made, _ := r.predictGhosts(n, kernels.HostMat(r.o.Plan.Ghosts, n.Width, n.held)); made {
-		n.counts[holds] = 1
-	}
-}
-
-// errors are sums of squared errors of sampled rows.
-type errors struct{ learned, heldOut float64 }
-
 // train trains the predictor of a layer. Ranks that have no rows yet take part without any.
 func (r *recurrent) train(n *network, epoch int, view halo.View) error {
-	newest := r.findEpochs(view)
-	ready := newest > 0 && n.canRead(r.o) && r.assemble(n, epoch, view.Rows.Host())
-	scale, stale, bad := float32(0), errors{}, 0.0
+	ready := r.findEpochs(view) > 0 && n.counts[stepCount] > 0 && r.hasOwnRows(n) && r.weigh(epoch)
+	if ready && !r.o.Fresh {
+		ready = n.scales[changeScale] > 0
+	}
+	stale, bad, rows := errors{}, 0.0, 0.0
 	if ready {
-		scale = r.hide(n, epoch)
-		stale = r.errors(n, nothing)
-		if ready = scale > 0; !isFinite(scale) {
-			ready, bad = false, 1
+		stale = r.observeScaled(n, epoch)
+		if rows = float64(r.learned); !isFinite(float32(stale.learned + stale.heldOut)) {
+			ready, bad, rows, stale = false, 1, 0, errors{}
 		}
 	}
-	rows := 0.0
-	if ready {
-		rows = float64(r.training.learned)
-	}
-	sums := []float64{bad, rows, stale.learned, stale.heldOut}
+	sums := []float64{bad, rows, stale.learned, float64(n.counts[stepCount] - n.counts[lastTrained])}
 	if err := r.o.Sums.Float64s(sums); err != nil {
 		return err
 	}
@@ -122,71 +120,102 @@ func (r *recurrent) train(n *network, epoch int, view halo.View) error {
 		n.counts[fallsBack] = int32(FewRows)
 		return nil
 	}
-	worse, err := r.descend(n, scale, ready, stale, sums[2])
-	if err != nil {
+	if !r.o.Fresh {
+		if err := r.validate(n, ready, stale); err != nil {
+			return err
+		}
+	}
+	if err := r.descend(n, ready, sums[2]); err != nil {
 		return err
 	}
-	sums = []float64{0}
-	if worse {
-		sums[0] = 1
+	if !r.o.Fresh {
+		return r.fitPast(n, ready, sums[3] > 0)
+	}
+	n.counts[fallsBack] = int32(none)
+	return nil
+}
+
+// observeScaled is observe with changes relative to those of past rows, the units of a readout of past
+// rows.
+func (r *recurrent) observeScaled(n *network, epoch int) errors {
+	stale := r.observe(n, epoch)
+	if r.o.Fresh {
+		return stale
+	}
+	by := 1 / n.scales[changeScale]
+	kernels.ScaleRow(r.readout.target[:len(r.sampled)*n.Width], by)
+	return errors{stale.learned * float64(by) * float64(by), stale.heldOut * float64(by) * float64(by)}
+}
+
+// validate sets the gain of predictions from past rows, and whether layers use stale rows until the next
+// training. The readout is that of the training before.
+func (r *recurrent) validate(n *network, ready bool, stale errors) error {
+	sums := []float64{0, 0}
+	if ready {
+		r.errors(n, n.readout, 1, 0)
+		for i, p := range r.readout.predicted[:r.learned*n.Width] {
+			sums[0] += float64(p) * float64(r.readout.target[i])
+			sums[1] += float64(p) * float64(p)
+		}
 	}
 	if err := r.o.Sums.Float64s(sums); err != nil {
 		return err
 	}
-	n.counts[trained], n.counts[fallsBack] = 1, int32(none)
-	if sums[0] > 0 {
-		n.counts[fallsBack] = int32(NotBetter)
+	best := sums[0] / sums[1] // NaN in the first training
+	if !(best > 0) {
+		best = 0
 	}
-	if n.counts[stepCount] > 0 { // the state that the new weights give
-		copy(n.state, r.unroll(n).Host())
+	n.scales[gain], n.scales[lastGain] = min(n.scales[lastGain], float32(best)), min(float32(best), 1)
+	worse := []float64{0}
+	if n.scales[gain] == 0 || ready && stale.heldOut > 0 && !(r.errors(n, n.readout, n.scales[gain], r.learned).heldOut < stale.heldOut) {
+		worse[0] = 1
+	}
+	if err := r.o.Sums.Float64s(worse); err != nil {
+		return err
+	}
+	n.counts[fallsBack] = int32(none)
+	if worse[0] > 0 {
+		n.counts[fallsBack] = int32(NotBetter)
 	}
 	return nil
 }
 
-// canRead reports whether enough steps are stored to predict.
-func (n *network) canRead(o *Options) bool {
-	if o.Fresh {
-		return n.counts[stepCount] > 0
-	}
-	return n.slots(o.Window) > 1
-}
-
-// descend takes steps of Adam until held-out rows are no longer predicted better. It reports whether
-// the prediction of this rank's held-out rows, before or after, is not better than the stale rows.
-func (r *recurrent) descend(n *network, scale float32, ready bool, stale errors, total float64) (worse bool, err error) {
-	best, since := math.Inf(1), 0
-	var before, after, fails bool
-	size := len(n.weights)
+// descend takes steps of Adam until held-out rows are no longer predicted better.
+func (r *recurrent) descend(n *network, ready bool, total float64) error {
+	best, since, size := math.Inf(1), 0, len(n.weights)
 	moments := [][]float32{n.moments[:size], n.moments[size:]}
+	copy(n.best, n.weights)
 	for k := 0; ; k++ {
-		var own errors
 		if ready {
-			own = r.forward(n, scale)
+			r.forward(n)
 		}
-		sums := []float64{own.learned, own.heldOut}
+		ok, err := r.fitAll(n, ready)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		sums := []float64{0}
+		if ready {
+			sums[0] = r.errors(n, r.training.readout, 1, 0).heldOut
+		}
 		if err := r.o.Sums.Float64s(sums); err != nil {
-			return false, err
+			return err
 		}
-		if ready && stale.heldOut > 0 {
-			fails = !(own.heldOut < stale.heldOut)
-		}
-		if since++; sums[1] < best || k == 0 {
-			best, since = sums[1], 0
+		if since++; sums[0] < best {
+			best, since = sums[0], 0
 			copy(n.best, n.weights)
-			after = fails
 		}
-		if k == 0 {
-			before = fails
-		}
-		if since == patience || k == min(adamMost, adamPerEpoch*r.o.Every) {
+		if since == patience || k == min(r.o.Every, mostSteps) {
 			break
 		}
 		clear(n.grad)
 		if ready {
-			r.backward(n, scale, total)
+			r.backward(n, total)
 		}
 		if err := r.o.Sums.Float32s(n.grad); err != nil {
-			return false, err
+			return err
 		}
 		if !isFinite(float32(square(n.grad))) { // no step: moments would never be finite again
 			break
@@ -195,188 +224,143 @@ func (r *recurrent) descend(n *network, scale float32, ready bool, stale errors,
 		r.training.optimizer.Step(int(n.counts[adamSteps]), n.weights, n.grad, moments, false)
 	}
 	copy(n.weights, n.best)
-	return before || after, nil
+	return nil
 }
 
-func nothing(int) float32 { return 0 }
+// fitAll fits training.readout to the sampled rows of all parts. It reports whether it can.
+func (r *recurrent) fitAll(n *network, ready bool) (bool, error) {
+	err := r.sum(n, ready)
+	return err == nil && r.solve(n), err
+}
 
-// hide samples own rows and makes their changes unknown. Known changes are divided by the root of
-// their mean square; hide returns the factor.
-func (r *recurrent) hide(n *network, epoch int) (scale float32) {
-	t, d := &r.training, n.Width
-	scale = r.inverseRoot(1, d)
-	drawn := kernels.Sample{Seed: r.o.Seed ^ predictSeed, Step: epoch, Layer: n.Layer}.Draw(t.sampled[:0], uint32(r.o.Shard.Rank), len(t.sampled), r.graph.own)
-	heldRows := make([]uint32, 0, len(drawn)-t.learned)
-	kept := drawn[:0]
-	for i, v := range drawn {
-		if i%heldOut == heldOut-1 {
-			heldRows = append(heldRows, v)
-		} else {
-			kept = append(kept, v)
+// sum sets the sums of a regression over the sampled rows of all parts.
+func (r *recurrent) sum(n *network, ready bool) error {
+	x := &r.readout
+	sums := x.sums[:terms*(terms+n.Width)]
+	clear(sums)
+	if ready {
+		x.gram(r.learned)
+		x.cross(r.o.Team, r.learned, n.Width)
+	}
+	return r.o.Sums.Float64s(sums)
+}
+
+// solve sets training.readout from sums. It reports whether it can.
+func (r *recurrent) solve(n *network) bool {
+	x, t := &r.readout, &r.training
+	return x.factorise(t.factor) == none && x.solve(t.readout, t.factor, n.Width) == none
+}
+
+// fitPast fits the readout of past rows to the states that cells have, and to those of earlier steps.
+// stepped reports whether a part has taken a step since the training before.
+func (r *recurrent) fitPast(n *network, ready, stepped bool) error {
+	if ready {
+		for i, v := range r.sampled {
+			r.readout.describe(i, r.age[v], n.features[int(v)*columns:(int(v)+1)*columns])
 		}
 	}
-	copy(t.sampled[len(kept):], heldRows)
-	for i, v := range t.sampled {
-		change := r.change[int(v)*d : (int(v)+1)*d]
-		copy(t.target[i*d:], change)
-		clear(change)
-		r.known[v] = 0
+	if err := r.sum(n, ready); err != nil {
+		return err
 	}
-	r.o.Team.Run(r.graph.rows, 64, func(lo, hi int) {
-		for v := lo; v < hi; v++ {
-			known, sources := float32(0), r.graph.sources(v)
-			for _, u := range sources {
-				known += r.known[u]
-			}
-			t.share[v] = float32(len(sources)) / max(known, 1)
+	sums := r.readout.sums[:terms*(terms+n.Width)]
+	for i, v := range sums {
+		if stepped {
+			n.earlier[i] = forget * (n.earlier[i] + n.latest[i])
 		}
-	})
-	kernels.ScaleRow(r.change[:r.graph.rows*d], scale)
-	return scale
+		n.latest[i] = float32(v)
+		sums[i] += float64(n.earlier[i])
+	}
+	n.counts[lastTrained] = n.counts[stepCount]
+	if r.solve(n) {
+		copy(n.readout, r.training.readout)
+	}
+	return nil
 }
 
-// errors returns the errors of sampled rows whose changes are predicted times by(row).
-func (r *recurrent) errors(n *network, by func(v int) float32) (e errors) {
-	t, d := &r.training, n.Width
-	for i, v := range t.sampled {
-		sum, factor := 0.0, by(int(v))
-		for j, y := range t.target[i*d : (i+1)*d] {
-			x := float64(factor*t.predicted[i*d+j]) - float64(y)
-			sum += x * x
-		}
-		if i < t.learned {
-			e.learned += sum
-		} else {
-			e.heldOut += sum
-		}
-	}
-	return e
+// states returns the state of sampled rows before the i-th stored step.
+func (r *recurrent) states(i int) kernels.Mat {
+	n, s := len(r.sampled), r.stateWidth()
+	return kernels.HostMat(n, s, r.training.states[i*n*s:(i+1)*n*s])
 }
 
-// unroll takes the stored steps, and returns the last state.
-func (r *recurrent) unroll(n *network) (state kernels.Mat) {
-	state = r.state(r.training.start)
-	for i := range n.slots(r.o.Window) {
-		r.step(n, &r.steps[i], state, i)
-		state = r.state(r.steps[i].state)
-	}
-	return state
+// gatesAt returns the gates of sampled rows in the i-th stored step.
+func (r *recurrent) gatesAt(i int) kernels.Mat {
+	n, gates := len(r.sampled), kernels.Gates*hidden
+	return kernels.HostMat(n, gates, r.training.z[i*n*gates:(i+1)*n*gates])
 }
 
-// forward predicts the changes of sampled rows, and returns their errors.
-func (r *recurrent) forward(n *network, scale float32) errors {
-	t, state, w := &r.training, r.unroll(n), matricesOf(n.weights, n.Width)
-	if r.o.Fresh {
-		a := &r.steps[n.slots(r.o.Window)]
-		r.freshInput(n, a, state)
-		r.finish(n, a, state, 0)
-		state = r.state(a.state)
-	}
-	s := r.stateWidth()
-	for i, v := range t.sampled {
-		copy(t.h[i*hidden:(i+1)*hidden], state.Host()[int(v)*s:])
-	}
-	rows := len(t.sampled)
-	r.o.Team.MatMulBiasReLUDropout(kernels.HostMat(rows, n.Width, t.predicted), kernels.HostMat(rows, hidden, t.h), w.readout, w.shift, false, nil)
-	return r.errors(n, r.unit(n, scale))
-}
-
-// unit returns the factors of read-out changes.
-func (r *recurrent) unit(n *network, scale float32) func(v int) float32 {
-	if !r.o.Fresh {
-		_, scales := r.slot(n, n.slots(r.o.Window)-1)
-		scale = scales[1]
-	}
-	if scale == 0 {
-		return nothing
-	}
-	return func(v int) float32 { return r.amplitude(v) / scale }
-}
-
-// backward sets n.grad to the gradient of the loss: the error of the rows to learn from over total.
-func (r *recurrent) backward(n *network, scale float32, total float64) {
-	t, d, w, g := &r.training, n.Width, matricesOf(n.weights, n.Width), matricesOf(n.grad, n.Width)
-	unit := r.unit(n, scale)
-	for i, v := range t.sampled[:t.learned] {
-		by := unit(int(v))
-		factor := float32(2 / total)
-		for j := i * d; j < (i+1)*d; j++ {
-			t.predicted[j] = factor * by * (by*t.predicted[j] - t.target[j])
-		}
-	}
-	dy, h := kernels.HostMat(t.learned, d, t.predicted), kernels.HostMat(t.learned, hidden, t.h)
-	r.o.Team.MatMulTransA(g.readout, h, dy, false)
-	r.o.Team.ColumnSums(g.shift, dy, false)
-	r.o.Team.MatMulTransB(h, dy, w.readout, false)
-	clear(r.grads.state)
-	for i, v := range t.sampled[:t.learned] {
-		copy(r.grads.state[int(v)*r.stateWidth():], t.h[i*hidden:(i+1)*hidden])
-	}
-	last := n.slots(r.o.Window) - 1
-	if size := r.graph.rows * d; r.o.Fresh {
-		_, scales := r.slot(n, last)
-		base, change := kernels.HostMat(r.graph.rows, d, r.base[:size]), kernels.HostMat(r.graph.rows, d, r.change[:size])
-		r.stepGrad(n, &r.steps[last+1], r.state(r.steps[last].state), base, scales[0], change, true)
-	}
-	for i := last; i >= 0; i-- {
-		before, change := r.state(t.start), kernels.Mat{}
-		rows, scales := r.slot(n, i)
+// forward takes the stored steps of sampled rows, and sets Ψ from the last state.
+func (r *recurrent) forward(n *network) {
+	w, count := matricesOf(n.weights), r.slots(n)
+	copy(r.states(0).Host(), r.slot(n, 0).before.Host())
+	for i := range count {
+		at, before := r.slot(n, i), r.states(i)
 		if i > 0 {
-			before = r.state(r.steps[i-1].state)
-			r.difference(n, i, scales[1])
-			change = kernels.HostMat(r.graph.rows, d, r.differences[:r.graph.rows*d])
+			setColumns(at.u, 2*hidden, before)
 		}
-		r.stepGrad(n, &r.steps[i], before, rows, scales[0], change, false)
+		if r.attends && i == count-1 {
+			r.attending.n, r.attending.m = n, at.m
+			r.o.Team.Run(len(r.sampled), 16, r.bodies.attend)
+		}
+		r.gates(r.gatesAt(i), at.u, at.m, w)
+		r.cell.Step(r.o.Team, r.states(i+1), r.gatesAt(i), before)
+	}
+	last, state := r.slot(n, count-1).u.Host(), r.states(count)
+	for i, v := range r.sampled {
+		var row [columns]float32
+		copy(row[:2*hidden], last[i*columns:])
+		copy(row[2*hidden:], state.Host()[i*state.Cols:i*state.Cols+hidden])
+		r.readout.describe(i, r.age[v], row[:])
 	}
 }
 
-// stepGrad adds the gradient of a step to n.grad, and replaces the gradient of its state by that of
-// the state before.
-func (r *recurrent) stepGrad(n *network, a *activation, before, rows kernels.Mat, scale float32, change kernels.Mat, now bool) {
-	w, g, count, t := matricesOf(n.weights, n.Width), matricesOf(n.grad, n.Width), r.graph.rows, r.o.Team
-	mat := func(x []float32, cols int) kernels.Mat { return kernels.HostMat(count, cols, x) }
-	du, dm, dz, dstate := mat(r.grads.u, columns), mat(r.grads.m, columns), mat(r.grads.z, kernels.Gates*hidden), r.state(r.grads.state)
-	r.cell.StepGrad(t, dz, dstate, dstate, mat(a.z, kernels.Gates*hidden), before)
-	t.MatMulTransA(g.near, mat(a.u, columns), dz, true)
-	t.MatMulTransA(g.far, mat(a.m, columns), dz, true)
-	t.ColumnSums(g.bias, dz, true)
-	t.MatMulTransB(dm, dz, w.far, false)
-	if r.attends {
-		r.graph.attendGrad(t, du, dm, mat(a.u, columns), mat(a.m, columns), a.lse, w, g)
-	} else {
-		if now {
-			r.weigh(r.grads.m)
-		}
-		r.graph.meanGrad(t, du, dm)
-	}
-	t.MatMulTransB(du, dz, w.near, true)
-	x := mat(r.projected, hidden)
-	r.column(0, scale)
-	t.MatMulTransA(g.rows, rows, x, true)
-	if !change.IsNil() {
-		r.column(hidden, 1)
-		t.MatMulTransA(g.changes, change, x, true)
-	}
-	s := r.stateWidth()
-	for v := range count {
-		for j, d := range r.grads.u[v*columns+2*hidden : v*columns+3*hidden] {
-			r.grads.state[v*s+j] += d
-		}
+// attendRows sets the means of sampled rows in the last step.
+func (r *recurrent) attendRows(lo, hi int) {
+	n, m := r.attending.n, r.attending.m.Host()
+	for k := lo; k < hi; k++ {
+		r.training.lse[k] = r.graph.attendRow(m[k*columns:(k+1)*columns], int(r.sampled[k]), n.inputs, matricesOf(n.weights))
 	}
 }
 
-// column sets projected to columns of the gradient of U, times a scale.
-func (r *recurrent) column(first int, scale float32) {
-	for v := range r.graph.rows {
-		for j := range hidden {
-			r.projected[v*hidden+j] = scale * r.grads.u[v*columns+first+j]
-		}
+// setColumns copies the outputs h of states to columns of rows.
+func setColumns(rows kernels.Mat, first int, states kernels.Mat) {
+	for i := range rows.Rows {
+		copy(rows.Host()[i*rows.Cols+first:i*rows.Cols+first+hidden], states.Host()[i*states.Cols:])
 	}
 }
 
-// weigh makes the means of changes those over sources with a known change.
-func (r *recurrent) weigh(m []float32) {
-	for v, by := range r.training.share {
-		kernels.ScaleRow(m[v*columns+hidden:v*columns+2*hidden], by)
+// backward adds the gradient of the loss to n.grad: the error of the rows to learn from over total. It
+// follows forward and errors.
+func (r *recurrent) backward(n *network, total float64) {
+	t, x, d, team, rows := &r.training, &r.readout, n.Width, r.o.Team, r.learned
+	w, g := matricesOf(n.weights), matricesOf(n.grad)
+	for i, y := range x.target[:rows*d] {
+		x.predicted[i] = float32(2/total) * (x.predicted[i] - y)
+	}
+	dh, dz := kernels.HostMat(rows, hidden, t.dh), kernels.HostMat(rows, kernels.Gates*hidden, t.dz)
+	dstate := kernels.HostMat(rows, r.stateWidth(), t.dstate)
+	team.MatMulTransB(dh, kernels.HostMat(rows, d, x.predicted), kernels.HostMat(hidden, d, t.readout[2*hidden*d:]), false)
+	clear(t.dstate)
+	for i, v := range r.sampled[:rows] {
+		kernels.ScaleRow(t.dh[i*hidden:(i+1)*hidden], r.age[v])
+	}
+	last := r.slots(n) - 1
+	for i := last; i >= 0; i-- {
+		for v := range rows { // of h through U of the step after, or through Φ
+			kernels.AddRow(t.dstate[v*dstate.Cols:v*dstate.Cols+hidden], t.dh[v*hidden:(v+1)*hidden])
+		}
+		at := r.slot(n, i)
+		r.cell.StepGrad(team, dz, dstate, dstate, r.gatesAt(i).Part(0, rows), r.states(i).Part(0, rows))
+		team.MatMulTransA(g.near, at.u.Part(0, rows), dz, true)
+		team.MatMulTransA(g.far, at.m.Part(0, rows), dz, true)
+		team.ColumnSums(g.bias, dz, true)
+		team.MatMulTransB(dh, dz, w.near.Part(2*hidden, columns), false)
+		if r.attends && i == last {
+			dm := kernels.HostMat(rows, columns, t.dm)
+			team.MatMulTransB(dm, dz, w.far, false)
+			for k, v := range r.sampled[:rows] {
+				r.graph.attendRowGrad(g, int(v), n.inputs, t.dm[k*columns:(k+1)*columns], at.m.Host()[k*columns:(k+1)*columns], t.lse[k], w)
+			}
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"math"
+
 	"siafu/graph/shard"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -11,8 +13,8 @@ import (
 // vertices that gather from it: a part knows no other edges of a ghost.
 type partGraph struct {
 	own, rows int
-	into, out kernels.Edges // of own vertices: by target, and by source
-	ghosts    kernels.Edges // of ghosts, by target and by source
+	into      kernels.Edges // of own vertices, by target
+	ghosts    kernels.Edges // of ghosts, by target
 	inverse   []float32     // 1 / number of a row's sources [rows]; 0 without sources
 	attention attention
 }
@@ -25,19 +27,11 @@ func newPartGraph(s *shard.Shard, attends bool, a *mapped.Arena) *partGraph {
 	g.inverse = mapped.Make[float32](a, g.rows)
 	into := kernels.Gather{Begin: s.In.Offsets[:own], End: s.In.Offsets[1:], Cols: s.In.Cols}
 	ghosts := kernels.Gather{Begin: t.Ghost.Offsets[:g.rows-own], End: t.Ghost.Offsets[1:], Cols: t.Ghost.Cols, First: uint32(own)}
-	out := into
-	if s.Directed {
-		out.Cols, out.Begin = mapped.Make[uint32](a, len(s.In.Cols)), mapped.Make[int64](a, own+1)
-		out.Begin, out.End = out.Begin[:own], out.Begin[1:]
-	}
-	g.into, g.out, g.ghosts = into.Edges(), out.Edges(), ghosts.Edges()
+	g.into, g.ghosts = into.Edges(), ghosts.Edges()
 	if attends {
-		g.attention = newAttention(g.rows, a)
+		g.newAttention(a)
 	}
 	a.Fill(func() {
-		if s.Directed {
-			mergeSources(out, s, t)
-		}
 		for v := range g.rows {
 			if n := len(g.sources(v)); n > 0 {
 				g.inverse[v] = 1 / float32(n)
@@ -45,16 +39,6 @@ func newPartGraph(s *shard.Shard, attends bool, a *mapped.Arena) *partGraph {
 		}
 	})
 	return g
-}
-
-// mergeSources sets the edges by own source: to own vertices, then to ghosts.
-func mergeSources(out kernels.Gather, s *shard.Shard, t *shard.Transposed) {
-	n := 0
-	for u := range out.Begin {
-		n += copy(out.Cols[n:], t.OwnCols[t.OwnBegin[u]:t.OwnEnd[u]])
-		n += copy(out.Cols[n:], s.In.Cols[s.InOwnEnd[u]:s.In.Offsets[u+1]])
-		out.End[u] = int64(n)
-	}
 }
 
 // sources returns the sources of row v.
@@ -66,25 +50,12 @@ func (g *partGraph) sources(v int) []uint32 {
 	return e.Cols.Host()[e.Begin.Host()[v]:e.End.Host()[v]]
 }
 
-// mean sets dst [rows x cols] to the means of the sources' rows of x, of the same shape, from row
-// first on: 0 or own.
-func (g *partGraph) mean(t *kernels.Team, dst, x kernels.Mat, first int) {
-	if first == 0 {
-		into := g.into
-		into.RowScale = kernels.HostVector(g.inverse[:g.own])
-		t.SpMM(dst.Part(0, g.own), into, x, false)
-	}
-	ghosts := g.ghosts
-	ghosts.RowScale = kernels.HostVector(g.inverse[g.own:])
+// mean sets dst [rows x cols] to the means of the sources' rows of x, of the same shape.
+func (g *partGraph) mean(t *kernels.Team, dst, x kernels.Mat) {
+	into, ghosts := g.into, g.ghosts
+	into.RowScale, ghosts.RowScale = kernels.HostVector(g.inverse[:g.own]), kernels.HostVector(g.inverse[g.own:])
+	t.SpMM(dst.Part(0, g.own), into, x, false)
 	t.SpMM(dst.Part(g.own, g.rows), ghosts, x, false)
-}
-
-// meanGrad sets dx to the gradient of x from that of mean.
-func (g *partGraph) meanGrad(t *kernels.Team, dx, dmean kernels.Mat) {
-	out, ghosts := g.out, g.ghosts
-	out.ColScale, ghosts.ColScale = kernels.HostVector(g.inverse), kernels.HostVector(g.inverse)
-	t.SpMM(dx.Part(0, g.own), out, dmean, false)
-	t.SpMM(dx.Part(g.own, g.rows), ghosts, dmean, false)
 }
 
 // attention replaces the mean over sources by attention (GAT, Veličković et al., ICLR'18) with one
@@ -92,25 +63,30 @@ func (g *partGraph) meanGrad(t *kernels.Team, dx, dmean kernels.Mat) {
 // LeakyReLU(a·U[u] + b·U[v]).
 type attention struct {
 	kernels.Attention
-	emitted, grad  []float32 // rows and their scores, and the gradients [rows x columns+1]
-	near, stats    []float32 // b·U[v], and sums of softmax [rows], [rows x 2]
-	dots, gradNear []float32 // [rows]
+	emitted          []float32 // rows and their scores [rows x columns+1]
+	near, stats, lse []float32 // b·U[v], sums of softmax, and their logarithms [rows], [rows x 2], [rows]
+	emit             func(lo, hi int)
+	x                kernels.Mat // of emit
+	w                matrices
 }
 
-func newAttention(rows int, a *mapped.Arena) attention {
+// slope is that of LeakyReLU for negative numbers.
+const slope = 0.2
+
+func (g *partGraph) newAttention(a *mapped.Arena) {
 	floats := func(n int) []float32 { return mapped.Make[float32](a, n) }
-	return attention{
-		Attention: kernels.Attention{Heads: 1, Width: columns, Slope: 0.2},
-		emitted:   floats(rows * (columns + 1)), grad: floats(rows * (columns + 1)),
-		near: floats(rows), stats: floats(2 * rows), dots: floats(rows), gradNear: floats(rows),
+	g.attention = attention{
+		Attention: kernels.Attention{Heads: 1, Width: columns, Slope: slope}, emit: g.emitRows,
+		emitted: floats(g.rows * (columns + 1)), near: floats(g.rows), stats: floats(2 * g.rows), lse: floats(g.rows),
 	}
 }
 
-// emit sets emitted and near from x [rows x columns] and the weights a and b.
-func (g *partGraph) emit(x kernels.Mat, w matrices) {
-	at, a, b := &g.attention, w.source.Host(), w.target.Host()
-	for v := range g.rows {
-		row, out := x.Host()[v*columns:(v+1)*columns], at.emitted[v*(columns+1):(v+1)*(columns+1)]
+// emitRows sets emitted and near from x [rows x columns] and the weights a and b.
+func (g *partGraph) emitRows(lo, hi int) {
+	at := &g.attention
+	a, b := at.w.source.Host(), at.w.target.Host()
+	for v := lo; v < hi; v++ {
+		row, out := at.x.Host()[v*columns:(v+1)*columns], at.emitted[v*(columns+1):(v+1)*(columns+1)]
 		copy(out, row)
 		out[columns], at.near[v] = dot(row, a), dot(row, b)
 	}
@@ -123,42 +99,68 @@ func dot(x, y []float32) (sum float32) {
 	return sum
 }
 
-// attend is mean with attention. It sets lse [rows], which attendGrad needs.
-func (g *partGraph) attend(t *kernels.Team, dst, x kernels.Mat, lse []float32, w matrices, first int) {
+// attend is mean with attention.
+func (g *partGraph) attend(t *kernels.Team, dst, x kernels.Mat, w matrices) {
 	at := &g.attention
-	g.emit(x, w)
+	at.x, at.w = x, w
+	t.Run(g.rows, 64, at.emit)
 	stats, near := kernels.HostMat(g.rows, 2, at.stats), kernels.HostMat(g.rows, 1, at.near)
 	all := kernels.Emitted{X: kernels.HostMat(g.rows, columns+1, at.emitted)}
-	if first == 0 {
-		t.AttentionGather(at.Attention, dst.Part(0, g.own), kernels.Mat{}, stats.Part(0, g.own), g.into, all, near.Part(0, g.own), false)
-	}
+	t.AttentionGather(at.Attention, dst.Part(0, g.own), kernels.Mat{}, stats.Part(0, g.own), g.into, all, near.Part(0, g.own), false)
 	t.AttentionGather(at.Attention, dst.Part(g.own, g.rows), kernels.Mat{}, stats.Part(g.own, g.rows), g.ghosts, all, near.Part(g.own, g.rows), false)
-	t.AttentionFinish(at.Attention, dst.Part(first, g.rows), kernels.Mat{}, kernels.HostMat(g.rows, 1, lse).Part(first, g.rows), stats.Part(first, g.rows))
+	t.AttentionFinish(at.Attention, dst, kernels.Mat{}, kernels.HostMat(g.rows, 1, at.lse), stats)
 }
 
-// attendGrad sets dx to the gradient of x, and adds those of the weights to grad, from dm, that of
-// m, the result of attend.
-func (g *partGraph) attendGrad(t *kernels.Team, dx, dm, x, m kernels.Mat, lse []float32, w, grad matrices) {
-	at, one := &g.attention, func(x []float32) kernels.Mat { return kernels.HostMat(g.rows, 1, x) }
-	g.emit(x, w)
-	t.RowDots(one(at.dots), dm, m)
-	back := kernels.Attended{R: one(at.near), LSE: one(lse), Grad: dm, Dots: one(at.dots)}
-	emitted, demitted := kernels.HostMat(g.rows, columns+1, at.emitted), kernels.HostMat(g.rows, columns+1, at.grad)
-	part := func(lo, hi int, targets, sources kernels.Edges) {
-		own := kernels.Attended{R: back.R.Part(lo, hi), LSE: back.LSE.Part(lo, hi), Grad: dm.Part(lo, hi), Dots: back.Dots.Part(lo, hi)}
-		t.AttentionGradDst(at.Attention, one(at.gradNear).Part(lo, hi), kernels.Mat{}, targets, kernels.Emitted{X: emitted}, own, false)
-		t.AttentionGradSrc(at.Attention, demitted.Part(lo, hi), sources, lo, g.rows, emitted.Part(lo, hi), back)
-	}
-	part(0, g.own, g.into, g.out)
-	part(g.own, g.rows, g.ghosts, g.ghosts)
-	a, b, da, db := w.source.Host(), w.target.Host(), grad.source.Host(), grad.target.Host()
-	for v := range g.rows {
-		row, out, far := x.Host()[v*columns:(v+1)*columns], dx.Host()[v*columns:(v+1)*columns], at.grad[v*(columns+1):(v+1)*(columns+1)]
-		score, near := far[columns], at.gradNear[v]
-		for j := range out {
-			out[j] = far[j] + score*a[j] + near*b[j]
-			da[j] += score * row[j]
-			db[j] += near * row[j]
+// attendRow sets dst [columns] to the result of attend for row v. It returns the logarithm of the sum of
+// the softmax.
+func (g *partGraph) attendRow(dst []float32, v int, x []float32, w matrices) (lse float64) {
+	clear(dst)
+	near, most, sum := dot(x[v*columns:(v+1)*columns], w.target.Host()), math.Inf(-1), 0.0
+	for _, u := range g.sources(v) {
+		row := x[int(u)*columns : (int(u)+1)*columns]
+		score := leaky(dot(row, w.source.Host()) + near)
+		if score > most { // sums are relative to the greatest score
+			by := math.Exp(most - score)
+			kernels.ScaleRow(dst, float32(by))
+			most, sum = score, sum*by
 		}
+		weight := math.Exp(score - most)
+		sum += weight
+		for j, y := range row {
+			dst[j] += float32(weight) * y
+		}
+	}
+	if sum > 0 {
+		kernels.ScaleRow(dst, float32(1/sum))
+	}
+	return most + math.Log(sum)
+}
+
+func leaky(x float32) float64 {
+	if x < 0 {
+		x *= slope
+	}
+	return float64(x)
+}
+
+// attendRowGrad adds the gradients of the weights a and b to grad from dm, that of m, the result of
+// attendRow, which returned lse. The rows x are constants.
+func (g *partGraph) attendRowGrad(grad matrices, v int, x, dm, m []float32, lse float64, w matrices) {
+	near, all := dot(x[v*columns:(v+1)*columns], w.target.Host()), dot(dm, m)
+	total, da := float32(0), grad.source.Host()
+	for _, u := range g.sources(v) {
+		row := x[int(u)*columns : (int(u)+1)*columns]
+		linear := dot(row, w.source.Host()) + near
+		by := float32(math.Exp(leaky(linear)-lse)) * (dot(dm, row) - all)
+		if linear < 0 {
+			by *= slope
+		}
+		total += by
+		for j, y := range row {
+			da[j] += by * y
+		}
+	}
+	for j, y := range x[v*columns : (v+1)*columns] {
+		grad.target.Host()[j] += total * y
 	}
 }

@@ -100,7 +100,7 @@ func otherSize(layer int) error {
 
 // portable returns the arrays that a predictor goes on from.
 func (n *network) portable() [][]float32 {
-	return [][]float32{n.weights, n.moments, n.window, n.scales, n.state, n.held}
+	return [][]float32{n.weights, n.moments, n.readout, n.scales, n.projected, n.features, n.inputs, n.state, n.window, n.latest, n.earlier, n.held}
 }
 
 func (n *network) unpack(own halo.StoredRows) error {
@@ -114,6 +114,7 @@ func (n *network) unpack(own halo.StoredRows) error {
 	copy(n.pushed, own.Rows)
 	copy(n.epochs, own.Epochs)
 	copy(n.counts, own.SentAt)
+	n.factored = 0
 	for _, x := range n.portable() {
 		own.Sent = own.Sent[copy(x, own.Sent):]
 	}

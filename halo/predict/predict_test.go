@@ -524,6 +524,40 @@ func TestMeasure(t *testing.T) {
 	})
 }
 
+// So does a measurement of a recurrent predictor: of a step of each vertex, a regression, predicted rows
+// and a training.
+func TestMeasureCells(t *testing.T) {
+	learned(t, func(t *testing.T, kind string) {
+		team := kernels.NewTeam(1)
+		defer team.Close()
+		calls := 0
+		c := predict.Measure(kind, width, own, team, func(call func()) float64 {
+			call()
+			calls++
+			return float64(calls)
+		})
+		if want := (predict.Cost{Fit: 2, Row: 3. / own, Step: 1. / (2 * own), Train: 4}); c != want {
+			t.Errorf("%+v, want %+v", c, want)
+		}
+	})
+}
+
+// CellNumbers is an upper bound of the numbers of the portable state, which attention with past rows
+// has but for a few.
+func TestCellNumbers(t *testing.T) {
+	learned(t, func(t *testing.T, kind string) {
+		r := newRun(t, kind, "every:4", 1, 60, func(o *predict.Options) { o.Fresh = false })
+		state, err := r.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, most := len(state.OwnRows[0].Sent), int(predict.CellNumbers(3, 60, own+ghosts, width))
+		if got > most || kind == "lstm-gat" && got < most {
+			t.Errorf("%d numbers, at most %d expected", got, most)
+		}
+	})
+}
+
 // A predictor learns from own rows how rows change: in each policy, it leaves at most two thirds of
 // the squared error of stale rows after 30 epochs.
 func TestPredictorsLearn(t *testing.T) {

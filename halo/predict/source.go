@@ -120,6 +120,7 @@ func Wrap(inner halo.Collective, o Options) *Source {
 		if o.Timing.Average != 0 {
 			s.stale = mapped.Make[float32](o.Arena, 2*o.Plan.Own*widest)
 		}
+		s.bytes = o.Arena.Used() - before
 		return s
 	}
 	s.sample(SampledRows(o.Rows, widest, o.Plan.Own))

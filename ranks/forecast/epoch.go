@@ -75,12 +75,17 @@ func (f *Forecast) PredictedWidths() (list []int) {
 // predictSeconds returns the seconds of an epoch's predictions.
 func (f *Forecast) predictSeconds(parts []partition.RankReport, r Rates) (seconds float64) {
 	for _, width := range f.PredictedWidths() {
-		fits, stale := f.Config.Ghosts().Timing().Stale()
-		most := int64(0)
+		timing, cost := f.Config.Ghosts().Timing(), r.Predict[width]
+		fits, stale := timing.Stale()
+		most, cells := int64(0), int64(0)
 		for _, p := range parts {
-			most = max(most, p.Ghosts)
+			most, cells = max(most, p.Ghosts), max(cells, p.Vertices+p.Ghosts)
 		}
-		seconds += fits*r.Predict[width].Fit + stale*float64(most)*r.Predict[width].Row
+		if f.Config.TrainsPredictor() {
+			fits = stale // a regression is over rows of all ages
+			seconds += float64(cells)*cost.Step/float64(timing.Interval) + cost.Train/float64(max(f.Config.PredictEvery, 1))
+		}
+		seconds += fits*cost.Fit + stale*float64(most)*cost.Row
 	}
 	return seconds
 }

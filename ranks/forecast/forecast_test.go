@@ -218,6 +218,22 @@ func TestPredictSeconds(t *testing.T) {
 	}
 }
 
+// With every:4, cells of the vertices and ghosts of the largest part take a step in each fourth epoch, and
+// are trained in each second one.
+func TestPredictSecondsOfCells(t *testing.T) {
+	r := run(t, 2, 3, 0, "none")
+	r.Config.Refresh, r.Config.Predict, r.Config.PredictEvery = "every:4", "lstm-gcn", 2
+	parts, most := triangle(), int64(0)
+	for _, p := range parts {
+		most = max(most, p.Vertices+p.Ghosts)
+	}
+	rates := Rates{Predict: map[int]predict.Cost{2: {Fit: 1, Row: 0.1, Step: 0.01, Train: 4}}}
+	want := 0.75*(1+30*0.1) + float64(most)*0.01/4 + 4./2
+	if e := New(r).Epoch(parts, rates, Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 1, Copy: 1e9}); math.Abs(e.Predict-want) > 1e-9 {
+		t.Errorf("%v seconds of predictions, expected %v", e.Predict, want)
+	}
+}
+
 // What is given back before the first epoch is not there together with what
 // only epochs touch.
 func TestPeak(t *testing.T) {

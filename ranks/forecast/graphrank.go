@@ -307,8 +307,12 @@ func (f *Forecast) portableState(rank int, p partition.RankReport) (bytes int64)
 		if strings.HasSuffix(f.Codecs[0].Name(), "+ef") {
 			rows = size.Sum(rows, out)
 		}
-		if f.Config.TrainsPredictor() && !e.Backward { // own rows and the window of a predictor
-			rows = size.Sum(rows, p.Vertices, size.Product(int64(f.Config.PredictWindow), p.Vertices+p.Ghosts))
+		if c := f.Config; c.TrainsPredictor() && !e.Backward { // own rows and the cells of a predictor
+			rows = size.Sum(rows, p.Vertices)
+			bytes = size.Sum(bytes, floats(copies, predict.CellNumbers(c.PredictWindow, predict.SampledRows(c.PredictRows, e.Width, int(p.Vertices)), p.Vertices+p.Ghosts, e.Width)))
+			if c.PredictHold {
+				rows = size.Sum(rows, p.Ghosts)
+			}
 		}
 		bytes = size.Sum(bytes, floats(copies, rows, int64(e.Width)))
 	}

@@ -299,119 +299,179 @@ TEXT ·elu256(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         z+8(FP), CX
 	MOVQ         bias+16(FP), DX
-	VBROADCASTSS log2e256<>+0(SB), Y0
-	VBROADCASTSS one256<>+0(SB), Y1
-	VBROADCASTSS ln2hi256<>+0(SB), Y2
-	VBROADCASTSS ln2lo256<>+0(SB), Y3
-	VBROADCASTSS taylorc256<>+0(SB), Y4
-	VBROADCASTSS taylord256<>+0(SB), Y5
-	VBROADCASTSS taylore256<>+0(SB), Y6
-	VBROADCASTSS taylorf256<>+0(SB), Y7
-	VBROADCASTSS taylorg256<>+0(SB), Y8
-	VBROADCASTSS taylorh256<>+0(SB), Y9
-	VBROADCASTSS least256<>+0(SB), Y10
-	VBROADCASTSS negative256<>+0(SB), Y11
-	VXORPS       Y12, Y12, Y12
+	VBROADCASTSS least256<>+0(SB), Y0
+	VBROADCASTSS negative256<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
 	MOVQ         lanes+32(FP), BX
 	LEAQ         ones<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVDQU      (SI), Y13
+	VMOVDQU      (SI), Y3
 	MOVQ         full+24(FP), BX
 	XORQ         SI, SI
 
 next:
 	TESTQ        BX, BX
 	JZ           last
-	VMOVUPS      (CX)(SI*1), Y14
-	VMOVUPS      (DX)(SI*1), Y15
-	VADDPS       Y15, Y14, Y14
-	VMINPS       Y14, Y12, Y15
-	VMAXPS       Y15, Y10, Y15
-	VMULPS       Y0, Y15, Y16
-	VCVTPS2DQ    Y16, Y17
-	VCVTDQ2PS    Y17, Y16
-	VPSLLD       $0x17, Y17, Y17
-	VPADDD       Y1, Y17, Y17
-	VFNMADD231PS Y2, Y16, Y15
-	VFNMADD231PS Y3, Y16, Y15
-	VMOVAPS      Y9, Y16
-	VFMADD213PS  Y8, Y15, Y16
-	VFMADD213PS  Y7, Y15, Y16
-	VFMADD213PS  Y6, Y15, Y16
-	VFMADD213PS  Y5, Y15, Y16
-	VFMADD213PS  Y4, Y15, Y16
-	VMULPS       Y15, Y16, Y16
-	VFMADD213PS  Y15, Y15, Y16
-	VSUBPS       Y1, Y17, Y15
-	VFMADD231PS  Y16, Y17, Y15
-	VORPS        Y11, Y15, Y15
-	VMAXPS       Y11, Y14, Y14
-	VADDPS       Y14, Y15, Y15
-	VMOVUPS      Y15, (AX)(SI*1)
+	VMOVUPS      (CX)(SI*1), Y4
+	VMOVUPS      (DX)(SI*1), Y5
+	VADDPS       Y5, Y4, Y4
+	VMINPS       Y4, Y2, Y5
+	VMAXPS       Y5, Y0, Y5
+	VMULPS       log2e<>+0(SB), Y5, Y6
+	VCVTPS2DQ    Y6, Y7
+	VCVTDQ2PS    Y7, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       one<>+0(SB), Y7, Y7
+	VFNMADD231PS ln2hi<>+0(SB), Y6, Y5
+	VFNMADD231PS ln2lo<>+0(SB), Y6, Y5
+	VMOVUPS      taylorh<>+0(SB), Y6
+	VFMADD213PS  taylorg<>+0(SB), Y5, Y6
+	VFMADD213PS  taylorf<>+0(SB), Y5, Y6
+	VFMADD213PS  taylore<>+0(SB), Y5, Y6
+	VFMADD213PS  taylord<>+0(SB), Y5, Y6
+	VFMADD213PS  taylorc<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD213PS  Y5, Y5, Y6
+	VSUBPS       one<>+0(SB), Y7, Y5
+	VFMADD231PS  Y6, Y7, Y5
+	VORPS        Y1, Y5, Y5
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (AX)(SI*1)
 	ADDQ         $0x20, SI
 	DECQ         BX
 	JMP          next
 
 last:
-	VMASKMOVPS   (CX)(SI*1), Y13, Y14
-	VMASKMOVPS   (DX)(SI*1), Y13, Y15
-	VADDPS       Y15, Y14, Y14
-	VMINPS       Y14, Y12, Y15
-	VMAXPS       Y15, Y10, Y15
-	VMULPS       Y0, Y15, Y0
-	VCVTPS2DQ    Y0, Y10
-	VCVTDQ2PS    Y10, Y0
-	VPSLLD       $0x17, Y10, Y10
-	VPADDD       Y1, Y10, Y10
-	VFNMADD231PS Y2, Y0, Y15
-	VFNMADD231PS Y3, Y0, Y15
-	VMOVAPS      Y9, Y0
-	VFMADD213PS  Y8, Y15, Y0
-	VFMADD213PS  Y7, Y15, Y0
-	VFMADD213PS  Y6, Y15, Y0
-	VFMADD213PS  Y5, Y15, Y0
-	VFMADD213PS  Y4, Y15, Y0
-	VMULPS       Y15, Y0, Y0
-	VFMADD213PS  Y15, Y15, Y0
-	VSUBPS       Y1, Y10, Y15
-	VFMADD231PS  Y0, Y10, Y15
-	VORPS        Y11, Y15, Y15
-	VMAXPS       Y11, Y14, Y14
-	VADDPS       Y14, Y15, Y15
-	VMASKMOVPS   Y15, Y13, (AX)(SI*1)
+	VMASKMOVPS   (CX)(SI*1), Y3, Y4
+	VMASKMOVPS   (DX)(SI*1), Y3, Y5
+	VADDPS       Y5, Y4, Y4
+	VMINPS       Y4, Y2, Y5
+	VMAXPS       Y5, Y0, Y5
+	VMULPS       log2e<>+0(SB), Y5, Y0
+	VCVTPS2DQ    Y0, Y2
+	VCVTDQ2PS    Y2, Y0
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       one<>+0(SB), Y2, Y2
+	VFNMADD231PS ln2hi<>+0(SB), Y0, Y5
+	VFNMADD231PS ln2lo<>+0(SB), Y0, Y5
+	VMOVUPS      taylorh<>+0(SB), Y0
+	VFMADD213PS  taylorg<>+0(SB), Y5, Y0
+	VFMADD213PS  taylorf<>+0(SB), Y5, Y0
+	VFMADD213PS  taylore<>+0(SB), Y5, Y0
+	VFMADD213PS  taylord<>+0(SB), Y5, Y0
+	VFMADD213PS  taylorc<>+0(SB), Y5, Y0
+	VMULPS       Y5, Y0, Y0
+	VFMADD213PS  Y5, Y5, Y0
+	VSUBPS       one<>+0(SB), Y2, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VORPS        Y1, Y5, Y5
+	VMAXPS       Y1, Y4, Y4
+	VADDPS       Y4, Y5, Y5
+	VMASKMOVPS   Y5, Y3, (AX)(SI*1)
 	VZEROUPPER
 	RET
 
-DATA log2e256<>+0(SB)/4, $0x3fb8aa3b
-GLOBL log2e256<>(SB), RODATA|NOPTR, $4
+DATA log2e<>+0(SB)/4, $0x3fb8aa3b
+DATA log2e<>+4(SB)/4, $0x3fb8aa3b
+DATA log2e<>+8(SB)/4, $0x3fb8aa3b
+DATA log2e<>+12(SB)/4, $0x3fb8aa3b
+DATA log2e<>+16(SB)/4, $0x3fb8aa3b
+DATA log2e<>+20(SB)/4, $0x3fb8aa3b
+DATA log2e<>+24(SB)/4, $0x3fb8aa3b
+DATA log2e<>+28(SB)/4, $0x3fb8aa3b
+GLOBL log2e<>(SB), RODATA|NOPTR, $32
 
-DATA one256<>+0(SB)/4, $0x3f800000
-GLOBL one256<>(SB), RODATA|NOPTR, $4
+DATA one<>+0(SB)/4, $0x3f800000
+DATA one<>+4(SB)/4, $0x3f800000
+DATA one<>+8(SB)/4, $0x3f800000
+DATA one<>+12(SB)/4, $0x3f800000
+DATA one<>+16(SB)/4, $0x3f800000
+DATA one<>+20(SB)/4, $0x3f800000
+DATA one<>+24(SB)/4, $0x3f800000
+DATA one<>+28(SB)/4, $0x3f800000
+GLOBL one<>(SB), RODATA|NOPTR, $32
 
-DATA ln2hi256<>+0(SB)/4, $0x3f318000
-GLOBL ln2hi256<>(SB), RODATA|NOPTR, $4
+DATA ln2hi<>+0(SB)/4, $0x3f318000
+DATA ln2hi<>+4(SB)/4, $0x3f318000
+DATA ln2hi<>+8(SB)/4, $0x3f318000
+DATA ln2hi<>+12(SB)/4, $0x3f318000
+DATA ln2hi<>+16(SB)/4, $0x3f318000
+DATA ln2hi<>+20(SB)/4, $0x3f318000
+DATA ln2hi<>+24(SB)/4, $0x3f318000
+DATA ln2hi<>+28(SB)/4, $0x3f318000
+GLOBL ln2hi<>(SB), RODATA|NOPTR, $32
 
-DATA ln2lo256<>+0(SB)/4, $0xb95e8083
-GLOBL ln2lo256<>(SB), RODATA|NOPTR, $4
+DATA ln2lo<>+0(SB)/4, $0xb95e8083
+DATA ln2lo<>+4(SB)/4, $0xb95e8083
+DATA ln2lo<>+8(SB)/4, $0xb95e8083
+DATA ln2lo<>+12(SB)/4, $0xb95e8083
+DATA ln2lo<>+16(SB)/4, $0xb95e8083
+DATA ln2lo<>+20(SB)/4, $0xb95e8083
+DATA ln2lo<>+24(SB)/4, $0xb95e8083
+DATA ln2lo<>+28(SB)/4, $0xb95e8083
+GLOBL ln2lo<>(SB), RODATA|NOPTR, $32
 
-DATA taylorc256<>+0(SB)/4, $0x3f000000
-GLOBL taylorc256<>(SB), RODATA|NOPTR, $4
+DATA taylorc<>+0(SB)/4, $0x3f000000
+DATA taylorc<>+4(SB)/4, $0x3f000000
+DATA taylorc<>+8(SB)/4, $0x3f000000
+DATA taylorc<>+12(SB)/4, $0x3f000000
+DATA taylorc<>+16(SB)/4, $0x3f000000
+DATA taylorc<>+20(SB)/4, $0x3f000000
+DATA taylorc<>+24(SB)/4, $0x3f000000
+DATA taylorc<>+28(SB)/4, $0x3f000000
+GLOBL taylorc<>(SB), RODATA|NOPTR, $32
 
-DATA taylord256<>+0(SB)/4, $0x3e2aaaab
-GLOBL taylord256<>(SB), RODATA|NOPTR, $4
+DATA taylord<>+0(SB)/4, $0x3e2aaaab
+DATA taylord<>+4(SB)/4, $0x3e2aaaab
+DATA taylord<>+8(SB)/4, $0x3e2aaaab
+DATA taylord<>+12(SB)/4, $0x3e2aaaab
+DATA taylord<>+16(SB)/4, $0x3e2aaaab
+DATA taylord<>+20(SB)/4, $0x3e2aaaab
+DATA taylord<>+24(SB)/4, $0x3e2aaaab
+DATA taylord<>+28(SB)/4, $0x3e2aaaab
+GLOBL taylord<>(SB), RODATA|NOPTR, $32
 
-DATA taylore256<>+0(SB)/4, $0x3d2aaaab
-GLOBL taylore256<>(SB), RODATA|NOPTR, $4
+DATA taylore<>+0(SB)/4, $0x3d2aaaab
+DATA taylore<>+4(SB)/4, $0x3d2aaaab
+DATA taylore<>+8(SB)/4, $0x3d2aaaab
+DATA taylore<>+12(SB)/4, $0x3d2aaaab
+DATA taylore<>+16(SB)/4, $0x3d2aaaab
+DATA taylore<>+20(SB)/4, $0x3d2aaaab
+DATA taylore<>+24(SB)/4, $0x3d2aaaab
+DATA taylore<>+28(SB)/4, $0x3d2aaaab
+GLOBL taylore<>(SB), RODATA|NOPTR, $32
 
-DATA taylorf256<>+0(SB)/4, $0x3c088889
-GLOBL taylorf256<>(SB), RODATA|NOPTR, $4
+DATA taylorf<>+0(SB)/4, $0x3c088889
+DATA taylorf<>+4(SB)/4, $0x3c088889
+DATA taylorf<>+8(SB)/4, $0x3c088889
+DATA taylorf<>+12(SB)/4, $0x3c088889
+DATA taylorf<>+16(SB)/4, $0x3c088889
+DATA taylorf<>+20(SB)/4, $0x3c088889
+DATA taylorf<>+24(SB)/4, $0x3c088889
+DATA taylorf<>+28(SB)/4, $0x3c088889
+GLOBL taylorf<>(SB), RODATA|NOPTR, $32
 
-DATA taylorg256<>+0(SB)/4, $0x3ab60b61
-GLOBL taylorg256<>(SB), RODATA|NOPTR, $4
+DATA taylorg<>+0(SB)/4, $0x3ab60b61
+DATA taylorg<>+4(SB)/4, $0x3ab60b61
+DATA taylorg<>+8(SB)/4, $0x3ab60b61
+DATA taylorg<>+12(SB)/4, $0x3ab60b61
+DATA taylorg<>+16(SB)/4, $0x3ab60b61
+DATA taylorg<>+20(SB)/4, $0x3ab60b61
+DATA taylorg<>+24(SB)/4, $0x3ab60b61
+DATA taylorg<>+28(SB)/4, $0x3ab60b61
+GLOBL taylorg<>(SB), RODATA|NOPTR, $32
 
-DATA taylorh256<>+0(SB)/4, $0x39500d01
-GLOBL taylorh256<>(SB), RODATA|NOPTR, $4
+DATA taylorh<>+0(SB)/4, $0x39500d01
+DATA taylorh<>+4(SB)/4, $0x39500d01
+DATA taylorh<>+8(SB)/4, $0x39500d01
+DATA taylorh<>+12(SB)/4, $0x39500d01
+DATA taylorh<>+16(SB)/4, $0x39500d01
+DATA taylorh<>+20(SB)/4, $0x39500d01
+DATA taylorh<>+24(SB)/4, $0x39500d01
+DATA taylorh<>+28(SB)/4, $0x39500d01
+GLOBL taylorh<>(SB), RODATA|NOPTR, $32
 
 DATA least256<>+0(SB)/4, $0xc1f00000
 GLOBL least256<>(SB), RODATA|NOPTR, $4

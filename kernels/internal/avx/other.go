@@ -29,6 +29,7 @@ const PackSize = 0
 func (Set) Multiply(Product)                                     { panic(none) }
 func (Set) Activate(_, _, _ []float32, _ bool)                   { panic(none) }
 func (Set) Gradient(_, _, _ []float32, _ float32)                { panic(none) }
+func (Set) Tanh(_, _ []float32, _, _, _ float32)                 { panic(none) }
 func (Set) AddRow(_, _ []float32)                                { panic(none) }
 func (Set) Softmax(_, _ []float32, _ float64) (float32, float64) { panic(none) }
 func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32)            { panic(none) }

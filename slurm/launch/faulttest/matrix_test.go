@@ -156,16 +156,28 @@ func TestInFetch(t *testing.T) {
 	}
 }
 
-// A graph rank is lost while it learns to predict ghost rows, and the other one waits for it. The
-// restarted run has the own rows of the checkpoint, and so the same result.
+// A graph rank is lost while it learns to predict ghost rows, and the other one waits for it: for its
+// rows, or for its sums in the training of a recurrent predictor. The restarted run has the own rows,
+// the states of cells and the weights of the checkpoint, and so the same result.
 func TestInPrediction(t *testing.T) {
-	stage := newStage(t)
-	stage.flags = []string{"--refresh", "every:3", "--predict", "transfer", "--predict-rows", "64"}
-	stage.undisturbed(t)
-	for rank, kind := range []string{"stop", "kill"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			stage.play(t, scene{kind: kind, rank: rank, mode: "pipe", moment: inject.Predict, epoch: 8})
+	for name, flags := range map[string][]string{
+		"fitted":    {"--predict", "transfer"},
+		"recurrent": {"--predict", "lstm-gcn", "--predict-every", "2"},
+		"past":      {"--predict", "gru-gcn", "--predict-every", "2", "--predict-input", "past", "--predict-hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stage := newStage(t)
+			stage.flags = append([]string{"--refresh", "every:3", "--predict-rows", "64"}, flags...)
+			stage.undisturbed(t)
+			for rank, kind := range []string{"stop", "kill"} {
+				if name == "past" && !hosttest.Big() {
+					break
+				}
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					stage.play(t, scene{kind: kind, rank: rank, mode: "pipe", moment: inject.Predict, epoch: 8})
+				})
+			}
 		})
 	}
 }

@@ -24,27 +24,36 @@ func (s isa) single32(name string, v float64) VecVirtual {
 	return r
 }
 
+// constant returns a float32 in all lanes: in a register, or in memory with AVX2, which has 16
+// registers.
+func (s isa) constant(name string, v float64) Op {
+	if s.wide {
+		return s.single32(name, v)
+	}
+	return single(name, v)
+}
+
 // exponentialLess1 computes e^x - 1 for x in [-30, 0] as (e^r - 1)·2^n + (2^n - 1) with
 // |r| ≤ ln2/2, without cancellation near 0, where n is 0. e^r - 1 is r + r²·q(r), a Taylor
 // polynomial. The first omitted term is 2e-8 of it; with rounding, the relative error of the
 // result is 1e-7. A NaN stays NaN.
 type exponentialLess1 struct {
 	s             isa
-	log2e, hi, lo VecVirtual
-	one           VecVirtual // 1 = 2^0
-	coefficients  []VecVirtual
+	log2e, hi, lo Op
+	one           Op // 1 = 2^0
+	coefficients  []Op
 }
 
 func newExponentialLess1(s isa) *exponentialLess1 {
 	const hi = 355. / 512 // its product with n is exact
 	e := &exponentialLess1{
-		s: s, log2e: s.single32("log2e", math.Log2E), one: s.single32("one", 1),
-		hi: s.single32("ln2hi", hi), lo: s.single32("ln2lo", math.Ln2-hi),
+		s: s, log2e: s.constant("log2e", math.Log2E), one: s.constant("one", 1),
+		hi: s.constant("ln2hi", hi), lo: s.constant("ln2lo", math.Ln2-hi),
 	}
 	factorial := 1.0
 	for k := 2.0; k < 8; k++ {
 		factorial *= k
-		e.coefficients = append(e.coefficients, s.single32("taylor"+string(rune('a'+int(k))), 1/factorial))
+		e.coefficients = append(e.coefficients, s.constant("taylor"+string(rune('a'+int(k))), 1/factorial))
 	}
 	return e
 }
@@ -60,7 +69,11 @@ func (e *exponentialLess1) of(x VecVirtual) {
 	VFNMADD231PS(e.hi, n, x)
 	VFNMADD231PS(e.lo, n, x)
 	last := len(e.coefficients) - 1
-	VMOVAPS(e.coefficients[last], q)
+	if s := e.s; s.wide {
+		VMOVAPS(e.coefficients[last], q)
+	} else {
+		VMOVUPS(e.coefficients[last], q)
+	}
 	for k := last - 1; k >= 0; k-- {
 		VFMADD213PS(e.coefficients[k], x, q)
 	}

@@ -266,7 +266,8 @@ var parts = map[string]func(isa){
 			below()
 		}
 	},
-	"elu": elu,
+	"elu":   elu,
+	"gates": gates,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
 			for _, half := range []bool{false, true} {

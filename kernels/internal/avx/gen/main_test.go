@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,31 @@ func TestAssemblyIsGenerated(t *testing.T) {
 	}
 	if compared == 0 {
 		t.Error("doc.go has no go:generate line")
+	}
+}
+
+// AVX2 has 16 registers. An instruction on another 256-bit register needs AVX-512.
+func TestRegistersOfAVX2(t *testing.T) {
+	files, err := filepath.Glob("../asm_*.s")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	above := regexp.MustCompile(`\bY(1[6-9]|[23][0-9])\b`)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		routine := ""
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "TEXT") {
+				routine = line
+			}
+			if strings.Contains(routine, "256(SB)") && above.MatchString(line) {
+				t.Errorf("%s: %s%s", name, routine, line)
+				break
+			}
+		}
 	}
 }
 
