@@ -13,10 +13,12 @@ import (
 )
 
 // IO is the output of rank 0: results go to Out, warnings to Err. Last may be nil. It
-// receives the error for which a rank is about to end all other ranks.
+// receives the error for which a rank is about to end all other ranks. Lead may be nil. It is called
+// on another rank that continues to write the output after rank 0 is lost.
 type IO struct {
 	Out, Err io.Writer
 	Last     func(error)
+	Lead     func()
 }
 
 // reported is an error that this process must not print: it is already printed, or another
@@ -128,7 +130,12 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 			Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
 	}
 	err = body(w)
-	switch {
+	switch excluded := (*world.ExcludedError)(nil); {
+	case errors.As(err, &excluded): // the other ranks may continue
+		mpi.Forsake(w)
+		stop()
+		fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)
+		return reported{err}
 	case err == nil:
 		stop()
 		return nil
@@ -138,7 +145,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Rank() == 0 {
 			fmt.Fprintf(out.Err, "siafu: %v\n", err)
 		}
-		if w.Barrier() == nil {
+		if !mpi.Forsaken(w) && w.Barrier() == nil {
 			stop()
 		}
 		l.WaitForRank0() // rank 0 must end first: launchers report the first exit code

@@ -253,7 +253,7 @@ func (r *member) openModel(p PredictConfig, g memoryGate) (*predicting, error) {
 		return nil, err
 	}
 	m.net, m.task = loaded.spec(), loaded.Task
-	if err := m.shareShards(); err != nil {
+	if err := m.shareFolders(); err != nil {
 		return nil, err
 	}
 	if m.meta, err = graph.ReadMeta(r.data); err == nil {

@@ -102,7 +102,7 @@ func (r *opener) admit() error {
 		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
 		Others: slices.Concat(checkpoint.Contents(), predictions.Folders(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
 	}
-	if c.Resume != "" {
+	if c.Resume != "" || r.view.Number > 0 {
 		claim.Wait = lockWait
 	}
 	folder, err := claim.Take()
@@ -113,6 +113,9 @@ func (r *opener) admit() error {
 	if text := folder.Warning(); text != "" {
 		r.reporter.warn("%s", text)
 	}
+	if r.views.newest(0) >= 0 {
+		return nil // the run continues from this state
+	}
 	if r.state, err = r.findCheckpoint(folder); err != nil {
 		return err
 	}
@@ -122,10 +125,14 @@ func (r *opener) admit() error {
 	return r.vetResumption(folder)
 }
 
+// continues reports whether an earlier view or an earlier attempt of this launch has written the run
+// folder with this marker.
+func (r *opener) continues(m *inventory.Marker) bool { return r.view.Number > 0 || sameLaunch(m) }
+
 // findCheckpoint reads the checkpoint to resume from, nil for none.
 func (r *opener) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error) {
 	c, m := r.cfg, folder.Marker()
-	if m != nil && (c.Resume == "auto" || sameLaunch(m)) {
+	if m != nil && (c.Resume == "auto" || r.continues(m)) {
 		state, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
 		r.warnSkipped(problems)
 		if err == nil && state == nil && len(problems) > 0 {
@@ -169,7 +176,7 @@ func (r *opener) vetFolder(folder *runfolder.Folder) error {
 	if m == nil {
 		return nil
 	}
-	if !c.Force && !sameLaunch(m) && (c.Resume != "auto" || folder.HasEnded()) {
+	if !c.Force && !r.continues(m) && (c.Resume != "auto" || folder.HasEnded()) {
 		return fault.New(fault.Usage, "run folder", c.Out, "it exists already").Then("choose another --out, or replace it with --force")
 	}
 	return folder.Replaceable()

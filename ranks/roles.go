@@ -38,7 +38,7 @@ func threads(c Config, v world.View, w world.Comm) int {
 	if c.Threads > 0 {
 		return c.Threads
 	}
-	hosts, here, seen := w.Hosts(), 0, make([]bool, v.Ranks)
+	hosts, here, seen := w.Hosts(), 0, make([]bool, v.Started())
 	for part := range v.Parts {
 		if r := v.Rank(part); !seen[r] && hosts[part] == hosts[w.Rank()] {
 			seen[r] = true

@@ -17,6 +17,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
+	"siafu/ranks/world/membership"
 )
 
 // A run of one member of the world is a pipeline of values. Each stage embeds the stage before
@@ -41,12 +42,13 @@ type member struct {
 	watcher  *signals.Watcher // of this process, shared by in-process ranks; nil without signal handling
 	arena    *mapped.Arena    // memory for the whole run
 	out      IO
-	views    *viewSequence  // of a training run, empty in other commands
-	client   *bridge.Client // of this part's bridge; nil without one
-	fault    *inject.Fault  // nil but in tests
-	codecs   []codec.Codec  // the given codec, or the candidates
-	gpus     gpus           // of this host
-	gpu      *gpu           // the GPU of this member, or nil
+	views    *viewSequence          // of a training run, empty in other commands
+	client   *bridge.Client         // of this part's bridge; nil without one
+	copied   func(membership.State) // copies a stored state to another rank
+	fault    *inject.Fault          // nil but in tests
+	codecs   []codec.Codec          // the given codec, or the candidates
+	gpus     gpus                   // of this host
+	gpu      *gpu                   // the GPU of this member, or nil
 	ops      func() (kernels.Ops, error)
 	// backend makes the backend of tensor tasks, and functions changes the settings of
 	// invocations; nil except in tests.

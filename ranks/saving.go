@@ -46,6 +46,9 @@ func (s *saver) Pending(epoch int, trained bool) signals.Request {
 	if v != nil && v.budget.stops(v.cost(), trained) {
 		ask = signals.Stop
 	}
+	if s.run.views.stops() {
+		ask = signals.Stop
+	}
 	return ask
 }
 
@@ -79,7 +82,9 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 func (s *saver) stopped(epoch int, path string) error {
 	v := s.run.reporter
 	why, more := "a signal to another rank", ""
-	if sig, _ := s.watcher.Stopping(); sig != nil {
+	if s.run.views.stops() {
+		why = "fewer ranks are left than --least-ranks requires"
+	} else if sig, _ := s.watcher.Stopping(); sig != nil {
 		why = sig.String()
 	} else if v.budget.over {
 		why = fmt.Sprintf("cost so far $%.6f; another epoch and the end of the run may exceed --budget %g", v.cost(), v.budget.usd)

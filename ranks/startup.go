@@ -40,6 +40,12 @@ func (r *member) open() (*opened, error) {
 	if o.files = r.views.files; o.reporter != nil {
 		return o, nil
 	}
+	if r.view.Number > 0 { // another rank has written the folder
+		r.cfg.Out = r.views.runFolder()
+		if r.out.Lead != nil {
+			r.out.Lead()
+		}
+	}
 	err := (&opener{opened: o}).open()
 	r.views.files = o.files
 	return o, err
@@ -127,16 +133,27 @@ func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
 	return nil
 }
 
-// shareShards shares the location of the shards with all ranks. Collective over the world.
-func (r *opened) shareShards() error {
-	folder, err := world.BcastBlob(r.world, []byte(r.shards), 0)
-	r.shards = string(folder)
-	return err
+// shareFolders shares the locations of the shards and of the run with all ranks. Collective over the
+// world.
+func (r *opened) shareFolders() error {
+	run := ""
+	if r.reporter != nil {
+		run = r.reporter.folder.Dir()
+	}
+	for _, path := range []*string{&r.shards, &run} {
+		shared, err := world.BcastBlob(r.world, []byte(*path), 0)
+		if err != nil {
+			return err
+		}
+		*path = string(shared)
+	}
+	r.views.setRunFolder(run)
+	return nil
 }
 
 // join reads meta.json, and on graph ranks the shard. Collective over the world.
 func (r *opened) join() (*joined, error) {
-	if err := r.shareShards(); err != nil {
+	if err := r.shareFolders(); err != nil {
 		return nil, err
 	}
 	j := &joined{opened: r}

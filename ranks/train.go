@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"siafu/internal/fault"
 	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -32,6 +33,9 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err != nil {
 		return err
 	}
+	if err := recovers(&c); err != nil {
+		return err
+	}
 	if err := trainGate(&c, out).world(carried(v), c.Threads/(v.Parts/v.Ranks)); err != nil {
 		return err
 	}
@@ -49,6 +53,14 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	defer watcher.Close()
 	s := newViewSequence(c, data, limits, watcher, out)
 	defer s.close()
+	if _, launched := world.Launched(); launched && c.Survive {
+		starting := time.AfterFunc(startLimit, func() {
+			warn(out, "the ranks are not connected after %v: another rank may have ended before", startLimit)
+			os.Exit(fault.Runtime.ExitCode())
+		})
+		s.connected = func() { starting.Stop() }
+		defer starting.Stop()
+	}
 	return launchProcess(c.Ranks, limits, out, func(w world.Comm) error { return s.run(w, v) })
 }
 
@@ -64,6 +76,27 @@ func viewOf(c *Config) (world.View, error) {
 		err = failOnRank0(l, err)
 	}
 	return v, err
+}
+
+// startLimit is the time in which the ranks of a run that survives losses must be connected. Until then,
+// MPI waits for ever if a rank ends.
+const startLimit = time.Minute
+
+// recovers returns an error if the launcher would end the job when a rank ends, in a run that survives
+// that. The error is printed once.
+func recovers(c *Config) error {
+	l, launched := world.Launched()
+	switch {
+	case !c.Survive || !launched:
+		return nil
+	case l.Name != "mpirun":
+		return failOnRank0(l, fault.New(fault.Config, "train", "", "--survive under %s, which ends all ranks when one ends", l.Name).
+			Then("use mpirun of Open MPI"))
+	case os.Getenv("OMPI_MCA_orte_enable_recovery") != "1":
+		return failOnRank0(l, fault.New(fault.Config, "train", "", "--survive under mpirun without --enable-recovery, which ends all ranks when one ends").
+			Then("use mpirun --enable-recovery, or siafu launch"))
+	}
+	return nil
 }
 
 // carried returns the number of members of a run's world in this process.

@@ -2,20 +2,28 @@ package ranks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/internal/signals"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
+	"siafu/ranks/world/membership"
+	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/parts"
 )
 
@@ -25,10 +33,12 @@ import (
 // state. The run leaves a view
 //
 //   - after an epoch, if a rank has requested another view and all parts have agreed
-//     (engine.Views), or
-//   - at any point, if the members of a rank were ended (parts.End).
+//     (engine.Views),
+//   - at any point, if the members of a rank were ended (parts.End), or
+//   - at any point, if a rank is lost. Another rank has copies of the states of its parts.
 //
-// Rank 0 has part 0, and with it the run folder, in all views.
+// The rank with part 0 writes the run folder. If part 0 moves, its new rank opens the folder, which is
+// locked as long as the process of the old one exists.
 //
 // Design note: a server stores nothing. Rank 0 requests its state at the beginning of an
 // epoch, as for a checkpoint. So there is one state to continue from, and one way to do so.
@@ -40,30 +50,78 @@ type viewSequence struct {
 	watcher     *signals.Watcher
 	out         IO
 	replaceable bool
+	rank        int // this rank
+	departure   *departure
+	connected   func() // called when the ranks are connected; may be nil
 
-	files files // opened by rank 0, once for all views; zero on other ranks
+	files files // opened by the rank with part 0, once for all views; zero on other ranks
 
 	mu       sync.Mutex
-	members  []*member            // in the current view
-	ended    bool                 // the current view ends before the run
-	nextView *world.View          // proposed by this rank
-	states   map[int][]partMemory // of the parts here, by member: states of the last two epochs, the newer one last
+	members  []*member             // in the current view
+	ended    bool                  // the current view ends before the run
+	nextView *world.View           // proposed by this rank
+	states   map[int][]storedState // by part: of the last epochs, the newest last
+	few      bool                  // too few ranks are left: the run stops after an epoch
+	folder   string                // of the run, after it is known
 }
 
-// partMemory is the state of a part after an epoch. No part ends an epoch before all parts have
-// begun it, so two parts of a view differ by at most one epoch. They have at least one stored epoch
-// in common.
+// storedState is the encoded partMemory of an epoch.
+type storedState struct {
+	epoch int
+	data  []byte
+}
+
+// storedStates is the number of states that are stored of each part. No part ends an epoch before all
+// parts have begun it, so two parts of a view differ by at most one epoch, and a copy is at most one
+// epoch older than its part.
+const storedStates = 3
+
+// partMemory is the state of a part after an epoch.
 type partMemory struct {
-	Epoch int
-	Own   engine.PartState
-	state *checkpoint.State // state of the run, on rank 0; never sent
+	Own    engine.PartState
+	Folder string        // of the run
+	State  *encodedState // of the run, of part 0
 }
 
-// newViewSequence makes a run. Only injected faults replace a view.
+// encodedState is a checkpoint.State. Its JSON is that of a checkpoint, without the arrays.
+type encodedState struct {
+	JSON          []byte
+	Weights, Best []safetensors.Tensor
+	Slots         []checkpoint.Slot
+	History       []byte
+	Parts         [][]byte
+}
+
+func encodeState(s *checkpoint.State) *encodedState {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("ranks: cannot encode the state of a run: " + err.Error())
+	}
+	e := &encodedState{JSON: text, Weights: s.Weights, Slots: s.Slots, History: s.History, Parts: s.Parts}
+	if s.Best != nil {
+		e.Best = s.Best.Weights
+	}
+	return e
+}
+
+func (e *encodedState) decode() (*checkpoint.State, error) {
+	s := new(checkpoint.State)
+	if err := json.Unmarshal(e.JSON, s); err != nil {
+		return nil, err
+	}
+	s.Weights, s.Slots, s.History, s.Parts = e.Weights, e.Slots, e.History, e.Parts
+	if s.Best != nil {
+		s.Best.Weights = e.Best
+	}
+	return s, nil
+}
+
+// newViewSequence makes a run. Injected faults replace a view, and lost ranks of a run that survives
+// them.
 func newViewSequence(c Config, data string, limits world.Limits, watcher *signals.Watcher, out IO) *viewSequence {
 	return &viewSequence{
 		cfg: c, data: data, limits: limits, watcher: watcher, out: out,
-		replaceable: inject.Replaces(os.Getenv), states: map[int][]partMemory{},
+		replaceable: c.Survive || inject.Replaces(os.Getenv), states: map[int][]storedState{},
 	}
 }
 
@@ -71,17 +129,42 @@ func newViewSequence(c Config, data string, limits world.Limits, watcher *signal
 func (c *viewSequence) run(w world.Comm, v world.View) error {
 	c.kind = kindOf(w)
 	if c.replaceable {
-		return parts.RunViews(w, v, c)
+		if w != nil {
+			c.rank = w.Rank()
+		}
+		silence, err := c.cfg.SilenceLimit()
+		if err != nil {
+			return err
+		}
+		var zones []int
+		if w != nil && c.cfg.Survive {
+			if zones, err = readZones(c.cfg.Zones, w.Hosts()); err != nil {
+				return failOnRank0(world.Launch{Rank: c.rank}, err)
+			}
+			c.departure = watchDeparture(&c.cfg, w.Hosts()[c.rank], c.out)
+			defer c.departure.close()
+			mpi.Observe(max(2*silence, minStuck), func() {
+				warn(c.out, "rank %d: a call of MPI does not return; this rank ends", c.rank)
+				os.Exit(fault.Runtime.ExitCode())
+			})
+		}
+		return parts.RunViews(w, v, c, parts.Elasticity{
+			LostAfter: silence, Least: c.cfg.LeastRanks, Zones: zones, Connected: c.connected,
+			Lost: func() { mapped.KeepAddresses(); mpi.Forsake(w) }, Log: func(format string, args ...any) { warn(c.out, format, args...) },
+		})
 	}
 	defer c.Ended(v)
-	return runParts(w, v, func(w world.Comm) error { return c.RunMember(w, v) })
+	return runParts(w, v, func(w world.Comm) error { return c.RunMember(w, v, nil) })
 }
 
+// minStuck is the least time after which a call of MPI that never waits counts as stuck.
+const minStuck = 4 * time.Second
+
 // RunMember implements parts.ElasticJob.
-func (c *viewSequence) RunMember(w world.Comm, v world.View) (err error) {
+func (c *viewSequence) RunMember(w world.Comm, v world.View, copied func(membership.State)) (err error) {
 	defer mapped.Catch(&err)
 	r := newMember(c.cfg, c.data, v, w, c.kind, c.out)
-	r.limits, r.watcher, r.views = limitsOf(v, c.limits), c.watcher, c
+	r.limits, r.watcher, r.views, r.copied = limitsOf(v, c.limits), c.watcher, c, copied
 	w.SetLimits(r.limits)
 	c.mu.Lock()
 	c.members = append(c.members, r)
@@ -107,50 +190,120 @@ func (c *viewSequence) requestView(v world.View) {
 }
 
 // Ended implements parts.ElasticJob.
-func (c *viewSequence) Ended(world.View) *world.View {
+func (c *viewSequence) Ended(v world.View) membership.Proposal {
 	for _, r := range c.members {
 		r.close()
 	}
-	next := c.nextView
+	p := membership.Proposal{View: c.nextView, Leaves: c.leaves(v)}
 	if !c.ended {
-		next = nil // the run ended before the view could be replaced
+		p = membership.Proposal{} // the run ended before the view could be replaced
 	}
 	c.members, c.ended, c.nextView = nil, false, nil
-	return next
+	return p
+}
+
+// leaves reports whether this rank must leave the run, but carries members in a view.
+func (c *viewSequence) leaves(v world.View) bool {
+	return len(v.Carried(c.rank)) > 0 && c.departure.requested(c.folder)
+}
+
+// States implements parts.ElasticJob.
+func (c *viewSequence) States() (list []membership.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for part, stored := range c.states {
+		for _, s := range stored {
+			list = append(list, membership.State{Part: part, Epoch: s.epoch})
+		}
+	}
+	return list
 }
 
 // Pack implements parts.ElasticJob.
-func (c *viewSequence) Pack(part int) []byte {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(c.states[part]); err != nil {
-		panic("ranks: cannot encode a part's state: " + err.Error())
+func (c *viewSequence) Pack(at membership.State) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.states[at.Part] {
+		if s.epoch == at.Epoch {
+			return s.data
+		}
 	}
-	delete(c.states, part)
-	return b.Bytes()
+	return nil
 }
 
 // Unpack implements parts.ElasticJob.
-func (c *viewSequence) Unpack(part int, state []byte) error {
-	var list []partMemory
-	err := gob.NewDecoder(bytes.NewReader(state)).Decode(&list)
-	c.states[part] = list
-	return err
+func (c *viewSequence) Unpack(at membership.State, packed []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := slices.DeleteFunc(c.states[at.Part], func(s storedState) bool { return s.epoch >= at.Epoch })
+	list = append(list, storedState{at.Epoch, packed})
+	c.states[at.Part] = list[max(len(list)-storedStates, 0):]
+}
+
+// Continue implements parts.ElasticJob.
+func (c *viewSequence) Continue(d membership.Decision) {
+	moved := d.View.Rank(0) != c.rank
+	c.mu.Lock()
+	c.few = d.Few
+	if d.Lack && len(c.states) > 0 { // the run continues from a checkpoint
+		clear(c.states)
+		moved = true
+	}
+	c.mu.Unlock()
+	if c.files.reporter != nil && moved {
+		c.files.reporter.close()
+		c.files = files{}
+	}
+}
+
+// setRunFolder records the run folder.
+func (c *viewSequence) setRunFolder(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.folder = path
+}
+
+// runFolder returns the run folder, or --out if this rank does not know it.
+func (c *viewSequence) runFolder() string {
+	if m := c.memory(0, c.newest(0)); m != nil {
+		c.setRunFolder(m.Folder)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.folder, c.cfg.Out)
+}
+
+// stops reports whether the run stops after an epoch because too few ranks are left.
+func (c *viewSequence) stops() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.few
 }
 
 // close closes everything that outlives the views.
 func (c *viewSequence) close() { c.files.reporter.close() }
 
-// storedState returns the state of a part after an epoch, or its newest one if epoch is later;
-// nil if it has none.
-func (c *viewSequence) storedState(part, epoch int) *partMemory {
+// newest returns the epoch of the newest state of a part, -1 if it has none.
+func (c *viewSequence) newest(part int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, m := range slices.Backward(c.states[part]) {
-		if m.Epoch <= epoch {
-			return &m
-		}
+	if list := c.states[part]; len(list) > 0 {
+		return list[len(list)-1].epoch
 	}
-	return nil
+	return -1
+}
+
+// memory returns the state of a part after an epoch, nil if it is not stored.
+func (c *viewSequence) memory(part, epoch int) *partMemory {
+	data := c.Pack(membership.State{Part: part, Epoch: epoch})
+	if data == nil {
+		return nil
+	}
+	m := new(partMemory)
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(m); err != nil {
+		panic("ranks: cannot decode a part's state: " + err.Error())
+	}
+	return m
 }
 
 // attachViews sets the actions of injected faults that replace the view. It returns a fault if the
@@ -160,9 +313,6 @@ func (r *member) attachViews() error {
 		func() { r.views.requestView(r.viewWithoutRank()); parts.End(r.everyone) },
 		func() { r.views.requestView(r.viewWithPartMoved()) },
 	)
-	if r.rank == 0 && r.view.Rank(0) != 0 {
-		return fault.New(fault.Runtime, "view", "", "view %d has part 0 on rank %d, but rank 0 must carry it, because rank 0 writes the run folder", r.view.Number, r.view.Rank(0))
-	}
 	flag := ""
 	switch {
 	case !r.views.replaceable:
@@ -203,17 +353,14 @@ func (r *opened) agreeOnState() error {
 	}
 	newest := []int64{math.MaxInt64}
 	if !r.isServer() {
-		newest[0] = -1
-		if m := r.views.storedState(r.rank, math.MaxInt); m != nil {
-			newest[0] = int64(m.Epoch)
-		}
+		newest[0] = int64(r.views.newest(r.rank))
 	}
 	if err := world.MinInt64s(r.world, newest); err != nil {
 		return err
 	}
 	err := agree(r.world, r.restoreState(int(newest[0])))
 	if err == nil {
-		r.reporter.log("view number=%d carriers=%v after_epoch=%d", r.view.Number, r.view.Carrier, max(newest[0], 0))
+		r.reporter.log("view number=%d carriers=%v after_epoch=%d", r.view.Number, r.view.Carrier[:r.view.Parts], max(newest[0], 0))
 	}
 	return err
 }
@@ -224,43 +371,53 @@ func (r *opened) restoreState(epoch int) error {
 	if epoch < 0 || r.isServer() {
 		return nil
 	}
-	m := r.views.storedState(r.rank, epoch)
-	if m == nil || m.Epoch != epoch {
+	m := r.views.memory(r.rank, epoch)
+	if m == nil {
 		return fault.New(fault.Runtime, "train", "", "view %d cannot continue: no state is stored for epoch %d", r.view.Number, epoch)
 	}
 	r.partState = m.Own
-	if m.state != nil {
-		r.state = m.state
+	if m.State == nil {
+		return nil
 	}
-	return nil
+	var err error
+	if r.state, err = m.State.decode(); err == nil && !r.reporter.begun {
+		r.beginning, err = r.continued(r.state)
+	}
+	return err
+}
+
+// continued returns the beginning of a run whose folder another rank has written.
+func (r *opened) continued(s *checkpoint.State) (beginning, error) {
+	dir := r.reporter.folder.Dir()
+	b := beginning{inPlace: true, from: "the memory of a rank", epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent}
+	var err error
+	if b.metrics, b.lines, err = runfolder.EpochsUpTo(dir, s.Epoch); err != nil {
+		return b, err
+	}
+	return b, checkpoint.Rewindable(filepath.Join(dir, checkpoint.Dir), s.Epoch)
 }
 
 // ViewRequested implements engine.Views.
 func (r *member) ViewRequested() bool {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
-	return r.views.nextView != nil
+	return r.views.nextView != nil || r.views.leaves(r.view)
 }
 
 // StoreState implements engine.Views.
 func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
-	m := partMemory{Epoch: s.Epoch, Own: own}
+	m := partMemory{Own: own, Folder: r.views.folder}
 	if r.rank == 0 {
-		s.Weights = slices.Clone(s.Weights)
-		for k := range s.Slots {
-			s.Slots[k] = slices.Clone(s.Slots[k])
-		}
-		h := *s.History
-		h.Best = slices.Clone(h.Best)
-		s.History = &h
 		state := r.stateOf(s)
-		m.state = &state
+		m.State = encodeState(&state)
 	}
-	c := r.views
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := append(c.states[r.rank], m)
-	c.states[r.rank] = list[max(len(list)-2, 0):]
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(m); err != nil {
+		panic("ranks: cannot encode a part's state: " + err.Error())
+	}
+	at := membership.State{Part: r.rank, Epoch: s.Epoch}
+	r.views.Unpack(at, b.Bytes())
+	r.copied(at)
 }
 
 // Replaced implements engine.Views.

@@ -18,6 +18,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/membership"
 	"siafu/ranks/world/parts"
 )
 
@@ -27,7 +28,7 @@ func trainThrough(t testing.TB, c Config, v world.View, data string) trained {
 	err := inproc.Run(v.Started(), func(rank world.Comm) error {
 		s := replaceableRun(c, data, os.Stderr)
 		defer s.close()
-		return parts.RunViews(rank, v, s)
+		return parts.RunViews(rank, v, s, parts.Elasticity{LostAfter: time.Minute})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +213,7 @@ type victim struct {
 }
 
 // RunMember implements parts.ElasticJob.
-func (r *restless) RunMember(w world.Comm, v world.View) error {
+func (r *restless) RunMember(w world.Comm, v world.View, copied func(membership.State)) error {
 	if v.Number < len(r.victims) && r.victims[v.Number].member == w.Rank() {
 		victim := r.victims[v.Number]
 		end := time.AfterFunc(victim.after, func() {
@@ -221,7 +222,7 @@ func (r *restless) RunMember(w world.Comm, v world.View) error {
 		})
 		defer end.Stop()
 	}
-	return r.viewSequence.RunMember(w, v)
+	return r.viewSequence.RunMember(w, v, copied)
 }
 
 // A run leaves the same bytes whenever and however often members are ended: while it opens,
@@ -249,7 +250,7 @@ func TestEndedAtAnyTime(t *testing.T) {
 		err := inproc.Run(v.Started(), func(rank world.Comm) error {
 			s := replaceableRun(c, data, os.Stderr)
 			defer s.close()
-			return parts.RunViews(rank, v, &restless{s, victims})
+			return parts.RunViews(rank, v, &restless{s, victims}, parts.Elasticity{LostAfter: time.Minute})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -306,18 +307,5 @@ func TestNoOtherView(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
-	}
-	err := inproc.Run(2, func(rank world.Comm) error {
-		c := quick(t)
-		c.Ranks, c.Servers = 2, 0
-		job := &restless{
-			replaceableRun(c, data, io.Discard),
-			[]victim{{0, time.Microsecond, func(v world.View) world.View { return v.Move(0, 1) }}},
-		}
-		defer job.close()
-		return parts.RunViews(rank, world.Flat(2), job)
-	})
-	if err == nil || !strings.Contains(err.Error(), "view 1 has part 0 on rank 1, but rank 0 must carry it") {
-		t.Errorf("part 0 moves: %v", err)
 	}
 }

@@ -37,6 +37,7 @@ type grammar struct {
 	Train      trainCmd      `cmd:"" group:"Training" help:"Train a network."`
 	Sweep      sweepCmd      `cmd:"" group:"Training" help:"Train once for each combination of flag values."`
 	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
+	Leave      leaveCmd      `cmd:"" group:"Cluster" help:"Move the parts of hosts that are about to end to other ranks of a run."`
 	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
 	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
 	Spot       spotCmd       `cmd:"" group:"Cluster" help:"Generate traces of spot machines, and simulate training on them."`
@@ -195,7 +196,7 @@ func (c *trainCmd) Run(ctx context.Context, io commandline.Console, line *kong.C
 	}
 	suit(&c.Config, c.data(), line)
 	checkJob(io.Err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last})
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last, Lead: io.Lead})
 }
 
 type predictCmd struct {
@@ -207,6 +208,12 @@ type predictCmd struct {
 func (c *predictCmd) Run(ctx context.Context, io commandline.Console) error {
 	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last})
 }
+
+type leaveCmd struct {
+	Options ranks.LeaveOptions `embed:""`
+}
+
+func (c *leaveCmd) Run(io commandline.Console) error { return ranks.Leave(c.Options, io.Out) }
 
 type exportCmd struct {
 	Options ranks.ExportOptions `embed:""`

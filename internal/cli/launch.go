@@ -41,8 +41,11 @@ func (c *launchCmd) Run(io commandline.Console) error {
 	if o.Ranks == 0 {
 		o.Ranks = launch.DefaultRanks(o.Hostfile)
 	}
-	if o.Args, err = command(c.Args, o.Program == self); err != nil {
+	if o.Args, o.Survive, err = command(c.Args, o.Program == self); err != nil {
 		return err
+	}
+	if o.Survive && o.Launcher == launch.Srun {
+		return fault.New(fault.Usage, "launch", "", "--survive with --launcher srun, which ends all ranks when one ends").Then("use --launcher mpirun")
 	}
 	if c.InProcess && !takes(o.Args, "ranks") {
 		o.Ranks = 0
@@ -69,25 +72,26 @@ func launchID() string { return cmp.Or(os.Getenv(runfolder.LaunchVariable), inve
 // command returns the command line of the ranks, the same for every attempt: an attempt
 // recognises the files of earlier ones by the id of the launch. Training gets a run folder, so
 // that all attempts share it. If ranks run this program, the command line is parsed here, so
-// that errors are reported before any rank starts.
-func command(args []string, same bool) ([]string, error) {
+// that errors are reported before any rank starts. survive reports whether ranks continue after the
+// loss of others.
+func command(args []string, same bool) (line []string, survive bool, err error) {
 	if args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return nil, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
+		return nil, false, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
 	}
 	if args[0] != "train" || !same {
-		return args, nil
+		return args, slices.Contains(args, "--survive"), nil
 	}
 	t, err := parseTrain(args)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if t.Config.Out == "" {
 		args = append(args, "--out", freshRun(t.data()))
 	}
-	return args, nil
+	return args, t.Config.Survive, nil
 }
 
 // takes reports whether the command of a command line has a flag.

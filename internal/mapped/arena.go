@@ -210,6 +210,14 @@ func (a *Arena) OnFree(f func()) {
 	a.freed = append(a.freed, f)
 }
 
+// keep is set if Free keeps the addresses of arrays.
+var keep atomic.Bool
+
+// KeepAddresses makes all later calls of Free in this process return the memory of arrays to the
+// system, but not their addresses. Transfers that are never completed may then still access them: they
+// read zeros.
+func KeepAddresses() { keep.Store(true) }
+
 // Free frees all arrays. The arena may be used again.
 func (a *Arena) Free() {
 	a.mu.Lock()
@@ -219,7 +227,11 @@ func (a *Arena) Free() {
 	}
 	a.freed = nil
 	for _, b := range a.maps {
-		release(b)
+		if keep.Load() {
+			vacate(b)
+		} else {
+			release(b)
+		}
 	}
 	a.maps, a.rest, a.total, a.shares = nil, nil, 0, nil
 }

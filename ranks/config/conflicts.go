@@ -62,6 +62,16 @@ var (
 	correctBatch = fact{"--correction-batch", "correction-batch", func(s situation) bool { return s.CorrectionBatch > 0 }}
 )
 
+// Facts about lost ranks.
+var (
+	survives    = fact{"--survive", "survive", func(s situation) bool { return s.Survive }}
+	cannotSpare = fact{"--spares, --least-ranks, --notice or --zones", "spares least-ranks notice zones", func(s situation) bool {
+		return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != ""
+	}}
+	doesNot = fact{"no --survive", "survive", func(s situation) bool { return !s.Survive }}
+	traces  = fact{"--trace", "trace", func(s situation) bool { return s.Trace != "" }}
+)
+
 // Facts about the exchange of ghost rows.
 var (
 	inexact      = fact{"ghost rows or gradients of other epochs", "refresh ghost-gradients", func(s situation) bool { return !s.Exact() }}
@@ -223,6 +233,10 @@ var edgeConflicts = []conflict{
 // conflicts are all pairs of facts that siafu does not support together. The first one that
 // holds is reported.
 var conflicts = slices.Concat([]conflict{
+	{survives, asynchronous, "leave --mode out: ranks continue from an epoch that all have ended"},
+	{survives, inFunctions, "leave --tensor out: a bridge has tasks of several epochs"},
+	{survives, traces, "leave --trace out: a timeline has the tasks of one world"},
+	{cannotSpare, doesNot, "set --survive"},
 	{recomputes, bounded, "leave --recompute out: asynchronous intervals need their stored activations"},
 	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
 	{preAggregate, noSums, "leave --pre-aggregate out: attention and maxima are not plain sums of rows"},

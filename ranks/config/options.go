@@ -21,6 +21,12 @@ type RankOptions struct {
 	SwitchToSync float64 `default:"0" help:"Switch to synchronous training near --target-acc (async); 0: never. Value: distance of validation accuracy from --target-acc, as a fraction." range:"0..1" toml:"switch-to-sync"`
 	Intervals    int     `default:"0" help:"Intervals of each rank's vertices, on which tasks work. 0: chosen from the number of vertices." range:"0.." toml:"intervals"`
 	Delay        string  `default:"" help:"Artificial stragglers for experiments, as RANK:DURATION:SHARE. The rank (* is every rank; a partition with --parts) sleeps for DURATION before a fraction SHARE of its gathers." toml:"delay"`
+	Survive      bool    `default:"false" help:"Continue after the loss of ranks, from the state of the epoch before: the parts of lost ranks move to others. Needs an MPI launcher that does not end the job when a rank ends: siafu launch, or mpirun --enable-recovery." toml:"survive"`
+	Spares       int     `default:"0" help:"Ranks that wait to replace lost ones (--survive)." range:"0.." toml:"spares"`
+	LeastRanks   int     `name:"least-ranks" default:"1" help:"Ranks that must be left to continue after a loss (--survive). With fewer, the run saves a checkpoint after an epoch and stops (exit code 75)." range:"1.." toml:"least-ranks"`
+	Notice       string  `default:"" placeholder:"COMMAND" help:"Shell command that each rank runs every two seconds (--survive). When it succeeds, such as when the cloud has announced the end of this machine, the rank leaves after the epoch." toml:"notice"`
+	Zones        string  `default:"" placeholder:"FILE" help:"File with lines \"HOST ZONE\" (--survive). Copies of a rank's states are in another zone. Empty: each host is a zone." toml:"zones"`
+	LostAfter    string  `name:"lost-after" default:"3s" help:"Silence after which a rank is lost, such as that of a host that was cut off (--survive). The end of a process is noticed at once." toml:"lost-after"`
 	StallWarn    string  `default:"60s" help:"Wait of a rank for others after which it prints a warning." toml:"stall-warn"`
 	StallAbort   string  `default:"10m" help:"Wait of a rank for others after which the job ends." toml:"stall-abort"`
 }

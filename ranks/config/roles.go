@@ -25,18 +25,31 @@ func (c *Config) Limits(log func(string)) (world.Limits, error) {
 	return l, nil
 }
 
+// SilenceLimit returns the silence after which a rank is lost.
+func (c *Config) SilenceLimit() (time.Duration, error) {
+	d, err := time.ParseDuration(c.LostAfter)
+	if err != nil || d < 100*time.Millisecond {
+		return 0, fault.New(fault.Usage, "train", "", "--lost-after=%q", c.LostAfter).Then("it must be a duration of 100ms or more, such as 3s")
+	}
+	return d, nil
+}
+
 // View returns the roles of the given number of ranks: the servers, and the parts of each
 // graph rank.
 func (c *Config) View(ranks int) (world.View, error) {
-	v := world.View{Servers: c.Servers}
+	v := world.View{Servers: c.Servers, Spares: c.Spares}
 	if v.Servers < 0 {
 		v.Servers = 0
-		if n := ranks - c.Bridges; n > 2 || n == 2 && c.Asynchronous() {
+		if n := ranks - c.Bridges - c.Spares; n > 2 || n == 2 && c.Asynchronous() {
 			v.Servers = 1 // with two synchronous ranks, a server would leave only one graph rank
 		}
 	}
 	v.Bridges = c.Bridges
-	v.Ranks = ranks - v.Servers - v.Bridges
+	v.Ranks = ranks - v.Servers - v.Bridges - v.Spares
+	if v.Ranks < 1 && v.Spares > 0 {
+		return world.View{}, fault.New(fault.Config, "train", "", "%d spares, %d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Spares, v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
+			Then("lower --spares, or start more ranks")
+	}
 	if v.Bridges > max(v.Ranks, 0) {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
 			Then("lower --bridges to the number of graph ranks, or start more ranks")

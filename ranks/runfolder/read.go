@@ -74,6 +74,30 @@ func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 	return epochs, nil
 }
 
+// EpochsUpTo returns the lines of metrics.jsonl up to an epoch, as text and as values. A process that
+// was killed may have left an incomplete last line.
+func EpochsUpTo(run string, epoch int) (text []byte, epochs []Epoch, err error) {
+	path := filepath.Join(run, metricsFile)
+	text, err = os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fault.System(op, path, err)
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	all, err := ParseEpochs(path, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	length := 0
+	for _, e := range all {
+		if e.Epoch > epoch {
+			break
+		}
+		length += bytes.IndexByte(text[length:], '\n') + 1
+		epochs = append(epochs, e)
+	}
+	return text[:length], epochs, nil
+}
+
 // Predictions is the default folder of predictions below a run folder.
 const Predictions = "predictions"
 

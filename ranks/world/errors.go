@@ -88,3 +88,11 @@ func (e *AgreedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error.
 func (e *AgreedError) Unwrap() error { return e.Err }
+
+// ExcludedError is the error of a rank that ends alone, because other ranks may continue without it.
+type ExcludedError struct{ Err error }
+
+func (e *ExcludedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *ExcludedError) Unwrap() error { return e.Err }

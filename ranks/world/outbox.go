@@ -16,6 +16,7 @@ type Outbox struct {
 type pendingSend struct {
 	request Request
 	buffer  []byte
+	to      int
 }
 
 // NewOutbox makes an outbox of a communicator.
@@ -53,7 +54,7 @@ func (o *Outbox) Post(b []byte, to, tag int) error {
 	defer o.mu.Unlock()
 	r, err := o.comm.Isend(b, to, tag)
 	if err == nil {
-		o.pending = append(o.pending, pendingSend{r, b})
+		o.pending = append(o.pending, pendingSend{r, b, to})
 	}
 	return err
 }
@@ -79,4 +80,21 @@ func (o *Outbox) Settle() error {
 	}
 	o.pending = o.pending[:0]
 	return nil
+}
+
+// Settled reports whether all posted messages have been sent, except those to lost ranks. The
+// memory of these stays in use.
+func (o *Outbox) Settled(lost func(rank int) bool) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.pending {
+		if lost(l.to) {
+			continue
+		}
+		if gone, err := l.request.Test(); !gone || err != nil {
+			return false, err
+		}
+	}
+	o.pending = o.pending[:0]
+	return true, nil
 }

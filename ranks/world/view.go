@@ -1,39 +1,37 @@
 package world
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-
-	"siafu/internal/fault"
 )
 
 // View assigns the parts of the graph to ranks. A launcher or the program itself has started
-// Ranks+Servers+Bridges ranks. The graph ranks come first and carry the Parts parts. Servers and
-// bridges follow and carry no parts.
+// Ranks+Servers+Bridges+Spares ranks. At first, the graph ranks come first and carry the Parts parts.
+// Servers and bridges follow and carry no parts, and then spare ranks, which carry nothing.
 //
 // The world of a run has Parts+Servers+Bridges members, in that order. Members keep their numbers
 // when they move to other ranks. If each graph rank r carries only part r, members and ranks are
 // the same.
 //
 //	1 <= Ranks <= Parts
-//	Carrier   is nil, or of length Parts with 0 <= Carrier[part] < Ranks
+//	Carrier   is nil, or of length Members() with 0 <= Carrier[member] < Started()
 //
 // Move, WithoutRank and Restart return a view with a Carrier and the next Number. In such a view a
-// rank may carry no part. Views are values: a Carrier is never modified.
+// rank may carry no member, and any rank may carry any. Views are values: a Carrier is never modified.
 type View struct {
 	Parts, Ranks, Servers int
 	Bridges               int // ranks that pass tensor work to functions
+	Spares                int // ranks that wait to replace lost ones
 
 	Number  int   // number of earlier views
-	Carrier []int // the rank of each part; nil: consecutive blocks of nearly equal size
+	Carrier []int // the rank of each member; nil: parts are consecutive blocks of nearly equal size
 }
 
 // Flat returns the view of a world in which each of the given ranks has one part.
 func Flat(ranks int) View { return View{Parts: ranks, Ranks: ranks} }
 
 // Flat reports whether members and ranks are the same.
-func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil }
+func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil && v.Spares == 0 }
 
 // Members returns the size of the world of the run.
 func (v View) Members() int { return v.CoreMembers() + v.Bridges }
@@ -41,8 +39,8 @@ func (v View) Members() int { return v.CoreMembers() + v.Bridges }
 // CoreMembers returns the number of members without bridges.
 func (v View) CoreMembers() int { return v.Parts + v.Servers }
 
-// Started returns the number of ranks, including servers and bridges.
-func (v View) Started() int { return v.Ranks + v.Servers + v.Bridges }
+// Started returns the number of ranks, including servers, bridges and spares.
+func (v View) Started() int { return v.Ranks + v.Servers + v.Bridges + v.Spares }
 
 // Bridge returns the member that is the bridge of a part.
 func (v View) Bridge(part int) int { return v.CoreMembers() + part%v.Bridges }
@@ -70,11 +68,11 @@ func (v View) Carried(rank int) []int {
 
 // Rank returns the rank that carries a member.
 func (v View) Rank(member int) int {
-	if member >= v.Parts {
-		return v.Ranks + member - v.Parts
-	}
 	if v.Carrier != nil {
 		return v.Carrier[member]
+	}
+	if member >= v.Parts {
+		return v.Ranks + member - v.Parts
 	}
 	each, longer := v.Parts/v.Ranks, v.Parts%v.Ranks // the first longer blocks have each+1 parts
 	if at := longer * (each + 1); member >= at {
@@ -85,10 +83,16 @@ func (v View) Rank(member int) int {
 
 // Name returns the name of a member in messages to users.
 func (v View) Name(member int) string {
-	if v.Flat() || member >= v.Parts {
+	if v.Flat() || member >= v.Parts && v.Carrier == nil {
 		return fmt.Sprintf("rank %d", v.Rank(member))
 	}
-	return fmt.Sprintf("part %d of rank %d", member, v.Rank(member))
+	kind, k := "part", member
+	if member >= v.CoreMembers() {
+		kind, k = "bridge", member-v.CoreMembers()
+	} else if member >= v.Parts {
+		kind, k = "server", member-v.Parts
+	}
+	return fmt.Sprintf("%s %d of rank %d", kind, k, v.Rank(member))
 }
 
 // Move returns the next view, in which another graph rank carries a part.
@@ -107,6 +111,9 @@ func (v View) WithoutRank(rank int) View {
 		return next
 	}
 	for _, part := range v.Carried(rank) {
+		if part >= v.Parts {
+			continue
+		}
 		fewest := -1
 		for r := range v.Ranks {
 			if r != rank && (fewest < 0 || len(next.Carried(r)) < len(next.Carried(fewest))) {
@@ -120,43 +127,16 @@ func (v View) WithoutRank(rank int) View {
 
 // Restart returns the next view, in which every part restarts on its rank.
 func (v View) Restart() View {
-	carrier := make([]int, v.Parts)
-	for part := range carrier {
-		carrier[part] = v.Rank(part)
+	carrier := make([]int, v.Members())
+	for m := range carrier {
+		carrier[m] = v.Rank(m)
 	}
 	v.Number, v.Carrier = v.Number+1, carrier
 	return v
 }
 
-// replaces reports whether this view may follow another one.
-func (v View) replaces(before View) bool {
-	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Bridges == before.Bridges && v.Number == before.Number+1 &&
-		len(v.Carrier) == v.Parts && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Ranks
-}
-
-// Replace returns the view after v: the proposal of the first rank that has one, or nil without a
-// proposal. The result is the same on all ranks. Replace fails on all ranks if the proposal is not a
-// valid successor of v. c is the communicator of the v.Started() ranks. Collective over c.
-func (v View) Replace(c Comm, proposed *View) (*View, error) {
-	var mine []byte
-	if proposed != nil {
-		mine, _ = json.Marshal(proposed) // numbers only: it cannot fail
-	}
-	lengths, err := gatherInt64(c, int64(len(mine)))
-	if err != nil {
-		return nil, err
-	}
-	from := slices.IndexFunc(lengths, func(n int64) bool { return n > 0 })
-	if from < 0 {
-		return nil, nil
-	}
-	if mine, err = BcastBlob(c, mine, from); err != nil {
-		return nil, err
-	}
-	var next View
-	if err := json.Unmarshal(mine, &next); err != nil || !next.replaces(v) {
-		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which is not a valid successor of view %d (%d parts on %d ranks, %d servers and %d bridges)",
-			from, mine, v.Number, v.Parts, v.Ranks, v.Servers, v.Bridges).Then("run the same siafu with the same options on all ranks")
-	}
-	return &next, nil
+// Replaces reports whether this view may follow another one.
+func (v View) Replaces(before View) bool {
+	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Bridges == before.Bridges && v.Spares == before.Spares &&
+		v.Number == before.Number+1 && len(v.Carrier) == v.Members() && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Started()
 }

@@ -2,12 +2,10 @@ package world_test
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 
 	"siafu/ranks/world"
-	"siafu/ranks/world/inproc"
 )
 
 // checkCarried fails unless every member is carried by one rank, and Rank is the
@@ -70,45 +68,25 @@ func TestNextViews(t *testing.T) {
 	}
 }
 
-// All ranks get the view of the first rank with a proposal, or an error if it is not a valid
-// successor.
-func TestReplace(t *testing.T) {
+// A view follows another one if it has the same members and ranks, and the next number.
+func TestReplaces(t *testing.T) {
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	for name, tc := range map[string]struct {
-		proposed map[int]world.View
-		want     int // whose view, -1: none
-		fails    bool
+		next world.View
+		want bool
 	}{
-		"nobody":           {nil, -1, false},
-		"one":              {map[int]world.View{2: v.Move(0, 1)}, 2, false},
-		"two":              {map[int]world.View{1: v.WithoutRank(1), 3: v.Move(0, 1)}, 1, false},
-		"an old one":       {map[int]world.View{1: v}, -1, true},
-		"a later one":      {map[int]world.View{1: v.Move(0, 1).Move(0, 2)}, -1, true},
-		"no such rank":     {map[int]world.View{1: v.Move(0, 3)}, -1, true},
-		"of other parts":   {map[int]world.View{0: (world.View{Parts: 6, Ranks: 3, Servers: 1}).Move(0, 1)}, -1, true},
-		"of other servers": {map[int]world.View{0: (world.View{Parts: 5, Ranks: 2, Servers: 2}).Move(0, 1)}, -1, true},
+		"moved":            {v.Move(0, 1), true},
+		"to a server":      {v.Move(0, 3), true},
+		"without a rank":   {v.WithoutRank(1), true},
+		"an old one":       {v, false},
+		"a later one":      {v.Move(0, 1).Move(0, 2), false},
+		"no such rank":     {v.Move(0, 4), false},
+		"of other parts":   {(world.View{Parts: 6, Ranks: 3, Servers: 1}).Move(0, 1), false},
+		"of other servers": {(world.View{Parts: 5, Ranks: 2, Servers: 2}).Move(0, 1), false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			err := inproc.Run(v.Started(), func(c world.Comm) error {
-				var mine *world.View
-				if p, ok := tc.proposed[c.Rank()]; ok {
-					mine = &p
-				}
-				got, err := v.Replace(c, mine)
-				switch {
-				case (err != nil) != tc.fails:
-					t.Errorf("rank %d: %v", c.Rank(), err)
-				case (got != nil) != (tc.want >= 0):
-					t.Errorf("rank %d: got %+v", c.Rank(), got)
-				case got != nil && !reflect.DeepEqual(*got, tc.proposed[tc.want]):
-					t.Errorf("rank %d: got %+v, want that of rank %d", c.Rank(), *got, tc.want)
-				}
-				return c.Barrier()
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		if got := tc.next.Replaces(v); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

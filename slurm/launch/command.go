@@ -67,6 +67,9 @@ func (o *Options) mpirun(p place) []string {
 	if p.root {
 		line = append(line, "--allow-run-as-root")
 	}
+	if o.Survive {
+		line = append(line, "--enable-recovery")
+	}
 	if o.Hostfile != "" {
 		line = append(line, "--hostfile", o.Hostfile)
 	}

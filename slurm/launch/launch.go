@@ -33,6 +33,7 @@ type Options struct {
 	Program string   `kong:"-"` // path of siafu for the ranks
 	Self    string   `kong:"-"` // path of siafu for this process
 	Args    []string `kong:"-"` // arguments of siafu in each attempt
+	Survive bool     `kong:"-"` // ranks continue after the loss of others
 	Env     []string `kong:"-"` // additional "NAME=value" for the ranks
 
 	Linger time.Duration `kong:"-"` // time for other ranks to end after rank 0; 0: one minute
@@ -175,8 +176,11 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	s := readStatus(path)
 	end.cameUp, end.lasts = s.ready || !p.local, s.lasts
 	end.cause = seen.cause(s.err)
-	if s.code > 0 {
+	switch {
+	case s.code > 0 || o.Survive && s.code == 0: // lost ranks have other exit codes
 		end.code = s.code
+	case o.Survive && s.code < 0 && end.code == 0: // no rank is left
+		end.code = 128 + int(syscall.SIGKILL)
 	}
 	return end, nil
 }

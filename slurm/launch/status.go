@@ -3,10 +3,12 @@ package launch
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"siafu/internal/fault"
@@ -14,8 +16,8 @@ import (
 )
 
 // StatusVariable names the environment variable with the path of the status file. The file has the
-// lines "ready", "error TEXT", "lasting" and "code N". Rank 0 writes them, and the rank that ends
-// all others if it can access the file.
+// lines "ready", "error TEXT", "lasting" and "code N". Rank 0 writes them, or the rank that continues
+// its work (Lead), and the rank that ends all others if it can access the file.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
 // Join connects a process that may be a rank with its launcher. It turns SIGUSR2 into SIGTERM,
@@ -46,10 +48,21 @@ func Join(args []string) (end func(code int, err error), last func(err error)) {
 	}
 	if l.Rank == 0 {
 		report(path, "ready")
-		end = func(code int, err error) { reportEnd(path, code, err) }
+		Lead()
+	}
+	end = func(code int, err error) {
+		if excluded := (*world.ExcludedError)(nil); leads.Load() && !errors.As(err, &excluded) {
+			reportEnd(path, code, err)
+		}
 	}
 	return end, last
 }
+
+// leads is set if this process reports the end of the run.
+var leads atomic.Bool
+
+// Lead makes this process report the end of the run, as rank 0 does at first.
+func Lead() { leads.Store(true) }
 
 func reportEnd(path string, code int, err error) {
 	if err != nil {

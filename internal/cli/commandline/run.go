@@ -21,6 +21,7 @@ type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Last     func(error) // receives an error that ends all ranks at once
+	Lead     func()      // called on a rank that continues to write the output of a lost one
 }
 
 // exit is the panic value for kong's exits (after help). Run recovers it, so that the process
@@ -51,7 +52,7 @@ func Run(args []string, in io.Reader, out, errOut io.Writer, do func([]string, C
 			code = 1
 		}
 	}()
-	err = catch(do, args, Console{in, out, errOut, last})
+	err = catch(do, args, Console{in, out, errOut, last, launch.Lead})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}

@@ -116,7 +116,9 @@ func (m *memory) request(i int) *C.MPI_Request {
 
 // test lets MPI make progress and reports whether all requests have ended.
 func (m *memory) test() (bool, error) {
+	place := enter()
 	next := C.siafu_test(m.request(0), m.n, m.next)
+	leave(place)
 	if next < 0 {
 		return false, failure("MPI_Test", -next)
 	}
@@ -143,10 +145,12 @@ func (m *memory) ialltoallv(i int, h handle, send, recv lane) error {
 }
 
 func (m *memory) isend(i int, h handle, buf []byte, dst, tag int) error {
+	defer leave(enter())
 	return failure("MPI_Isend", C.siafu_isend(start(buf), C.int(len(buf)), C.int(dst), C.int(tag), h.comm, m.request(i)))
 }
 
 func (m *memory) irecv(i int, h handle, buf []byte, src, tag int) error {
+	defer leave(enter())
 	return failure("MPI_Irecv", C.siafu_irecv(start(buf), C.int(len(buf)), C.int(src), C.int(tag), h.comm, m.request(i)))
 }
 
@@ -158,6 +162,7 @@ type found struct {
 
 // improbe matches the next message. A negative source or tag matches any.
 func (h handle) improbe(source, tag int) (f found, ok bool, err error) {
+	defer leave(enter())
 	var p C.siafu_probe
 	if err := failure("MPI_Improbe", C.siafu_improbe(C.int(source), C.int(tag), h.comm, &p)); err != nil {
 		return f, false, err

@@ -130,6 +130,20 @@ func (p *process) findHosts() error {
 	return nil
 }
 
+// Forsake records that ranks of the world are lost: the library is not stopped, because it would wait
+// for them. w is the communicator of Start; for others, Forsake does nothing.
+func Forsake(w world.Comm) {
+	if c, ok := w.(*comm); ok {
+		c.p.failed.Store(true)
+	}
+}
+
+// Forsaken reports whether Forsake was called, or a call of the library has failed.
+func Forsaken(w world.Comm) bool {
+	c, ok := w.(*comm)
+	return ok && c.p.failed.Load()
+}
+
 // reapFor is the time that stop waits for requests that were given up.
 const reapFor = time.Second
 

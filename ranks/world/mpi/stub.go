@@ -3,12 +3,23 @@
 package mpi
 
 import (
+	"time"
+
 	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 
 // Available reports whether this build has MPI.
 func Available() bool { return false }
+
+// Observe does nothing: this build has no MPI.
+func Observe(time.Duration, func()) {}
+
+// Forsake does nothing: this build has no MPI.
+func Forsake(world.Comm) {}
+
+// Forsaken returns false.
+func Forsaken(world.Comm) bool { return false }
 
 // Start fails with a Config fault: this build has no MPI.
 func Start(world.Limits) (world.Comm, func(), error) {

@@ -82,7 +82,7 @@ func TestRank(t *testing.T) {
 		run(t, leftView, left)
 	case "views":
 		r := newRounds(courseView, c.Rank(), 8*longBlock, turns())
-		if err := parts.RunViews(c, courseView, r); err != nil {
+		if err := parts.RunViews(c, courseView, r, patient); err != nil {
 			t.Errorf("rank %d: %v", c.Rank(), err)
 			c.Abort(1, nil)
 		}

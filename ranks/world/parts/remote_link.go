@@ -3,13 +3,15 @@ package parts
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
 
-// RunParts runs body in one goroutine for each part of this rank, or for its server. Each has a
+// RunParts runs body in one goroutine for each member that this rank carries. Each has a
 // communicator in the world of v.Members() members. RunParts returns when all of them have
 // returned and no message to this rank is in transit. Its error is the first failure of this rank
 // that is not a consequence of another one, as in inproc.Run. The caller must then abort c, unless
@@ -22,26 +24,11 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if c.Size() == 1 {
 		return InProcess(v, body)
 	}
-	p, err := newRemoteLink(c, v)
+	p, err := newRemoteLink(c)
 	if err != nil {
 		return err
 	}
-	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(c.Rank())...), Remote: p, Name: v.Name}
-	for m := range v.Members() {
-		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
-	}
-	if len(s.Here) == 0 { // this rank only waits for the end of the others
-		p.packets.SetLimits(world.Limits{})
-	}
-	err = inproc.RunShare(s, body)
-	var ended *world.EndedError
-	if shared := (*world.AgreedError)(nil); err != nil && !errors.As(err, &shared) && !errors.As(err, &ended) {
-		return err
-	}
-	if closing := p.close(ended); err == nil {
-		err = closing
-	}
-	return err
+	return p.run(v, body)
 }
 
 // InProcess runs the parts of all ranks in this process.
@@ -49,17 +36,22 @@ func InProcess(v world.View, body func(c world.Comm) error) error {
 	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
 }
 
-// remoteLink sends packets to other ranks and receives theirs.
+// remoteLink sends packets to other ranks and receives theirs. It serves one view after another.
 type remoteLink struct {
-	packets   world.Comm // carries packets, in order
-	bulk      world.Comm // carries long blocks
+	comm    world.Comm
+	packets world.Comm // carries packets, in order
+	bulk    world.Comm // carries long blocks
+	outbox  *world.Outbox
+	next    atomic.Uint32 // tag of the next long block
+	gone    []atomic.Bool // by rank: whether it is lost
+
+	// Of the current view.
 	view      world.View
-	outbox    *world.Outbox
-	next      atomic.Uint32 // tag of the next long block
+	lost      atomic.Pointer[world.EndedError] // set by interrupt
 	incoming  []*incomingBlock
 	finished  []bool            // by rank: whether its final packet has arrived
 	ended     *world.EndedError // from a final packet of ended members
-	abandoned []world.Request   // of blocks without a waiting receiver
+	abandoned []blockRequest    // of blocks without a waiting receiver
 }
 
 // incomingBlock is a packet with a separate block.
@@ -70,7 +62,14 @@ type incomingBlock struct {
 	request world.Request // nil without a buffer
 }
 
-func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {
+// blockRequest is a request of a block to or from a rank.
+type blockRequest struct {
+	world.Request
+	rank int
+}
+
+// newRemoteLink makes the communicators. Collective over c.
+func newRemoteLink(c world.Comm) (*remoteLink, error) {
 	ranks := world.All(c.Size())
 	packets, err := c.Sub(ranks)
 	if err != nil {
@@ -80,14 +79,42 @@ func newRemoteLink(c world.Comm, v world.View) (*remoteLink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &remoteLink{packets: packets, bulk: bulk, view: v, outbox: world.NewOutbox(packets), finished: make([]bool, c.Size())}, nil
+	return &remoteLink{comm: c, packets: packets, bulk: bulk, outbox: world.NewOutbox(packets), gone: make([]atomic.Bool, c.Size())}, nil
 }
+
+// run runs the members of a view, like RunParts. Collective over the ranks that are not lost.
+func (p *remoteLink) run(v world.View, body func(c world.Comm) error) error {
+	p.view, p.finished, p.ended = v, make([]bool, p.comm.Size()), nil
+	p.incoming, p.abandoned = nil, nil
+	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(p.comm.Rank())...), Remote: p, Name: v.Name}
+	for m := range v.Members() {
+		s.Hosts = append(s.Hosts, p.comm.Hosts()[v.Rank(m)])
+	}
+	if len(s.Here) == 0 { // this rank only waits for the end of the others
+		p.packets.SetLimits(world.Limits{})
+	}
+	err := inproc.RunShare(s, body)
+	var ended *world.EndedError
+	if shared := (*world.AgreedError)(nil); err != nil && !errors.As(err, &shared) && !errors.As(err, &ended) {
+		return err
+	}
+	if closing := p.close(ended); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// lose records that a rank is lost: nothing more is received from it, and nothing waits for it.
+func (p *remoteLink) lose(rank int) { p.gone[rank].Store(true) }
+
+// interrupt ends all members here, because a member of the view is lost. A nil error ends that.
+func (p *remoteLink) interrupt(lost *world.EndedError) { p.lost.Store(lost) }
 
 // Process implements inproc.Remote.
 func (p *remoteLink) Process(member int) int { return p.view.Rank(member) }
 
 // Abandon implements inproc.Remote.
-func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned, r) }
+func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned, r.(blockRequest)) }
 
 // Abort implements inproc.Remote.
 func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause) }
@@ -96,6 +123,9 @@ func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause)
 // overtake one another.
 func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 	rank := p.view.Rank(to)
+	if p.gone[rank].Load() {
+		return nil, nil // this view ends
+	}
 	if len(l.Data) <= inlineLimit || l.Seq < 0 {
 		return nil, p.send(rank, l, blockRef{})
 	}
@@ -103,7 +133,8 @@ func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 	if err := p.send(rank, l, f); err != nil {
 		return nil, err
 	}
-	return p.bulk.Isend(l.Data, rank, f.tag)
+	r, err := p.bulk.Isend(l.Data, rank, f.tag)
+	return blockRequest{r, rank}, err
 }
 
 func (p *remoteLink) send(rank int, l inproc.Packet, f blockRef) error {
@@ -113,6 +144,9 @@ func (p *remoteLink) send(rank int, l inproc.Packet, f blockRef) error {
 // Fetch implements inproc.Remote.
 func (p *remoteLink) Fetch(r inproc.Receiver) error {
 	for {
+		if lost := p.lost.Load(); lost != nil {
+			return lost
+		}
 		m, ok, err := p.packets.TryRecv(world.Any, world.Any)
 		if err != nil {
 			return err
@@ -129,6 +163,9 @@ func (p *remoteLink) Fetch(r inproc.Receiver) error {
 // handle handles a message of another rank. It returns an error for the last packet of a rank whose
 // members were ended.
 func (p *remoteLink) handle(m world.Message, r inproc.Receiver) error {
+	if p.gone[m.Source].Load() {
+		return nil
+	}
 	l, f, err := decodePacket(m.Data, m.Source)
 	switch {
 	case err != nil:
@@ -152,6 +189,9 @@ func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 	still := p.incoming[:0]
 	var failed error
 	for _, c := range p.incoming {
+		if p.gone[c.from].Load() {
+			continue
+		}
 		ended, err := c.receive(p.bulk, r)
 		if err == nil && ended {
 			err = r.Deliver(c.packet)
@@ -187,24 +227,19 @@ func (p *remoteLink) close(ended *world.EndedError) error {
 	if ended != nil {
 		p.ended, last.From = ended, ended.Member
 	}
-	me := p.packets.Rank()
-	for r := range p.finished {
-		if r == me {
+	others := world.All(len(p.finished))
+	others = slices.Delete(others, p.packets.Rank(), p.packets.Rank()+1)
+	for _, r := range others {
+		if p.gone[r].Load() {
 			continue
 		}
 		if err := p.send(r, last, blockRef{}); err != nil {
 			return err
 		}
 	}
-	for r := range p.finished {
-		for r != me && !p.finished[r] {
-			m, err := p.packets.Recv(r, world.Any)
-			if err != nil {
-				return err
-			}
-			if err := p.handle(m, discarder{}); err != nil && !p.finished[r] {
-				return err
-			}
+	for _, r := range others {
+		if err := until(func() (bool, error) { return p.drain(r) }); err != nil {
+			return err
 		}
 	}
 	if err := p.settle(); err != nil {
@@ -216,23 +251,58 @@ func (p *remoteLink) close(ended *world.EndedError) error {
 	return nil
 }
 
+// drain receives packets of a rank, and reports whether its last one has arrived or it is lost.
+func (p *remoteLink) drain(rank int) (bool, error) {
+	for !p.finished[rank] {
+		if p.gone[rank].Load() {
+			return true, nil
+		}
+		m, ok, err := p.packets.TryRecv(rank, world.Any)
+		if !ok || err != nil {
+			return false, err
+		}
+		if err := p.handle(m, discarder{}); err != nil && !p.finished[rank] {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// closePoll is the interval in which a rank that has ended a view looks for the others' last packets.
+const closePoll = 100 * time.Microsecond
+
 // settle returns when no block to or from this rank is in transit, including blocks for parts that
-// have left.
+// have left. It does not wait for blocks of lost ranks, whose memory stays in use.
 func (p *remoteLink) settle() error {
 	for _, c := range p.incoming {
+		if p.gone[c.from].Load() {
+			continue
+		}
 		if _, err := c.receive(p.bulk, discarder{}); err != nil {
 			return err
 		}
+		p.abandoned = append(p.abandoned, blockRequest{c.request, c.from})
 	}
-	for _, c := range p.incoming {
-		p.abandoned = append(p.abandoned, c.request)
-	}
+	lost := func(rank int) bool { return p.gone[rank].Load() }
 	for _, r := range p.abandoned {
-		if err := r.Wait(); err != nil {
+		if err := until(func() (bool, error) {
+			ended, err := r.Test()
+			return ended || lost(r.rank), err
+		}); err != nil {
 			return err
 		}
 	}
-	return p.outbox.Settle()
+	return until(func() (bool, error) { return p.outbox.Settled(lost) })
+}
+
+// until polls until done or an error.
+func until(done func() (bool, error)) error {
+	for {
+		if ended, err := done(); ended || err != nil {
+			return err
+		}
+		time.Sleep(closePoll)
+	}
 }
 
 // discarder is the receiver of packets for parts that have left.

@@ -2,30 +2,50 @@ package parts
 
 import (
 	"errors"
+	"time"
 
 	"siafu/ranks/world"
+	"siafu/ranks/world/membership"
 )
 
 // ElasticJob has the actions of one rank in the successive views of a world of parts.
 type ElasticJob interface {
 	// RunMember runs a member in a view, one goroutine per member. A communicator belongs to
-	// one view: messages in transit when the view ends are dropped.
-	RunMember(c world.Comm, v world.View) error
+	// one view: messages in transit when the view ends are dropped. copied sends a stored state to
+	// another rank, if there is one. It returns when that rank has confirmed the state of the epoch
+	// before, so that a part and its copy have a state of the same epoch.
+	RunMember(c world.Comm, v world.View, copied func(s membership.State)) error
 	// Ended is called once per view, when all members here have returned. Unless the world
-	// has failed, no message to or from them is in transit, and their memory may be freed.
-	// It returns the view with which this rank proposes to continue, or nil.
-	Ended(v world.View) *world.View
-	// Pack returns the state of a part that leaves this rank. Unpack restores it where the
-	// part continues.
-	Pack(part int) []byte
-	Unpack(part int, state []byte) error
+	// has failed, no message to or from members of live ranks is in transit, and their memory may
+	// be freed. Ended returns what this rank proposes, if the run has not ended.
+	Ended(v world.View) membership.Proposal
+	// States lists the stored states of parts, Pack returns one, and Unpack stores one that
+	// another rank has packed. They may be called at any time.
+	States() []membership.State
+	Pack(s membership.State) []byte
+	Unpack(s membership.State, packed []byte)
+	// Continue is called before a view that replaces another one.
+	Continue(d membership.Decision)
+}
+
+// Elasticity has the settings of RunViews.
+type Elasticity struct {
+	LostAfter time.Duration // a rank that has been silent for this time is lost
+	Least     int           // the run stops if fewer ranks are left
+	Zones     []int         // failure domains of ranks; nil: each has its own
+	// Lost is called when ranks are lost, at any time, before members notice. MPI may use memory of
+	// this rank for messages to and from lost ranks as long as the process exists.
+	Lost      func()
+	Connected func() // called when the ranks are connected
+	Log       func(format string, args ...any)
 }
 
 // RunViews runs a job through successive views, each like RunParts. The first view is v. A view
-// ends when its members have returned, or when the members of any rank were ended (End). The ranks
-// then agree on the next view (world.View.Replace). The packed state of moving parts is sent to
-// their new ranks, and all members start again. If no rank proposes a view, RunViews returns the
-// error of the last one. Collective over c. c may be nil if all ranks are in this process.
+// ends when its members have returned, or when the members of any rank were ended (End), or when a rank
+// is lost. The live ranks then agree on the next view (package membership), states of moved parts are
+// sent to their new ranks, and all members start again. If no rank proposes a view and none is lost,
+// RunViews returns the error of the last one. Collective over c. c may be nil if all ranks are in
+// this process.
 //
 // Design note: a view that ends early ends all members, also on other ranks; they restart from
 // a state that all have stored. The alternative is a log: senders store the messages of an
@@ -35,61 +55,27 @@ type ElasticJob interface {
 // for all rows of an epoch, a copy of each, and names in every message. A part's optimiser or
 // server would have to detect duplicate gradients. Here the view of the communicator
 // identifies a message, and nothing is stored unless a part moves.
-func RunViews(c world.Comm, v world.View, l ElasticJob) error {
+func RunViews(c world.Comm, v world.View, job ElasticJob, o Elasticity) error {
+	if c == nil || c.Size() == 1 {
+		return runAlone(v, job)
+	}
+	s, err := newSurvivor(c, v, job, o)
+	if err != nil {
+		return err
+	}
+	return s.run()
+}
+
+// runAlone runs all members of all views in this process.
+func runAlone(v world.View, job ElasticJob) error {
 	for {
-		var err error
-		run := func(part world.Comm) error { return l.RunMember(part, v) }
-		if c == nil {
-			err = InProcess(v, run)
-		} else {
-			err = RunParts(c, v, run)
-		}
-		next := l.Ended(v)
-		if ended := (*world.EndedError)(nil); err != nil && !errors.As(err, &ended) {
-			return err
-		}
-		if c != nil {
-			agreed, err := v.Replace(c, next)
-			if err != nil {
-				return err
-			}
-			next = agreed
-		}
-		if next == nil {
-			return err
-		}
-		if err := moveParts(c, v, *next, l); err != nil {
+		err := InProcess(v, func(part world.Comm) error { return job.RunMember(part, v, func(membership.State) {}) })
+		next := job.Ended(v).View
+		if ended := (*world.EndedError)(nil); next == nil || err != nil && !errors.As(err, &ended) {
 			return err
 		}
 		v = *next
 	}
-}
-
-// moveParts sends the packed state of parts to their new ranks. Collective over c.
-func moveParts(c world.Comm, v, next world.View, l ElasticJob) error {
-	if c == nil {
-		return nil
-	}
-	out := world.NewOutbox(c)
-	for part := range v.Parts {
-		if to := next.Rank(part); v.Rank(part) == c.Rank() && to != c.Rank() {
-			if err := out.Post(l.Pack(part), to, 0); err != nil {
-				return err
-			}
-		}
-	}
-	for part := range v.Parts {
-		if from := v.Rank(part); next.Rank(part) == c.Rank() && from != c.Rank() {
-			m, err := c.Recv(from, 0) // in the order of parts, as they were sent
-			if err != nil {
-				return err
-			}
-			if err := l.Unpack(part, m.Data); err != nil {
-				return err
-			}
-		}
-	}
-	return out.Settle()
 }
 
 // End ends all members of the calling member's rank, and with them the view. Their waits fail with a

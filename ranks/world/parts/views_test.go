@@ -4,25 +4,29 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/membership"
 	"siafu/ranks/world/parts"
 )
 
 // rounds is an ElasticJob of rounds on one rank, in which each member sends all others a long
-// block. A member's state is its number of finished rounds.
+// block. The state of a part is its number of finished rounds.
 type rounds struct {
 	rank  int
 	block int    // bytes
 	views []turn // the views that this rank makes of those before, by their number
 
 	mu      sync.Mutex
-	state   map[int]int
-	buffers [][]byte // that members of the view have received into
+	states  map[int][]int // by part: the last rounds that it has begun
+	done    map[int]bool  // members that have finished
+	buffers [][]byte      // that members of the view have received into
 	lived   []world.View
 	shaken  int // members that were in a view which ended early
 }
@@ -38,22 +42,22 @@ type turn struct {
 
 const lastRound = 9
 
+// patient loses no rank on a busy machine.
+var patient = parts.Elasticity{LostAfter: time.Minute}
+
 // longBlock is just long enough to be sent separately from its packet.
 const longBlock = 17 << 10
 
 func newRounds(v world.View, rank, block int, turns []turn) *rounds {
-	r := &rounds{rank: rank, block: block, views: turns, state: map[int]int{}}
-	for _, m := range v.Carried(rank) {
-		r.state[m] = 0
-	}
-	return r
+	return &rounds{rank: rank, block: block, views: turns, states: map[int][]int{}, done: map[int]bool{}}
 }
 
 // RunMember implements parts.ElasticJob: members begin with the round that all have reached.
-func (r *rounds) RunMember(c world.Comm, v world.View) error {
-	r.mu.Lock()
-	begin := []int64{int64(r.state[c.Rank()])}
-	r.mu.Unlock()
+func (r *rounds) RunMember(c world.Comm, v world.View, copied func(membership.State)) error {
+	begin := []int64{lastRound}
+	if c.Rank() < v.Parts {
+		begin[0] = r.newest(c.Rank())
+	}
 	if err := world.MinInt64s(c, begin); err != nil {
 		return err
 	}
@@ -62,9 +66,11 @@ func (r *rounds) RunMember(c world.Comm, v world.View) error {
 		return err
 	}
 	for round := int(begin[0]); round < lastRound; round++ {
-		r.mu.Lock()
-		r.state[c.Rank()] = round
-		r.mu.Unlock()
+		if c.Rank() < v.Parts {
+			at := membership.State{Part: c.Rank(), Epoch: round}
+			r.Unpack(at, binary.LittleEndian.AppendUint32(nil, uint32(round)))
+			copied(at)
+		}
 		if v.Number < len(r.views) && r.views[v.Number].at == round {
 			turn := r.views[v.Number]
 			if !turn.end {
@@ -85,7 +91,7 @@ func (r *rounds) RunMember(c world.Comm, v world.View) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state[c.Rank()] = lastRound
+	r.done[c.Rank()] = true
 	return nil
 }
 
@@ -126,7 +132,7 @@ func (r *rounds) round(c world.Comm, round int) error {
 }
 
 // Ended implements parts.ElasticJob. After it the view's buffers must not be used.
-func (r *rounds) Ended(v world.View) *world.View {
+func (r *rounds) Ended(v world.View) membership.Proposal {
 	for _, b := range r.buffers {
 		for i := range b {
 			b[i] = 0xEE
@@ -134,34 +140,62 @@ func (r *rounds) Ended(v world.View) *world.View {
 	}
 	r.lived = append(r.lived, v)
 	if v.Number >= len(r.views) || r.rank != 1 {
-		return nil
+		return membership.Proposal{}
 	}
 	next := r.views[v.Number].proposed(v)
-	return &next
+	return membership.Proposal{View: &next}
 }
 
-// Pack and Unpack implement parts.ElasticJob.
-func (r *rounds) Pack(part int) []byte {
-	state := r.state[part]
-	delete(r.state, part)
-	return binary.LittleEndian.AppendUint32(nil, uint32(state))
+// newest returns the newest stored round of a part, 0 without one.
+func (r *rounds) newest(part int) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if list := r.states[part]; len(list) > 0 {
+		return int64(list[len(list)-1])
+	}
+	return 0
 }
 
-func (r *rounds) Unpack(part int, luggage []byte) error {
-	r.state[part] = int(binary.LittleEndian.Uint32(luggage))
-	return nil
+// States, Pack and Unpack implement parts.ElasticJob.
+func (r *rounds) States() (list []membership.State) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for part, stored := range r.states {
+		for _, round := range stored {
+			list = append(list, membership.State{Part: part, Epoch: round})
+		}
+	}
+	return list
 }
+
+func (r *rounds) Pack(at membership.State) []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(at.Epoch))
+}
+
+func (r *rounds) Unpack(at membership.State, packed []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if int(binary.LittleEndian.Uint32(packed)) != at.Epoch {
+		panic("a state of another round")
+	}
+	list := slices.DeleteFunc(r.states[at.Part], func(round int) bool { return round >= at.Epoch })
+	list = append(list, at.Epoch)
+	r.states[at.Part] = list[max(len(list)-3, 0):]
+}
+
+// Continue implements parts.ElasticJob.
+func (r *rounds) Continue(membership.Decision) {}
 
 // check checks the result of a job.
 func (r *rounds) check(t *testing.T) {
 	t.Helper()
 	last := r.lived[len(r.lived)-1]
-	if len(r.lived) != len(r.views)+1 || len(r.state) != len(last.Carried(r.rank)) {
-		t.Errorf("rank %d has lived in %d views and has %v, in %+v", r.rank, len(r.lived), r.state, last)
+	if len(r.lived) != len(r.views)+1 || len(r.done) != len(last.Carried(r.rank)) {
+		t.Errorf("rank %d has lived in %d views and has finished %v, in %+v", r.rank, len(r.lived), r.done, last)
 	}
-	for m, state := range r.state {
-		if state != lastRound || last.Rank(m) != r.rank {
-			t.Errorf("rank %d has member %d after %d rounds, in %+v", r.rank, m, state, last)
+	for m := range r.done {
+		if last.Rank(m) != r.rank {
+			t.Errorf("rank %d has finished member %d, in %+v", r.rank, m, last)
 		}
 	}
 	for _, b := range r.buffers {
@@ -204,7 +238,7 @@ func TestThroughViews(t *testing.T) {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
 			r := newRounds(courseView, c.Rank(), longBlock, turns())
 			s := &subs{Comm: c}
-			if err := parts.RunViews(s, courseView, r); err != nil {
+			if err := parts.RunViews(s, courseView, r, patient); err != nil {
 				return err
 			}
 			if err := c.Barrier(); err != nil {
@@ -254,17 +288,12 @@ func (s *subs) left() error {
 // So they do where all ranks would be in one process.
 func TestThroughViewsInProcess(t *testing.T) {
 	v := courseView
-	r := &rounds{rank: 1, block: longBlock, views: turns(), state: map[int]int{}}
-	if err := parts.RunViews(nil, v, r); err != nil {
+	r := newRounds(v, 1, longBlock, turns())
+	if err := parts.RunViews(nil, v, r, patient); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.lived) != len(r.views)+1 || len(r.state) != v.Members() {
-		t.Errorf("%d views, %v", len(r.lived), r.state)
-	}
-	for m, state := range r.state {
-		if state != lastRound {
-			t.Errorf("member %d after %d rounds", m, state)
-		}
+	if len(r.lived) != len(r.views)+1 || len(r.done) != v.Members() {
+		t.Errorf("%d views, %v", len(r.lived), r.done)
 	}
 }
 
@@ -283,7 +312,7 @@ func TestNoOtherView(t *testing.T) {
 					return m.Barrier()
 				}
 				return fault.New(fault.IO, "write", "part", "disk full")
-			}})
+			}}, patient)
 		})
 		if err == nil || err.Error() != want && fault.KindOf(err) != fault.IO {
 			t.Errorf("%s: %v", name, err)
@@ -297,4 +326,6 @@ type onlyLive struct {
 	live func(world.Comm) error
 }
 
-func (o *onlyLive) RunMember(c world.Comm, _ world.View) error { return o.live(c) }
+func (o *onlyLive) RunMember(c world.Comm, _ world.View, _ func(membership.State)) error {
+	return o.live(c)
+}

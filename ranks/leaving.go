@@ -1,0 +1,139 @@
+package ranks
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"siafu/internal/fault"
+	"siafu/ranks/runfolder"
+)
+
+// LeaveOptions has the flags of "siafu leave".
+type LeaveOptions struct {
+	Run   string   `arg:"" help:"Run folder."`
+	Hosts []string `name:"host" required:"" placeholder:"HOST" help:"Host whose ranks leave, as in the log; repeatable."`
+}
+
+// Leave requests that the ranks of hosts leave a run (--survive): after the current epoch, their parts
+// move to other ranks.
+func Leave(o LeaveOptions, out io.Writer) error {
+	if err := runfolder.Leave(o.Run, o.Hosts); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, "the ranks of "+strings.Join(o.Hosts, ", ")+" leave after the current epoch\n")
+	return err
+}
+
+// departure watches for requests that the ranks of this host leave.
+type departure struct {
+	host   string
+	left   atomic.Bool
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	looked time.Time
+}
+
+// Intervals of checks.
+const (
+	lookEvery   = 200 * time.Millisecond // of the run folder
+	noticeEvery = 2 * time.Second        // of --notice
+)
+
+// watchDeparture begins to run the command of --notice. A command that cannot run is reported once.
+func watchDeparture(c *Config, host string, out IO) *departure {
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &departure{host: host, cancel: cancel}
+	if c.Notice != "" {
+		go d.run(ctx, c.Notice, out)
+	}
+	return d
+}
+
+func (d *departure) run(ctx context.Context, command string, out IO) {
+	warned := false
+	for ctx.Err() == nil {
+		err := exec.CommandContext(ctx, "sh", "-c", command).Run()
+		if err == nil {
+			d.left.Store(true)
+			return
+		}
+		if code, isExit := err.(*exec.ExitError); ctx.Err() == nil && !warned && (!isExit || code.ExitCode() == 127) {
+			warned = true
+			warn(out, "--notice: %s: %v on %s", command, err, d.host)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(noticeEvery):
+		}
+	}
+}
+
+// requested reports whether the ranks of this host must leave the run in a folder.
+func (d *departure) requested(run string) bool {
+	if d == nil {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.left.Load() && time.Since(d.looked) >= lookEvery {
+		d.looked = time.Now()
+		d.left.Store(runfolder.Leaves(run, d.host))
+	}
+	return d.left.Load()
+}
+
+func (d *departure) close() {
+	if d != nil {
+		d.cancel()
+	}
+}
+
+// readZones reads a file of lines "HOST ZONE", and returns the zone of each rank as a number. Without a
+// file, each host is a zone.
+func readZones(path string, hosts []string) ([]int, error) {
+	zone := map[string]string{}
+	if path != "" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fault.System("zones", path, err)
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		for n := 1; lines.Scan(); n++ {
+			fields := strings.Fields(lines.Text())
+			if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+				continue
+			}
+			if len(fields) != 2 {
+				return nil, fault.New(fault.Data, "zones", path, "line %d: %q", n, lines.Text()).Then("it must have a host and a zone")
+			}
+			zone[fields[0]] = fields[1]
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fault.System("zones", path, err)
+		}
+	}
+	numbers := map[string]int{}
+	var list []int
+	for _, h := range hosts {
+		name, ok := zone[h]
+		if path == "" {
+			name = h
+		} else if !ok {
+			return nil, fault.New(fault.Data, "zones", path, "host %q has no line", h).Then("name the zone of each host")
+		}
+		if _, ok := numbers[name]; !ok {
+			numbers[name] = len(numbers)
+		}
+		list = append(list, numbers[name])
+	}
+	return list, nil
+}

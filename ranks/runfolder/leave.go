@@ -1,0 +1,51 @@
+package runfolder
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"siafu/internal/fault"
+)
+
+// leavingFile has a line for each host whose ranks must leave the run.
+const leavingFile = "leaving.txt"
+
+// Leave adds hosts to those whose ranks must leave a run that has not ended.
+func Leave(run string, hosts []string) error {
+	if ReadMarker(run) == nil {
+		return fault.New(fault.Usage, "leave", run, "it is not a run folder").Then("name the --out of a run")
+	}
+	if Ended(run) != nil {
+		return fault.New(fault.Usage, "leave", run, "the run has ended")
+	}
+	path := filepath.Join(run, leavingFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fault.System("leave", path, err)
+	}
+	if _, err := f.WriteString(strings.Join(hosts, "\n") + "\n"); err != nil {
+		f.Close()
+		return fault.System("leave", path, err)
+	}
+	if err := f.Close(); err != nil {
+		return fault.System("leave", path, err)
+	}
+	return nil
+}
+
+// Leaves reports whether the ranks of a host must leave a run.
+func Leaves(run, host string) bool {
+	text, err := os.ReadFile(filepath.Join(run, leavingFile))
+	if err != nil {
+		return false
+	}
+	var hosts []string
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		hosts = append(hosts, strings.TrimSpace(lines.Text()))
+	}
+	return slices.Contains(hosts, host)
+}

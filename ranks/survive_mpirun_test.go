@@ -1,0 +1,103 @@
+//go:build mpi
+
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
+	"siafu/ranks/inject"
+	"siafu/ranks/world/mpi/mpitest"
+)
+
+// loss is a rank that is killed or stopped at a moment of a run on 3 graph ranks, servers and spares.
+type loss struct {
+	servers, spares int
+	fault           string
+	flags           string
+}
+
+// losses returns the losses of a test. All moments and ranks are in it with SIAFU_BIG=1.
+func losses() []loss {
+	list := []loss{
+		{0, 1, "0:GA:4:kill", ""},
+		{1, 0, "1:∇AV:5:kill", "--refresh previous:none"},
+		{1, 0, "5:gradient:3:kill", ""}, // the server
+		{0, 0, "2:AV:4:stop", "--codec int8"},
+	}
+	if !hosttest.Big() {
+		return list
+	}
+	for _, moment := range []string{"AV", "SC", "GA", "loss", "∇AV", "∇GA", "∇SC", "WU", "eval", "start", "finish"} {
+		for part := range 5 {
+			for _, kind := range []string{"kill", "stop"} {
+				list = append(list, loss{part % 2, (part + 1) % 2, fmt.Sprintf("%d:%s:4:%s", part, moment, kind), ""})
+			}
+		}
+	}
+	for _, moment := range []string{"opened", "save", "save state.json", "save rename", "summary"} {
+		list = append(list, loss{0, 1, "0:" + moment + ":4:kill", "--checkpoint-every 2e"}, loss{1, 0, "0:" + moment + ":4:stop", "--checkpoint-every 2e"})
+	}
+	for _, moment := range []string{"pull", "fetch", "gradient", "state", "close"} {
+		list = append(list, loss{1, 0, "5:" + moment + ":4:kill", ""}, loss{2, 1, "6:" + moment + ":4:stop", ""})
+	}
+	return list
+}
+
+// A run continues after the loss of any rank in any task, and leaves the bytes of a run without losses.
+func TestSurvivesLosses(t *testing.T) {
+	siafu, data := program(t), generated(t, true)
+	folders := filepath.Join(t.TempDir(), "parts")
+	run := func(t *testing.T, l loss, fault string) ([]byte, string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "run")
+		line := strings.Fields("train " + data + " --parts-dir " + folders + " --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive --lost-after 2s --out " + out + " " + l.flags)
+		line = append(line, "--servers", fmt.Sprint(l.servers), "--spares", fmt.Sprint(l.spares))
+		cmd := mpitest.Mpirun(t, 3+l.servers+l.spares, siafu, line...)
+		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
+		if fault != "" {
+			cmd.Env = append(cmd.Env, inject.Variable+"="+fault+":"+filepath.Join(t.TempDir(), "mark"))
+		}
+		text, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		model, err := os.ReadFile(modelFile(out))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return model, string(text)
+	}
+	want := map[string][]byte{}
+	for _, l := range losses() {
+		key := fmt.Sprint(l.servers, l.flags)
+		if want[key] == nil {
+			want[key], _ = run(t, l, "")
+		}
+		t.Run(fmt.Sprint(l.fault, ", servers=", l.servers, ", spares=", l.spares, " ", l.flags), func(t *testing.T) {
+			got, text := run(t, l, l.fault)
+			if !bytes.Equal(got, want[key]) {
+				t.Errorf("model.safetensors differs\n%s", text)
+			}
+			if !strings.Contains(text, " is lost") {
+				t.Errorf("no rank was lost\n%s", text)
+			}
+		})
+	}
+}
+
+// A launcher that ends all ranks when one ends is refused before any work.
+func TestSurvivalNeedsRecovery(t *testing.T) {
+	siafu, data := program(t), generated(t, false)
+	cmd := mpitest.Mpirun(t, 2, siafu, "train", data, "--survive", "--out", filepath.Join(t.TempDir(), "run"))
+	text, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != fault.Config.ExitCode() || strings.Count(string(text), "siafu:") != 1 || !strings.Contains(string(text), "use mpirun --enable-recovery, or siafu launch") {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
+}

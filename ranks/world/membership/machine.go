@@ -1,0 +1,293 @@
+// Package membership decides how a run continues after ranks are lost: which ranks carry its
+// members in the next view, and from which stored states.
+//
+// It has no input or output. The caller passes losses and messages to a Machine, and sends its
+// reports and decisions to all ranks. When a view has ended on a rank, the rank reports the lost ranks
+// that it knows and the states that it stores. The lowest live rank is the coordinator. It decides when
+// all live ranks have reported the end of the same view and the same lost ranks. A rank that receives a
+// decision sends it on to all before it acts, so that either all live ranks receive it or none. If
+// the coordinator is lost, the next one decides from the same reports. Every rank begins every
+// decided view, even if it already knows of another loss, and then ends it and reports again.
+package membership
+
+import (
+	"slices"
+
+	"siafu/ranks/world"
+)
+
+// Loss is a lost rank.
+type Loss struct {
+	Rank int
+	// Certain means that the process of the rank has ended. Otherwise the rank is silent, and may
+	// still compute.
+	Certain bool
+}
+
+// State is the stored state of a part after an epoch.
+type State struct{ Part, Epoch int }
+
+// Report is the message of a rank whose members have ended a view.
+type Report struct {
+	Number int    // of the view
+	Lost   []Loss // since the start, ascending
+	Ended  bool   // the run has ended
+	Proposal
+	States []State
+}
+
+// Proposal is a request of a rank for the next view.
+type Proposal struct {
+	View   *world.View // nil: any
+	Leaves bool        // the rank must not carry members any more
+}
+
+// none reports whether nothing is proposed.
+func (p Proposal) none() bool { return p.View == nil && !p.Leaves }
+
+// Decision is the message of a coordinator.
+type Decision struct {
+	View  world.View
+	Lost  []Loss
+	Done  bool  // the run has ended, or no rank is newly lost and none proposes anything
+	Few   bool  // fewer ranks are left than required: the run stops after an epoch
+	Lack  bool  // the states of a part are lost: the run continues from a checkpoint
+	Epoch int   // from which the run continues, unless Lack is set
+	From  []int // by part: the rank that has the state to continue from, -1: none
+}
+
+// Machine is the state of one rank.
+type Machine struct {
+	rank, least int
+	view        world.View
+	zones       []int // of ranks
+	lost        []Loss
+	settled     int      // number of losses before the current view
+	reports     []Report // by rank; Number is -1 before the first
+	decided     bool     // the current view has been decided to end, and this rank has not begun the next
+}
+
+// New returns the machine of a rank in the view v. The run stops if fewer than least ranks are left.
+// zones are numbers of failure domains, by rank; nil: each rank has its own.
+func New(rank, least int, v world.View, zones []int) *Machine {
+	m := &Machine{rank: rank, least: least, view: v, zones: zones, reports: make([]Report, v.Started())}
+	for r := range m.reports {
+		m.reports[r].Number = -1
+	}
+	return m
+}
+
+// View returns the current view.
+func (m *Machine) View() world.View { return m.view }
+
+// Lost reports whether a rank is lost.
+func (m *Machine) Lost(rank int) bool {
+	return slices.ContainsFunc(m.lost, func(l Loss) bool { return l.Rank == rank })
+}
+
+// Live returns the ranks that are not lost, ascending.
+func (m *Machine) Live() []int {
+	return slices.DeleteFunc(world.All(len(m.reports)), m.Lost)
+}
+
+// Lose records losses. It returns those that are new.
+func (m *Machine) Lose(losses ...Loss) (lost []int) {
+	for _, l := range losses {
+		if at := slices.IndexFunc(m.lost, func(k Loss) bool { return k.Rank == l.Rank }); at >= 0 {
+			m.lost[at].Certain = m.lost[at].Certain || l.Certain
+			continue
+		}
+		m.lost = append(m.lost, l)
+		lost = append(lost, l.Rank)
+	}
+	return lost
+}
+
+// Excluded reports whether this rank must end: others have lost it, or it may be one of the ranks that
+// were cut off. Of two groups that cannot reach each other, only the larger one continues, or the one
+// with the lowest rank.
+func (m *Machine) Excluded() bool {
+	live := m.Live()
+	if !slices.Contains(live, m.rank) {
+		return true
+	}
+	var silent []int
+	for _, l := range m.lost[m.settled:] {
+		if !l.Certain {
+			silent = append(silent, l.Rank)
+		}
+	}
+	return len(silent) > len(live) || len(silent) == len(live) && slices.Min(silent) < live[0]
+}
+
+// Interrupted returns a member of the current view whose rank is lost, or -1.
+func (m *Machine) Interrupted() int {
+	for member := range m.view.Members() {
+		if m.Lost(m.view.Rank(member)) {
+			return member
+		}
+	}
+	return -1
+}
+
+// Shadow returns the rank that stores copies of this rank's states: the live rank before it in
+// another zone if there is one, -1 without other live ranks.
+func (m *Machine) Shadow() int {
+	live := m.Live()
+	at := slices.Index(live, m.rank)
+	for k := 1; k < len(live); k++ {
+		r := live[(at+len(live)-k)%len(live)]
+		if m.zones == nil || m.zones[r] != m.zones[m.rank] {
+			return r
+		}
+	}
+	if at < 0 || len(live) < 2 {
+		return -1
+	}
+	return live[(at+len(live)-1)%len(live)]
+}
+
+// Report returns this rank's report of the end of the current view, to be sent to all live ranks. It
+// must be sent again after each new loss until a decision arrives.
+func (m *Machine) Report(ended bool, p Proposal, states []State) Report {
+	r := Report{Number: m.view.Number, Lost: sorted(m.lost), Ended: ended, Proposal: p, States: states}
+	m.reports[m.rank] = r
+	return r
+}
+
+// Receive records another rank's report. It returns the ranks that the other has lost and this one
+// had not.
+func (m *Machine) Receive(from int, r Report) (lost []int) {
+	m.reports[from] = r
+	return m.Lose(r.Lost...)
+}
+
+// Decide returns a decision if this rank must make one now.
+func (m *Machine) Decide() *Decision {
+	live := m.Live()
+	if len(live) == 0 || live[0] != m.rank || m.decided {
+		return nil
+	}
+	var proposed *world.View
+	var carriers []int // live ranks that may carry members
+	ended, same := true, len(m.lost) == m.settled
+	for _, r := range live {
+		p := m.reports[r]
+		if p.Number != m.view.Number || !slices.Equal(ranks(p.Lost), ranks(sorted(m.lost))) {
+			return nil
+		}
+		ended, same = ended && p.Ended, same && p.none()
+		if proposed == nil {
+			proposed = p.View
+		}
+		if !p.Leaves {
+			carriers = append(carriers, r)
+		}
+	}
+	m.decided = true
+	d := &Decision{Lost: sorted(m.lost), Done: ended || same, Few: len(carriers) < max(m.least, 1)}
+	if len(carriers) == 0 {
+		carriers = live
+	}
+	d.View = m.next(proposed, carriers)
+	m.locate(d)
+	return d
+}
+
+// next returns the view after the current one: the proposed one, in which the members of other ranks
+// than the given carriers move to carriers without members, or else to those with the fewest.
+func (m *Machine) next(proposed *world.View, carriers []int) world.View {
+	next := m.view.Restart()
+	if proposed != nil && proposed.Replaces(m.view) {
+		next.Carrier = slices.Clone(proposed.Carrier)
+	}
+	fewest := func() int {
+		best := carriers[0]
+		for _, r := range carriers {
+			if len(next.Carried(r)) < len(next.Carried(best)) {
+				best = r
+			}
+		}
+		return best
+	}
+	for rank := range m.reports {
+		if slices.Contains(carriers, rank) {
+			continue
+		}
+		idle := fewest()
+		all := len(next.Carried(idle)) == 0
+		for _, member := range next.Carried(rank) {
+			if next.Carrier[member] = idle; !all {
+				idle = fewest()
+			}
+		}
+	}
+	return next
+}
+
+// locate chooses the newest epoch of which all parts have a state, and for each part a rank that
+// stores it, the one that carries the part if possible.
+func (m *Machine) locate(d *Decision) {
+	parts := m.view.Parts // other members store nothing
+	has := map[State][]int{}
+	epochs := map[int]int{} // number of parts with a state
+	for _, r := range m.Live() {
+		for _, s := range m.reports[r].States {
+			if has[s] == nil {
+				epochs[s.Epoch]++
+			}
+			has[s] = append(has[s], r)
+		}
+	}
+	newest := -1
+	for epoch, n := range epochs {
+		if n == parts {
+			newest = max(newest, epoch)
+		}
+	}
+	d.Epoch, d.Lack = newest, newest < 0
+	for member := range parts {
+		from := -1
+		if list := has[State{member, newest}]; len(list) > 0 {
+			if from = list[0]; slices.Contains(list, d.View.Rank(member)) {
+				from = d.View.Rank(member)
+			}
+		}
+		d.From = append(d.From, from)
+	}
+}
+
+// Apply begins the view of a decision. It returns false if the decision is not newer than the
+// current view.
+func (m *Machine) Apply(d Decision) bool {
+	if d.View.Number <= m.view.Number {
+		return false
+	}
+	m.Lose(d.Lost...)
+	m.settle(d.Lost)
+	m.view, m.decided = d.View, false
+	return true
+}
+
+// settle moves losses that a decision has taken into account to the front.
+func (m *Machine) settle(lost []Loss) {
+	known := func(l Loss) int {
+		if slices.Contains(ranks(lost), l.Rank) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(m.lost, func(a, b Loss) int { return known(a) - known(b) })
+	m.settled = len(lost)
+}
+
+func sorted(l []Loss) []Loss {
+	return slices.SortedFunc(slices.Values(l), func(a, b Loss) int { return a.Rank - b.Rank })
+}
+
+func ranks(l []Loss) (list []int) {
+	for _, x := range l {
+		list = append(list, x.Rank)
+	}
+	return list
+}

@@ -1,0 +1,348 @@
+package parts
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"siafu/internal/fault"
+	"siafu/ranks/world"
+	"siafu/ranks/world/alive"
+	"siafu/ranks/world/membership"
+)
+
+// survivor is a rank of an elastic world. Its goroutine listens to the other ranks. It ends the
+// current view when a rank is lost.
+type survivor struct {
+	comm world.Comm
+	job  ElasticJob
+	o    Elasticity
+	mesh *alive.Mesh
+	link *remoteLink
+
+	mu       sync.Mutex
+	machine  *membership.Machine
+	ended    *ending              // of the current view, nil while it runs here
+	decision *membership.Decision // that this rank has not begun
+	missing  map[int]bool         // parts whose states are on the way
+	copied   map[int]int          // by part: epoch of the newest copy that the shadow has confirmed
+	shadow   int                  // rank to which copies are sent, -1 without one
+	done     bool                 // the run has ended
+	failed   error                // this rank must end
+	changed  *sync.Cond           // of any of these
+}
+
+// ending is how a view ended on this rank.
+type ending struct {
+	done     bool // the run has ended
+	proposal membership.Proposal
+}
+
+// Kinds of messages.
+const (
+	reportKind   = iota
+	decisionKind // of the coordinator
+	stateKind    // of a part that moves
+	copyKind     // of a part's state, for the shadow of its rank
+	copiedKind   // confirms it
+)
+
+// packedState is a message with the state of a part.
+type packedState struct {
+	membership.State
+	Data []byte
+}
+
+// newSurvivor connects this rank to the others. Collective over c.
+func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*survivor, error) {
+	link, err := newRemoteLink(c)
+	if err != nil {
+		return nil, err
+	}
+	mesh, err := alive.Connect(c, o.LostAfter)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	if o.Lost == nil {
+		o.Lost = func() {}
+	}
+	if o.Connected != nil {
+		o.Connected()
+	}
+	s := &survivor{
+		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]bool{}, copied: map[int]int{},
+	}
+	s.changed = sync.NewCond(&s.mu)
+	s.shadow = s.machine.Shadow()
+	go s.listen()
+	return s, nil
+}
+
+// run runs views until the run has ended.
+func (s *survivor) run() error {
+	for {
+		v := s.machine.View()
+		err := s.link.run(v, func(c world.Comm) error { return s.job.RunMember(c, v, s.copyState) })
+		ended, shared := (*world.EndedError)(nil), (*world.AgreedError)(nil)
+		interrupted := errors.As(err, &ended)
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		proposed := s.job.Ended(v)
+		if failed == nil && err != nil && !interrupted && !errors.As(err, &shared) {
+			failed = err
+		}
+		if failed != nil {
+			s.mesh.Break()
+			return failed
+		}
+		d, failed := s.agree(ending{!interrupted && proposed == membership.Proposal{}, proposed})
+		if failed != nil {
+			s.mesh.Break()
+			return failed
+		}
+		if d.Done {
+			s.mesh.Close()
+			return err
+		}
+		s.job.Continue(*d)
+	}
+}
+
+// agree reports the end of the view here, waits for the decision of the coordinator, and for the states
+// of parts that move here.
+func (s *survivor) agree(e ending) (*membership.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = &e
+	s.report()
+	for s.decision == nil && s.failed == nil {
+		s.changed.Wait()
+	}
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	d := s.decision
+	s.decision = nil
+	if d.Done {
+		return d, nil
+	}
+	for len(s.missing) > 0 && s.machine.Interrupted() < 0 && s.failed == nil {
+		s.changed.Wait()
+	}
+	clear(s.missing)
+	return d, s.failed
+}
+
+// report sends this rank's report to all live ranks, and decides if it is the last one.
+func (s *survivor) report() {
+	r := s.machine.Report(s.ended.done, s.ended.proposal, s.job.States())
+	s.broadcast(reportKind, r)
+	s.decide()
+}
+
+// decide makes, sends and applies a decision, if this rank must make one now.
+func (s *survivor) decide() {
+	if s.ended == nil {
+		return
+	}
+	if d := s.machine.Decide(); d != nil {
+		s.apply(*d)
+	}
+}
+
+// apply sends a decision to all live ranks, and begins its view.
+func (s *survivor) apply(d membership.Decision) {
+	if s.ended == nil || d.View.Number <= s.machine.View().Number {
+		return
+	}
+	s.broadcast(decisionKind, d)
+	s.machine.Apply(d)
+	s.ended, s.decision, s.done = nil, &d, d.Done
+	me := s.comm.Rank()
+	for part, from := range d.From {
+		at := membership.State{Part: part, Epoch: d.Epoch}
+		switch to := d.View.Rank(part); {
+		case from < 0 || from == to:
+		case from == me:
+			s.send(to, stateKind, packedState{at, s.job.Pack(at)})
+		case to == me:
+			s.missing[part] = !slices.Contains(s.job.States(), at)
+			if !s.missing[part] {
+				delete(s.missing, part)
+			}
+		}
+	}
+	s.replicate()
+	s.interrupt()
+	s.changed.Broadcast()
+}
+
+// replicate chooses a new shadow if the old one is lost, and sends it the states of the parts here.
+func (s *survivor) replicate() {
+	shadow := s.machine.Shadow()
+	if shadow == s.shadow {
+		return
+	}
+	s.shadow = shadow
+	clear(s.copied)
+	v := s.machine.View()
+	for _, at := range s.job.States() {
+		if s.shadow >= 0 && v.Rank(at.Part) == s.comm.Rank() {
+			s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+		}
+	}
+}
+
+// interrupt ends the current view here if a member's rank is lost.
+func (s *survivor) interrupt() {
+	var lost *world.EndedError
+	if m := s.machine.Interrupted(); m >= 0 {
+		v := s.machine.View()
+		lost = &world.EndedError{Member: m, Name: v.Name}
+	}
+	s.link.interrupt(lost)
+}
+
+// listen handles the events of the mesh.
+func (s *survivor) listen() {
+	for {
+		e, ok := s.mesh.Next()
+		if !ok {
+			return
+		}
+		s.mu.Lock()
+		if e.Lost {
+			s.lose(s.machine.Lose(membership.Loss{Rank: e.From, Certain: e.Certain}))
+		} else if err := s.receive(e.Message); err != nil {
+			s.fail(fmt.Errorf("a message of rank %d: %w", e.From, err))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// lose acts on newly lost ranks.
+func (s *survivor) lose(lost []int) {
+	if len(lost) == 0 || s.done {
+		return
+	}
+	s.o.Lost()
+	for _, r := range lost {
+		s.link.lose(r)
+		s.mesh.Drop(r)
+		if s.machine.Live()[0] == s.comm.Rank() {
+			s.o.Log("rank %d on %s is lost", r, s.comm.Hosts()[r])
+		}
+	}
+	if s.machine.Excluded() {
+		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "", "rank %d has lost the ranks %v, and the other ranks may continue without it", s.comm.Rank(), lost).
+			Then("if the run has ended, resume it from its last checkpoint")})
+		return
+	}
+	s.replicate()
+	s.interrupt()
+	if s.ended != nil {
+		s.report()
+	}
+	s.changed.Broadcast()
+}
+
+// fail ends this rank with an error.
+func (s *survivor) fail(err error) {
+	if s.failed == nil {
+		s.failed = err
+	}
+	v := s.machine.View()
+	s.link.interrupt(&world.EndedError{Member: max(s.machine.Interrupted(), 0), Name: v.Name})
+	for r := range s.comm.Size() {
+		s.link.lose(r)
+	}
+	s.changed.Broadcast()
+}
+
+// receive handles a message of another rank.
+func (s *survivor) receive(m alive.Message) error {
+	switch m.Kind {
+	case reportKind:
+		r, err := decode[membership.Report](m.Data)
+		if err != nil {
+			return err
+		}
+		s.lose(s.machine.Receive(m.From, r))
+		s.decide()
+	case decisionKind:
+		d, err := decode[membership.Decision](m.Data)
+		if err != nil {
+			return err
+		}
+		s.apply(d)
+	case stateKind, copyKind:
+		p, err := decode[packedState](m.Data)
+		if err != nil {
+			return err
+		}
+		s.job.Unpack(p.State, p.Data)
+		if m.Kind == copyKind {
+			s.send(m.From, copiedKind, p.State)
+		}
+		delete(s.missing, p.Part)
+		s.changed.Broadcast()
+	case copiedKind:
+		p, err := decode[membership.State](m.Data)
+		if err != nil {
+			return err
+		}
+		if m.From == s.shadow {
+			s.copied[p.Part] = max(s.copied[p.Part], p.Epoch)
+		}
+		s.changed.Broadcast()
+	}
+	return nil
+}
+
+// copyState sends the state of a part to the shadow, and waits until the shadow has confirmed that of
+// the epoch before. So a part and its copy have a state of the same epoch.
+func (s *survivor) copyState(at membership.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shadow < 0 {
+		return
+	}
+	if s.copied[at.Part] == 0 {
+		s.copied[at.Part] = at.Epoch // the first since the shadow was chosen
+	}
+	s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+	for to := s.shadow; s.shadow == to && s.failed == nil && s.machine.Interrupted() < 0 && s.copied[at.Part] < at.Epoch-1; {
+		s.changed.Wait()
+	}
+}
+
+func (s *survivor) send(to int, kind byte, x any) { s.mesh.Send(to, kind, encode(x)) }
+
+func (s *survivor) broadcast(kind byte, x any) {
+	data := encode(x)
+	for _, r := range s.machine.Live() {
+		if r != s.comm.Rank() {
+			s.mesh.Send(r, kind, data)
+		}
+	}
+}
+
+func encode(x any) []byte {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(x); err != nil {
+		panic("parts: cannot encode a message: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+func decode[T any](data []byte) (x T, err error) {
+	err = gob.NewDecoder(bytes.NewReader(data)).Decode(&x)
+	return x, err
+}
