@@ -66,8 +66,9 @@ type Comm interface {
 	// other ranks. All ranks of this communicator must call it with the same list. Collective.
 	Sub(ranks []int) (Comm, error)
 	// SetLimits bounds the waits of this communicator, and of communicators that Sub creates
-	// later.
+	// later. Limits returns the bounds.
 	SetLimits(Limits)
+	Limits() Limits
 	// Abort ends all ranks of the world with the given exit code; it may not return. cause is
 	// the error of the other ranks' calls.
 	Abort(code int, cause error)

@@ -61,6 +61,8 @@ func (c *comm) Hosts() []string {
 
 func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 
+func (c *comm) Limits() world.Limits { return *c.limits.Load() }
+
 func (c *comm) Abort(code int, cause error) {
 	c.g.w.fail(c.me(), c.g.w.aborted(c.me(), code, cause))
 	if far := c.g.w.far; far != nil {

@@ -67,6 +67,8 @@ func (c *comm) Hosts() []string {
 
 func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 
+func (c *comm) Limits() world.Limits { return *c.limits.Load() }
+
 // Abort ends the job: the launcher kills all ranks and exits with code. The other ranks do not
 // receive cause, so the caller must print it first.
 func (c *comm) Abort(code int, _ error) {

@@ -3,10 +3,12 @@ package parts
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -238,7 +240,7 @@ func (p *remoteLink) close(ended *world.EndedError) error {
 		}
 	}
 	for _, r := range others {
-		if err := until(func() (bool, error) { return p.drain(r) }); err != nil {
+		if err := p.until("the last packet of", r, func() (bool, error) { return p.drain(r) }); err != nil {
 			return err
 		}
 	}
@@ -285,23 +287,31 @@ func (p *remoteLink) settle() error {
 	}
 	lost := func(rank int) bool { return p.gone[rank].Load() }
 	for _, r := range p.abandoned {
-		if err := until(func() (bool, error) {
+		if err := p.until("the end of a block to or from", r.rank, func() (bool, error) {
 			ended, err := r.Test()
 			return ended || lost(r.rank), err
 		}); err != nil {
 			return err
 		}
 	}
-	return until(func() (bool, error) { return p.outbox.Settled(lost) })
+	return p.until("the end of messages to", world.Any, func() (bool, error) { return p.outbox.Settled(lost) })
 }
 
-// until polls until done or an error.
-func until(done func() (bool, error)) error {
-	for {
+// until polls until done, an error or the limit of waits. what and rank, or world.Any, name what it
+// waits for.
+func (p *remoteLink) until(what string, rank int, done func() (bool, error)) error {
+	limit := p.comm.Limits().Abort
+	for began := time.Now(); ; time.Sleep(closePoll) {
 		if ended, err := done(); ended || err != nil {
 			return err
 		}
-		time.Sleep(closePoll)
+		if waited := time.Since(began); limit > 0 && waited > limit {
+			of := "other ranks"
+			if rank != world.Any {
+				of = fmt.Sprintf("rank %d on %s", rank, p.comm.Hosts()[rank])
+			}
+			return fault.New(fault.Runtime, "parts", "", "rank %d has waited %v for %s %s", p.comm.Rank(), waited.Round(time.Second), what, of)
+		}
 	}
 }
 
