@@ -83,6 +83,10 @@ func identity(c *Config, meta *graph.Meta) map[string]string {
 // that process may be about to end.
 const lockWait = 10 * time.Second
 
+// takeoverWait is the time that a rank waits for the lock of a lost one. A server of NFS 4 releases the
+// locks of a lost host after 90 seconds.
+const takeoverWait = 100 * time.Second
+
 // beginning has the data with which rank 0 begins to write the run folder, after all checks.
 type beginning struct {
 	inPlace bool   // the run continues in the folder of its checkpoint
@@ -102,7 +106,10 @@ func (r *opener) admit() error {
 		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
 		Others: slices.Concat(checkpoint.Contents(), predictions.Folders(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
 	}
-	if c.Resume != "" || r.view.Number > 0 {
+	switch {
+	case r.view.Number > 0:
+		claim.Wait = takeoverWait
+	case c.Resume != "":
 		claim.Wait = lockWait
 	}
 	folder, err := claim.Take()

@@ -287,6 +287,9 @@ func (s *survivor) receive(m alive.Message) error {
 		if err != nil {
 			return err
 		}
+		if m.Kind == copyKind && s.machine.View().Rank(p.Part) == s.comm.Rank() {
+			return nil // late, of an earlier view
+		}
 		s.job.Unpack(p.State, p.Data)
 		if m.Kind == copyKind {
 			s.send(m.From, copiedKind, p.State)
