@@ -7,7 +7,8 @@
 //
 //	paper      as printed
 //	measured   on this machine, on a graph of the scale in table 1
-//	modelled   from measured numbers, for the paper's clusters and sizes, by Model
+//	modelled   from measured numbers, for the paper's clusters and sizes, by Model; on GPUs
+//	           from the bytes and operations of the kernels and published figures of the GPU
 //	simulated  by package simulate, from the timeline of a measured run
 //
 // An experiment that cannot run here (GPUs, a missing function, a competitor that is not

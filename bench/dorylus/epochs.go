@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"siafu/bench/trials"
 	"siafu/ranks/report/chart"
@@ -14,10 +15,7 @@ import (
 // figure5 writes the epochs that each mode needs to reach the accuracy of the pipe.
 func (b *bench) figure5(s *trials.Sheet) {
 	s.Row("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "R, paper", "accuracy, paper")
-	for _, g := range b.graphs {
-		if g.known && g.accuracy == 0 && !slices.Equal(b.Only, []string{"figure5"}) {
-			continue // Friendster's labels are random in the paper
-		}
+	for _, g := range b.labelled("figure5") {
 		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %", Whole: true}
 		base, to := math.NaN(), math.NaN()
 		for k, w := range []order{pipe, async0, async1} {
@@ -39,6 +37,73 @@ func (b *bench) figure5(s *trials.Sheet) {
 		}
 		s.Draw(curves)
 	}
+}
+
+// labelled returns the graphs with meaningful labels: not Friendster, whose labels are random in
+// the paper, unless a part is the only one.
+func (b *bench) labelled(part string) []*graphOf {
+	return slices.DeleteFunc(slices.Clone(b.graphs), func(g *graphOf) bool {
+		return g.known && g.accuracy == 0 && !slices.Equal(b.Only, []string{part})
+	})
+}
+
+// section73 writes what bounded asynchrony gains to the target of figure 5, with functions.
+func (b *bench) section73(s *trials.Sheet) {
+	s.Row("graph", "s/epoch of pipe, s=0 and s=1, measured", "epochs to target", "time of pipe to s=0, measured", "of s=1 to s=0, measured",
+		"value of s=0 to pipe, measured", "to s=1, measured", "times, paper", "values, paper")
+	for _, g := range b.labelled("section7.3") {
+		to := target(b.trainForAccuracy(s, g, "gcn", pipe))
+		var spent []timeAndCost
+		var each, epochs []string
+		for _, w := range []order{pipe, async0, async1} {
+			t, n, cost := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to), unknown
+			if t.run != nil {
+				cost = b.localCost(t, n)
+			}
+			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)), append(spent, cost)
+		}
+		row := []string{g.name, strings.Join(each, ", "), strings.Join(epochs, ", ")}
+		for _, x := range []float64{spent[0].seconds / spent[1].seconds, spent[2].seconds / spent[1].seconds,
+			spent[1].value() / spent[0].value(), spent[1].value() / spent[2].value()} {
+			row = append(row, trials.Number(x, 3))
+		}
+		s.Row(append(row, fmt.Sprintf("%g, %g", printed3[0], printed3[1]), fmt.Sprintf("%g, %g", printed3[2], printed3[3]))...)
+	}
+	fmt.Fprintf(s, "the paper's numbers are means over its graphs; measured dollars take this machine for %s\n", b.Instance)
+	b.reasons(s)
+}
+
+// section74 writes the fraction of an epoch without overlap that exchanges ghost rows.
+func (b *bench) section74(s *trials.Sheet) {
+	s.Row("graph", "mode", "ghosts to own vertices, measured", "without a task, of an epoch, measured", "exchange, of an epoch, modelled", "Scatter of an epoch, paper")
+	for _, g := range b.graphs {
+		m := b.modelOf(s, g, "gcn")
+		for _, on := range backends {
+			t := b.time(s, g, "gcn", on, nopipe)
+			ghosts, idle, exchange, printed := math.NaN(), math.NaN(), math.NaN(), "-"
+			if t.run != nil {
+				own := 0.0
+				ghosts = 0
+				for _, r := range t.run.Summary.PerRank {
+					ghosts, own = ghosts+float64(r.Ghosts), own+float64(r.Vertices)
+				}
+				ghosts /= own
+				idle = trials.PerEpoch([]*trials.Result{t.run}, func(e runfolder.Epoch) float64 { return e.WaitSeconds }) / t.each
+			}
+			if c := b.clusterOf(g, on); b.covers(m, c, on) {
+				_, cards, _ := m.Epoch(c, on)
+				exchange = cards / m.Seconds(c, on, false)
+			}
+			if g.known {
+				printed = "smaller"
+				if g.name == "amazon" || g.name == "friendster" {
+					printed = "larger"
+				}
+			}
+			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts, 2), trials.Number(idle, 2), trials.Number(exchange, 2), printed)
+		}
+	}
+	b.reasons(s)
 }
 
 // line returns the mean accuracy of trainings over x(epochs).
@@ -93,8 +158,8 @@ func (b *bench) figure6(s *trials.Sheet) {
 			remote := on.name == functions.name
 			modelled, printed := math.NaN(), "-"
 			if m.covers(on) {
-				c := b.clusterOf(g)
-				modelled = m.Seconds(c, remote, false) / m.Seconds(c, remote, true)
+				c := b.clusterOf(g, on)
+				modelled = m.Seconds(c, on, false) / m.Seconds(c, on, true)
 			}
 			if remote && g.name == "amazon" {
 				printed = "1.9 (§7.6)"
@@ -105,11 +170,11 @@ func (b *bench) figure6(s *trials.Sheet) {
 	b.reasons(s)
 }
 
-// clusterOf returns the CPU cluster of a GCN on a graph.
-func (b *bench) clusterOf(g *graphOf) cluster {
+// clusterOf returns the cluster of a GCN on a graph.
+func (b *bench) clusterOf(g *graphOf, on backend) cluster {
 	for _, w := range b.works() {
 		if w.graph == g.name {
-			return w.cpu
+			return w.cluster(on)
 		}
 	}
 	return cluster{}
@@ -141,9 +206,12 @@ func (b *bench) figure10a(s *trials.Sheet) {
 		columns = append(columns, t)
 		head = append(head, on.name+" s/epoch, measured"+notRun(t.why))
 	}
-	s.Row(head...)
+	m := b.modelOf(s, g, "gcn")
+	onGPUs := b.clusterOf(g, gpuOnly)
+	covered := b.covers(m, onGPUs, gpuOnly)
+	s.Row(append(head, "GPU only s/epoch, modelled")...)
 	picture := &chart.Chart{Name: "figure10a", Title: "Figure 10(a): seconds of tasks, no-pipe, " + g.name, X: "seconds"}
-	row := func(name string, of func(runfolder.Epoch) float64) {
+	row := func(name string, of func(runfolder.Epoch) float64, modelled func() float64) {
 		cells := []string{name}
 		for k, t := range columns {
 			x := math.NaN()
@@ -153,17 +221,25 @@ func (b *bench) figure10a(s *trials.Sheet) {
 			cells = append(cells, trials.Number(x, 4))
 			picture.Bars = append(picture.Bars, bar(name+", "+backends[k].name, backends[k].name, x)...)
 		}
-		s.Row(cells...)
+		x := math.NaN()
+		if covered {
+			x = modelled()
+		}
+		s.Row(append(cells, trials.Number(x, 4))...)
 	}
 	for _, task := range schedule.Kinds() {
-		row(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] })
+		row(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] },
+			func() float64 { return m.GPU.seconds(task, gpus[onGPUs.instance], onGPUs.count) })
 	}
-	row("without a task", func(e runfolder.Epoch) float64 { return e.WaitSeconds })
-	row("epoch", trials.Seconds)
+	row("without a task", func(e runfolder.Epoch) float64 { return e.WaitSeconds }, func() float64 {
+		_, cards, _ := m.Epoch(onGPUs, gpuOnly)
+		return cards
+	})
+	row("epoch", trials.Seconds, func() float64 { return m.Seconds(onGPUs, gpuOnly, false) })
 	if len(picture.Bars) > 0 {
 		s.Draw(picture)
 	}
-	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the wait for them is without a task\n", g.name, g.kind())
+	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the wait for them is without a task; modelled on %s, where the exchange of ghost rows is without a task\n", g.name, g.kind(), onGPUs)
 	b.reasons(s)
 }
 
@@ -181,7 +257,6 @@ var variants = []struct {
 func (b *bench) figure10b(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
-	c := b.clusterOf(g)
 	s.Row("variant", "s/epoch, measured", "servers $/epoch, measured", "functions $/epoch, measured",
 		"s/epoch, modelled", "servers $/epoch, modelled", "functions $/epoch, modelled", "paper")
 	for _, v := range variants {
@@ -193,9 +268,10 @@ func (b *bench) figure10b(s *trials.Sheet) {
 			servers, invoked = dollars(b.price, t.each), sum.LambdaUSD/float64(max(sum.Epochs, 1))
 		}
 		each, hosts, calls := math.NaN(), math.NaN(), math.NaN()
-		if m.covers(v.on) {
-			each = m.Seconds(c, remote, v.way.name != nopipe.name)
-			hosts, calls = m.Cost(c, each, 1, remote)
+		at := b.clusterOf(g, v.on)
+		if b.covers(m, at, v.on) {
+			each = m.Seconds(at, v.on, v.way.name != nopipe.name)
+			hosts, calls = m.Cost(at, each, 1, v.on)
 		}
 		says := "-"
 		if remote {
@@ -203,7 +279,7 @@ func (b *bench) figure10b(s *trials.Sheet) {
 		}
 		s.Row(v.name+notRun(t.why), trials.Number(t.each, 4), number(servers), number(invoked), trials.Number(each, 4), number(hosts), number(calls), says)
 	}
-	fmt.Fprintf(s, "GCN on %s (%s); measured on this machine as %s, modelled on %s\n", g.name, g.kind(), b.Instance, c)
+	fmt.Fprintf(s, "GCN on %s (%s); measured on this machine as %s, modelled on %s and %s\n", g.name, g.kind(), b.Instance, b.clusterOf(g, cpuOnly), b.clusterOf(g, gpuOnly))
 	b.reasons(s)
 }
 

@@ -30,7 +30,10 @@ const (
 // On N servers with v processors each, every one as fast as this machine's: the work of a
 // server's processors, network card and functions overlaps perfectly, so that an epoch takes
 // as long as the slowest of the three; without pipelining (no-pipe) they run in sequence.
-// Barriers, stragglers, cold starts and memory shortage of real clusters are not modelled.
+// On GPUs, a server's kernels take the time of GPU's roofline, one after the other, and ghost
+// rows cross the bus twice. Graphs that exceed a GPU's memory have no time.
+//
+// Barriers, stragglers, cold starts and memory shortage of servers are not modelled.
 type Model struct {
 	Graph, Tensor float64 // processor-seconds
 	Rows          float64 // bytes of ghost rows that one of Ranks sends
@@ -38,11 +41,27 @@ type Model struct {
 	GhostPower    float64
 	Values        float64 // bytes to functions and back; 0: not measured
 	Invocations   float64
+	GPU           *device
 }
 
 // covers reports whether the inputs for a backend were measured.
 func (m Model) covers(on backend) bool {
-	return m.Ranks > 0 && on.name != gpuOnly.name && (on.name != functions.name || m.Invocations > 0)
+	return m.Ranks > 0 && (on.name != functions.name || m.Invocations > 0)
+}
+
+// covers reports whether a model has a time for a backend on a cluster. It notes the reason if the
+// graph does not fit on GPUs.
+func (b *bench) covers(m Model, c cluster, on backend) bool {
+	if !m.covers(on) {
+		return false
+	}
+	if on.name == gpuOnly.name {
+		if why := m.GPU.shortage(c); why != "" {
+			b.short = append(b.short, why)
+			return false
+		}
+	}
+	return true
 }
 
 // modelOf measures the inputs of a Model; those that were not measured are 0.
@@ -67,6 +86,16 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 	}
 	m.Graph, m.Tensor = edgeRatio*task("GA", "∇GA"), vertexRatio*task("AV", "∇AV", "loss", "WU")
 	m.Rows = vertexRatio * each(trials.Sent) / float64(b.Ranks)
+	ghosts := 0.0
+	for _, r := range alone.run.Summary.PerRank {
+		ghosts += vertexRatio * float64(r.Ghosts) / float64(b.Ranks)
+	}
+	var err error
+	m.GPU, err = b.deviceOf(g, model, ghosts)
+	s.Fail(err)
+	if err != nil {
+		return Model{}
+	}
 	with := b.time(s, g, model, functions, pipe)
 	if with.run == nil {
 		return m
@@ -78,27 +107,39 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 	return m
 }
 
+// shrunk scales the ghosts of one of a number of ranks, or their bytes, to one of a number of
+// servers. A single server has none.
+func shrunk(ghosts float64, ranks, servers int, power float64) float64 {
+	if servers == 1 {
+		return 0
+	}
+	return ghosts * math.Pow(float64(ranks)/float64(servers), power)
+}
+
 // Epoch returns the seconds of an epoch on a cluster's processors, network cards and
 // functions, each separately.
-func (m Model) Epoch(c cluster, functions bool) (processors, cards, remote float64) {
-	on, n := machines[c.instance], float64(c.count)
-	work := m.Graph
-	rate := on.network * 1e9 / 8 * forecast.PayloadShare
-	cards = m.Rows * math.Pow(float64(m.Ranks)/n, m.GhostPower) / rate
-	if !functions {
-		work += m.Tensor
-	} else {
+// On GPUs, processors are the GPUs, and cards include the buses.
+func (m Model) Epoch(c cluster, on backend) (processors, cards, remote float64) {
+	host, n := machines[c.instance], float64(c.count)
+	rate := host.network * 1e9 / 8 * forecast.PayloadShare
+	rows := shrunk(m.Rows, m.Ranks, c.count, m.GhostPower)
+	cards = rows / rate
+	switch on.name {
+	case functions.name:
 		remote = max(m.functionSeconds()/(n*functionsAtOne), m.Values/(n*rate))
+		return m.Graph / (n * host.processors), cards, remote
+	case gpuOnly.name:
+		return m.GPU.seconds("", gpus[c.instance], c.count), cards + 2*rows/bus, 0
 	}
-	return work / (n * on.processors), cards, remote
+	return (m.Graph + m.Tensor) / (n * host.processors), cards, 0
 }
 
 // functionSeconds returns the seconds of all invocations of an epoch.
 func (m Model) functionSeconds() float64 { return m.Tensor/functionShare + m.Values/functionRate }
 
 // Seconds returns an epoch's time.
-func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
-	processors, cards, remote := m.Epoch(c, functions)
+func (m Model) Seconds(c cluster, on backend, overlap bool) float64 {
+	processors, cards, remote := m.Epoch(c, on)
 	if !overlap {
 		return processors + cards + remote
 	}
@@ -106,12 +147,12 @@ func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
 }
 
 // Cost returns the dollars of servers for some seconds, and of functions for some epochs.
-func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers, invoked float64) {
+func (m Model) Cost(c cluster, seconds, epochs float64, on backend) (servers, invoked float64) {
 	if math.IsNaN(seconds) || math.IsInf(seconds, 0) {
 		return seconds, seconds
 	}
 	servers = c.dollars(seconds)
-	if !functions || m.Invocations == 0 {
+	if on.name != functions.name || m.Invocations == 0 {
 		return servers, 0
 	}
 	one := bill.Functions{Tariff: constant(bill.Architecture(tariffOfPaper)), Memory: functionMemory}

@@ -49,6 +49,14 @@ type work struct {
 	step         bool           // synchronous Dorylus, which was its best
 }
 
+// cluster returns the cluster of a backend.
+func (w work) cluster(on backend) cluster {
+	if on.name == gpuOnly.name {
+		return w.gpu
+	}
+	return w.cpu
+}
+
 // timeAndCost is a time in seconds and its dollars.
 type timeAndCost struct{ seconds, usd float64 }
 
@@ -84,3 +92,10 @@ var table5 = map[string]map[string]timeAndCost{
 	"reddit-small": {"Dorylus": {165.77, 0.045}, "Dorylus (GPU only)": {28.06, 0.052}, "DGL (sampling)": {566.33, 0.480}, "DGL (non-sampling)": {33.64, 0.028}},
 	"amazon":       {"Dorylus": {415.23, 0.654}, "Dorylus (GPU only)": {308.27, 2.096}, "DGL (sampling)": {842.49, 5.728}, "AliGraph": {1560.66, 1.498}},
 }
+
+// worth5 has the value of Dorylus relative to a system (§7.5).
+var worth5 = map[string]map[string]float64{"amazon": {"DGL (sampling)": 17.7, "AliGraph": 8.6}}
+
+// printed3 has the time of pipe and of s = 1 relative to s = 0, and the value of s = 0 relative to
+// pipe and to s = 1, means over the graphs (§7.3).
+var printed3 = [4]float64{1.234, 1.233, 1.288, 1.494}

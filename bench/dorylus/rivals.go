@@ -28,6 +28,8 @@ type system struct {
 	way  order
 	best map[string]float64 // accuracy at its end, by graph, in percent (§7.5)
 	less bool               // a missing system: on names it
+	as   backend            // of its model; without a name it has none
+	one  bool               // modelled on one server, else on those of table 3
 }
 
 // sampling returns a system that trains on mini-batches.
@@ -38,13 +40,13 @@ func sampling(name, kind string, best map[string]float64) system {
 // systems returns the paper's systems in its order, and siafu's.
 func systems() []system {
 	return []system{
-		{name: "Dorylus", here: "functions, async (s=0)", on: functions, way: async0, best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
-		{name: "Dorylus (GPU only)", here: "--tensor cuda", on: gpuOnly, way: pipe},
+		{name: "Dorylus", here: "functions, async (s=0)", on: functions, as: functions, way: async0, best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
+		{name: "Dorylus (GPU only)", here: "--tensor cuda", on: gpuOnly, as: gpuOnly, way: pipe},
 		sampling("DGL (sampling)", "neighbor:25,10", map[string]float64{"reddit-small": 93.90, "amazon": 65.78}),
-		{name: "DGL (non-sampling)", here: "PyTorch, one process", on: backend{name: "DGL (non-sampling)"}, way: pipe, best: map[string]float64{"reddit-small": 94.01}},
+		{name: "DGL (non-sampling)", here: "PyTorch, one process", on: backend{name: "DGL (non-sampling)"}, as: gpuOnly, one: true, way: pipe, best: map[string]float64{"reddit-small": 94.01}},
 		{name: "AliGraph", here: "samples as the line of DGL (sampling) does, from servers of its own", on: backend{name: "AliGraph"},
 			way: pipe, best: map[string]float64{"reddit-small": 91.12, "amazon": 65.23}, less: true},
-		{name: "CPU only", here: "--mode pipe", on: cpuOnly, way: pipe},
+		{name: "CPU only", here: "--mode pipe", on: cpuOnly, as: cpuOnly, way: pipe},
 		sampling("Cluster-GCN", "cluster:8", nil),
 		sampling("GNNAutoScale", "history:8", nil),
 		sampling("VR-GCN", "variates:8,2", nil),
@@ -55,11 +57,13 @@ func systems() []system {
 type raceResult struct {
 	system
 	timed
-	list []*trials.Result
+	list     []*trials.Result
+	modelled func(epochs float64) timeAndCost
 }
 
 // raceSystems trains all systems on a graph.
 func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
+	m := b.modelOf(t, g, "gcn")
 	for _, s := range systems() {
 		r := raceResult{system: s, timed: timed{each: math.NaN()}}
 		switch {
@@ -70,8 +74,18 @@ func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
 		default:
 			r.timed = b.time(t, g, "gcn", s.on, s.way)
 		}
+		r.modelled = func(epochs float64) timeAndCost {
+			c := b.clusterOf(g, s.as)
+			switch {
+			case s.as.name == "":
+				return unknown
+			case s.one:
+				c.count = 1
+			}
+			return b.spent(m, c, epochs, s.as)
+		}
 		switch { // full-graph accuracy depends on the mode, not on where tensor work runs
-		case r.run == nil:
+		case s.less || r.run == nil && s.as.name == "":
 		case slices.Contains(s.on.flags, "--batch"):
 			r.list = b.trainWith(t, g, "gcn", s.on, b.Epochs, s.on.flags...)
 		default:
@@ -94,7 +108,7 @@ var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
 // figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(s *trials.Sheet) {
-	head := []string{"graph", "system", "here", "s/epoch, measured"}
+	head := []string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"}
 	for _, x := range shares {
 		head = append(head, fmt.Sprintf("at %g %% of CPU only's time", 100*x))
 	}
@@ -110,9 +124,17 @@ func (b *bench) figure9(s *trials.Sheet) {
 			}
 		}
 		picture := &chart.Chart{Name: "figure9-" + g.name, Title: "Figure 9, " + g.name, X: "seconds", Y: "validation accuracy, %", Whole: true}
+		later := &chart.Chart{Name: "figure9-" + g.name + "-modelled", Title: "Figure 9, " + g.name + ", on the paper's clusters, modelled", X: "seconds", Y: picture.Y, Whole: true}
 		for _, r := range all {
+			each := r.modelled(1).seconds
+			if l := line(r.name, r.list, func(k int) float64 { return float64(k) * each }); len(l.Points) > 0 && !math.IsNaN(each) {
+				later.Lines = append(later.Lines, l)
+			}
 			course := line(r.name, r.list, func(k int) float64 { return float64(k) * r.each })
-			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4)}
+			if math.IsNaN(r.each) {
+				course.Points = nil
+			}
+			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4), trials.Number(each, 4)}
 			for _, x := range shares {
 				cells = append(cells, trials.Number(at(course, x*whole), 2))
 			}
@@ -129,6 +151,9 @@ func (b *bench) figure9(s *trials.Sheet) {
 			}
 		}
 		s.Draw(picture)
+		if len(later.Lines) > 0 {
+			s.Draw(later)
+		}
 	}
 	s.Points(filepath.Join(b.Work, "figure9.csv"), csv.String())
 	b.reasons(s)
@@ -152,7 +177,8 @@ var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 
 // table5 writes time and cost to a target accuracy.
 func (b *bench) table5(s *trials.Sheet) {
 	s.Row("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
-		"time s, paper", "cost $, paper", "value to Dorylus, paper")
+		"time s, modelled", "cost $, modelled", "value to Dorylus, modelled", "time s, paper", "cost $, paper", "value to Dorylus, paper",
+		"value of Dorylus to it, measured", "value of Dorylus to it, paper")
 	for _, g := range b.raceGraphs() {
 		all := b.raceSystems(s, g)
 		exact := b.trainForAccuracy(s, g, "gcn", pipe)
@@ -161,18 +187,22 @@ func (b *bench) table5(s *trials.Sheet) {
 			mean, _ := trials.MeanStd(trials.Best(exact))
 			to = mean - points
 		}
-		first, printed := unknown, unknown
+		first, model, printed := unknown, unknown, unknown
 		for k, r := range all {
 			ours, epochs := unknown, trials.Reaching(r.list, to)
 			if r.run != nil {
 				ours = b.localCost(r.timed, epochs)
 			}
-			p := printed5(g.name, r.name)
+			modelled, p, worth := r.modelled(epochs), printed5(g.name, r.name), math.NaN()
 			if k == 0 {
-				first, printed = ours, p
+				first, model, printed = ours, modelled, p
+			}
+			if x, known := worth5[g.name][r.name]; known {
+				worth = x
 			}
 			s.Row(g.name, r.name+notRun(r.why), r.here, trials.Number(to, 2), trials.Number(epochs, 0), trials.Number(ours.seconds, 2), number(ours.usd),
-				number(ours.value()/first.value()), trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2))
+				number(ours.value()/first.value()), trials.Number(modelled.seconds, 2), number(modelled.usd), number(modelled.value()/model.value()),
+				trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2), number(first.value()/ours.value()), trials.Number(worth, 1))
 		}
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s\n", b.Instance)

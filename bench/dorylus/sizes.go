@@ -41,36 +41,33 @@ func (c cluster) hour() float64 { return c.dollars(3600) }
 // table2 writes the relative value of instance types.
 func (b *bench) table2(s *trials.Sheet) {
 	s.Row("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
-	base := 0.0
+	base := unknown
 	for _, row := range table2 {
 		cells := []string{row.backend, row.graph, row.String(), trials.Number(row.hour(), 3), trials.Number(row.value, 2)}
 		g := b.find(row.graph)
-		if row.backend != "CPU" || g == nil {
-			s.Row(append(cells, "not run", "not run", "not run")...)
-			continue
+		each, on := unknown, cpuOnly
+		if row.backend == "GPU" {
+			on = gpuOnly
 		}
-		m := b.modelOf(s, g, "gcn")
-		if !m.covers(cpuOnly) {
-			s.Row(append(cells, "-", "-", "-")...)
-			continue
+		if g != nil {
+			each = b.spent(b.modelOf(s, g, "gcn"), row.cluster, 1, on)
 		}
-		each := m.Seconds(row.cluster, false, true)
-		usd, _ := m.Cost(row.cluster, each, 1, false)
 		if row.first {
-			base = each * usd
+			base = each
 		}
-		s.Row(append(cells, trials.Number(each, 4), number(usd), trials.Number(base/(each*usd), 2))...)
+		s.Row(append(cells, trials.Number(each.seconds, 4), number(each.usd), trials.Number(each.value()/base.value(), 2))...)
 	}
+	b.reasons(s)
 }
 
 // table3 writes the clusters, and how many servers siafu's arrays would need.
 func (b *bench) table3(s *trials.Sheet) {
-	s.Row("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled")
+	s.Row("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled", "GB of a GPU, modelled", "of")
 	for _, w := range b.works() {
 		g := b.find(w.graph)
 		t := b.time(s, g, w.model, cpuOnly, nopipe)
 		memory := machines[w.cpu.instance].memory
-		need, servers := "-", "-"
+		need, servers, device := "-", "-", "-"
 		if t.run != nil {
 			_, vertexRatio := g.ratios()
 			arrays := 0.0
@@ -78,10 +75,11 @@ func (b *bench) table3(s *trials.Sheet) {
 				arrays += float64(r.ArrayBytes)
 			}
 			arrays = (vertexRatio*arrays + g.bytes()) / (1 << 30)
+			device = trials.Number(b.modelOf(s, g, w.model).GPU.memory(w.gpu.count)/1e9, 1)
 			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
 		}
 		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(w.cpu.hour(), 3), trials.Number(w.gpu.hour(), 2),
-			trials.Number(memory*float64(w.cpu.count), 0), need, servers)
+			trials.Number(memory*float64(w.cpu.count), 0), need, servers, device, trials.Number(gpus[w.gpu.instance].bytes/1e9, 0))
 	}
 }
 

@@ -39,7 +39,7 @@ func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 			if o.why = t.why; t.run != nil {
 				o.each, o.measured = t.each, b.localCost(t, o.epochs)
 			}
-			o.modelled = m.spent(w.cpu, o.epochs, on)
+			o.modelled = b.spent(m, w.cluster(on), o.epochs, on)
 			list = append(list, o)
 		}
 	}
@@ -58,17 +58,16 @@ func (b *bench) localCost(t timed, epochs float64) timeAndCost {
 	return timeAndCost{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
 }
 
-// spent returns time and cost of epochs on a cluster, unknown for a backend without inputs.
-func (m Model) spent(c cluster, epochs float64, on backend) timeAndCost {
-	if !m.covers(on) {
+// spent returns the modelled time and cost of epochs on a cluster, unknown if there are none.
+func (b *bench) spent(m Model, c cluster, epochs float64, on backend) timeAndCost {
+	if !b.covers(m, c, on) {
 		return unknown
 	}
-	remote := on.name == functions.name
 	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
 		return timeAndCost{epochs, epochs}
 	}
-	seconds := m.Seconds(c, remote, true) * epochs
-	servers, invoked := m.Cost(c, seconds, epochs, remote)
+	seconds := m.Seconds(c, on, true) * epochs
+	servers, invoked := m.Cost(c, seconds, epochs, on)
 	return timeAndCost{seconds, servers + invoked}
 }
 
@@ -110,13 +109,13 @@ func (b *bench) table4(s *trials.Sheet) {
 // figure7 writes values relative to CPUs.
 func (b *bench) figure7(s *trials.Sheet) {
 	list := b.outcomes(s)
-	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper", "value to GPU only, paper")
+	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper", "value to GPU only, modelled", "value to GPU only, paper")
 	bars := &chart.Chart{Name: "figure7", Title: "Figure 7: value of Dorylus to CPU only, modelled, and the paper's", X: "value to CPU only"}
 	for k, o := range list {
 		cpu, gpu := list[k/3*3+1], list[k/3*3+2] // backends has three
 		modelled, printed := o.modelled.value()/cpu.modelled.value(), o.paper().value()/cpu.paper().value()
 		s.Row(o.model, o.graph, o.mode()+notRun(o.why), number(o.measured.value()/cpu.measured.value()),
-			number(modelled), trials.Number(printed, 2), trials.Number(o.paper().value()/gpu.paper().value(), 2))
+			number(modelled), trials.Number(printed, 2), number(o.modelled.value()/gpu.modelled.value()), trials.Number(o.paper().value()/gpu.paper().value(), 2))
 		if o.on.name == functions.name {
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph, functions.name, modelled)...)
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph+", paper", cpuOnly.name, printed)...)
@@ -143,6 +142,9 @@ var printed8 = map[string]spentRatio{
 	"8 CPU only": {1.1, math.NaN()},
 }
 
+// twice8 has the time of Dorylus relative to CPU only on twice as many servers (§7.4), by servers.
+var twice8 = map[int]float64{4: 1.1, 8: 1.05}
+
 type spentRatio struct{ performance, value float64 }
 
 // figure8 writes clusters of c5n.4xlarge by their size.
@@ -150,16 +152,26 @@ func (b *bench) figure8(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
 	s.Row("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated", "value, simulated",
-		"performance, paper", "value, paper")
+		"performance, paper", "value, paper", "time to CPU only on twice the servers, modelled", "simulated", "paper")
+	replayed := map[string]timeAndCost{}
+	simulate := func(c cluster, remote bool) timeAndCost {
+		key := fmt.Sprint(c, remote)
+		if _, known := replayed[key]; !known {
+			replayed[key] = b.simulate(s, g, c, remote)
+		}
+		return replayed[key]
+	}
 	var base, first timeAndCost
 	for _, n := range []int{4, 8, 16, 32} {
-		c := cluster{"c5n.4xlarge", n}
 		for _, on := range backends {
+			c := cluster{"c5n.4xlarge", n}
 			simulated, remote := unknown, on.name == functions.name
-			each := m.spent(c, 1, on)
-			if on.name != gpuOnly.name {
-				simulated = b.simulate(s, g, c, remote)
+			if on.name == gpuOnly.name {
+				c.instance = "p3.2xlarge"
+			} else {
+				simulated = simulate(c, remote)
 			}
+			each := b.spent(m, c, 1, on)
 			if n == 4 && remote {
 				base, first = each, simulated
 			}
@@ -172,10 +184,16 @@ func (b *bench) figure8(s *trials.Sheet) {
 			}
 			mode := on.name
 			if on.name == gpuOnly.name {
-				mode += notRun("no cluster")
+				mode += " (p3.2xlarge)"
+			}
+			half, halfSimulated, halfPrinted := math.NaN(), math.NaN(), math.NaN()
+			if twice, known := twice8[n]; remote && known {
+				c.count = 2 * n
+				half, halfSimulated, halfPrinted = each.seconds/b.spent(m, c, 1, cpuOnly).seconds, simulated.seconds/simulate(c, false).seconds, twice
 			}
 			cells := append([]string{text(n), mode}, each.compareWith(base)...)
-			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2))...)
+			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2),
+				trials.Number(half, 2), trials.Number(halfSimulated, 2), trials.Number(halfPrinted, 2))...)
 		}
 	}
 	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
