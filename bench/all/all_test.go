@@ -19,14 +19,20 @@ func (unable) Run(context.Context, trials.Trial, string) (*trials.Result, error)
 	return nil, fault.New(fault.Missing, op, "", "nothing runs here")
 }
 
-// One page has the parts of all papers, also if none can be made, including all parts of
-// Dorylus.
-func TestAll(t *testing.T) {
+// dataset returns a small graph.
+func dataset(t *testing.T) string {
+	t.Helper()
 	data := filepath.Join(t.TempDir(), "g")
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{"amazon=" + data}, Seeds: 1, Hours: 1, Scale: 0.0005, Work: t.TempDir()}
+	return data
+}
+
+// One page has the parts of all papers, also if none can be made, including all parts of
+// Dorylus.
+func TestAll(t *testing.T) {
+	o := Options{Data: []string{"amazon=" + dataset(t)}, Seeds: 1, Hours: 1, Scale: 0.0005, Work: t.TempDir()}
 	books, err := o.Books()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"siafu/bench/trials"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
@@ -45,7 +47,7 @@ func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
 		if slices.Contains(t.Flags, "--measure-staleness") && e%measuredEvery == 1 {
-			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
+			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), GradientNorm: 2, Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
 		}
 		r.Summary.BestValAcc, r.Summary.TestAccAtBestVal = acc, acc
 	}
@@ -160,13 +162,103 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// The page has the curves of loss and accuracy of each graph, one line for each system, and only
+// its systems in the legend. Points are means: the second epoch of DIGEST ends after 0.2 s.
+func TestDrawnCurves(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	compare(t, two(), "figure3", func(b *bench) { b.HTML = page })
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, times := range map[string]int{"figure3, g, 4 ranks: training loss": 2, "figure3, g, 4 ranks: validation F1": 2, `class="line g0 `: 2, `class="line g1 `: 2, `class="line g2 `: 0} {
+		if n := strings.Count(string(text), want); n < times || times == 0 && n > 0 {
+			t.Errorf("%q is there %d times", want, n)
+		}
+	}
+	b := &bench{}
+	var list []*trials.Result
+	for range 2 {
+		r, _ := two().Run(t.Context(), trials.Trial{Flags: []string{"every:10", "--epochs", "2"}}, "")
+		list = append(list, r)
+	}
+	l := b.line(System{Name: "DIGEST"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
+	if len(l.Points) != 10 || l.Points[1].X != 0.2 || l.Points[1].Y != 8 {
+		t.Errorf("%+v", l.Points)
+	}
+}
+
+// Theorem 1: the error of the gradient is at most τ/M Σ_l ε_l (r₁ r₂)^(L-l) Σ_m Δ(G_m)^(L-l). With
+// three layers, rows of layers 1 and 2 with errors of 0.5 and 0.25, and a degree of 10, the sum
+// is 0.5·100 + 0.25·10 for constants of 1. Features, which have no error, do not count.
+func TestBoundOfTheorem1(t *testing.T) {
+	s := &runfolder.Staleness{Layers: []runfolder.LayerStaleness{{Layer: 1, Difference: 7}, {Layer: 2, Difference: 0.5}, {Layer: 3, Difference: 0.25}}}
+	if got := bound(s, 10); got != 52.5 {
+		t.Errorf("%g", got)
+	}
+	text := compare(t, two(), "theorem1", nil)
+	if !strings.Contains(text, "g 4 DIGEST 2, ") || strings.Contains(text, "exact-wait") {
+		t.Error(text)
+	}
+}
+
+// Table 4 has a line for GraphSAGE, whose network is the last value of --model.
+func TestGraphSAGE(t *testing.T) {
+	m := two()
+	if text := compare(t, m, "table4", nil); !strings.Contains(text, "g 4 GraphSAGE 3.0 1.00 2.0") {
+		t.Error(text)
+	}
+	flags := m.trials[len(m.trials)-1].Flags
+	var c config.Config
+	parser, err := kong.New(&c, config.Variables())
+	if err == nil {
+		_, err = parser.Parse(flags)
+	}
+	if err != nil || c.Model != "sage" || c.Batch != "neighbor:25,10" {
+		t.Errorf("%v, %s %s of %v", err, c.Model, c.Batch, flags)
+	}
+}
+
+// The flags of every system are ones that train accepts, for all networks of the system.
+func TestSystemsAreAccepted(t *testing.T) {
+	for _, s := range Systems() {
+		for _, network := range append([]string{"gcn"}, s.Networks...) {
+			var c config.Config
+			parser, err := kong.New(&c, config.Variables())
+			if err == nil {
+				_, err = parser.Parse((&bench{}).flags(setting{model: network}, s, "--partitioner", "hash"))
+			}
+			if err == nil {
+				err = c.Validate()
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", s.Name, network, err)
+			}
+		}
+	}
+}
+
+// Tables 2 and 3 have this machine and its graphs beside the paper's.
+func TestTestbed(t *testing.T) {
+	if text := compare(t, two(), "table2", nil); !strings.Contains(text, "GPUs 8 NVIDIA T4 none used") || !strings.Contains(text, trials.Processor()) {
+		t.Error(text)
+	}
+	if text := compare(t, two(), "table3", nil); !strings.Contains(text, "g 100 - ") {
+		t.Error(text)
+	}
+}
+
 // Memory is that of graph ranks, and ghosts are compared with own vertices.
 func TestMemory(t *testing.T) {
 	if text := compare(t, two(), "table4", nil); !strings.Contains(text, "DIGEST 3.0 1.00 2.0") {
 		t.Error(text)
 	}
-	if text := compare(t, two(), "figure9", nil); !strings.Contains(text, "50 200 25.00 %") {
+	page := filepath.Join(t.TempDir(), "page.html")
+	if text := compare(t, two(), "figure9", func(b *bench) { b.HTML = page }); !strings.Contains(text, "50 200 25.00 %") {
 		t.Error(text)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Figure 9: ghosts to own vertices") || !strings.Contains(string(text), "g, 4 ranks") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 

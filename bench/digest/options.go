@@ -20,7 +20,7 @@ type Options struct {
 	Rates   []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts. Tables use the first one."`
 	Scale   float64  `default:"0.05" help:"Factor for vertices and edges of synthetic graphs."`
 
-	trials.Options `kong:"embed,set='parts=table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, accuracy, links',set='all=all but accuracy',set='seeds=5',set='epochs=',set='timed=21',set='work=build/digest'"`
+	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, theorem1, figure11, accuracy, links',set='all=all but accuracy',set='seeds=5',set='epochs=',set='timed=21',set='work=build/digest'"`
 }
 
 // Run makes the selected parts and writes each to w when it is finished.
@@ -41,7 +41,7 @@ func (b *bench) book() (book *trials.Book, err error) {
 	if b.rates, err = trials.Rates(b.Rates); err != nil {
 		return nil, err
 	}
-	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures"}
+	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Keys: b.keys()}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}

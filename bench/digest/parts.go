@@ -5,12 +5,16 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"siafu/bench/trials"
+	"siafu/graph"
+	"siafu/internal/host"
+	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )
 
@@ -18,17 +22,20 @@ import (
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
+		{Name: "table2", Title: "testbed", Paper: "one g4dn.metal of EC2, with 8 T4 GPUs as workers", Why: "no GPU; a rank is a process, over links of --rates a host", Write: b.table2},
+		{Name: "table3", Title: "graphs", Paper: "Flickr, Reddit, ogbn-arxiv and ogbn-products; sizes of SAT's table I, which has the same graphs",
+			Write: func(t *trials.Sheet) { WriteStatistics(t, b.graphs) }},
 		{Name: "figure3", Title: "accuracy and loss over time", Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.curves("figure3", "")},
 		{Name: "figure4", Title: "seconds an epoch", Paper: "DIGEST below LLCG and DGL", Write: b.figure4},
 		{Name: "figure5", Title: "scaling out", Paper: "DIGEST scales best of the three", Write: b.figure5},
 		{Name: "figure6", Title: "period of refreshing", Paper: "best accuracy over time at N = 10; N = 1 and 20 are worse", Write: b.of(table{columns: compared, systems: periods(1, 2, 5, 10, 20), timed: true})},
 		{Name: "figure7", Title: "a straggler", Paper: "one of 8 workers stands still for 8 to 10 s; DIGEST-A far ahead of the synchronous ones", Write: b.straggling("exact-wait", "LLCG", "DIGEST", "DIGEST-A")},
 		{Name: "figure8", Title: "accuracy and loss of GAT over time", Paper: "as figure 3", Write: b.curves("figure8", "gat")},
-		{Name: "table4", Title: "memory", Paper: "DIGEST takes the least of the four (of a GPU's memory)",
-			Write: b.of(table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB", timed: true})},
-		{Name: "figure9", Title: "ghosts to own vertices", Paper: "58.43 % on ogbn-products, more on flickr and reddit",
-			Write: b.of(table{columns: "graph, ranks, partitioner, ghosts, own vertices, ratio", names: []string{Systems()[0].Name}, timed: true})},
+		{Name: "table4", Title: "memory", Paper: "DIGEST takes the least of the four (of a GPU's memory)", Why: "GraphSAGE is sage with sampled neighbours", Write: b.table4},
+		{Name: "figure9", Title: "ghosts to own vertices", Paper: "58.43 % on ogbn-products, more on flickr and reddit", Write: b.figure9},
 		{Name: "figure10", Title: "error of the gradient", Paper: "after fewer than 10 to 20 epochs close to the exact one", Write: b.figure10},
+		{Name: "theorem1", Title: "error of the gradient and its bound", Paper: "‖g̃ - g‖ ≤ τ/M Σ_l ε_l (r₁ r₂)^(L-l) Σ_m Δ(G_m)^(L-l)",
+			Why: "cells: ‖g̃ - g‖ over all weights, and the bound for τ = r₁ = r₂ = 1, which the paper does not give; ε_l is at most the Frobenius norm of the stale rows' error, and Δ of a part the whole graph's", Write: b.theorem1},
 		{Name: "figure11", Title: "beside PipeGCN and GNNAutoScale, with a straggler", Paper: "DIGEST takes 24.13 % less time an epoch than PipeGCN; DIGEST-A 48.98 % less time to the target than PipeGCN and 19.12 % less than GNNAutoScale", Write: b.straggling("PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")},
 		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine",
 			Write: b.of(table{columns: "graph, network, ranks, system, validation F1, test F1, MB/epoch", network: "all"}), Extra: true},
@@ -114,6 +121,39 @@ func (b *bench) straggling(names ...string) func(*trials.Sheet) {
 	}
 }
 
+// table2 writes the paper's machine, as far as its text describes it, and this one.
+func (b *bench) table2(t *trials.Sheet) {
+	t.Row("", "paper", "here")
+	t.Row("machine", "EC2 g4dn.metal", trials.Processor())
+	t.Row("processors", "96", strconv.Itoa(runtime.NumCPU()))
+	t.Row("GPUs", "8 NVIDIA T4", "none used")
+	t.Row("available memory, GB", "384", trials.Number(float64(host.AvailableMemory())/1e9, 0))
+	t.Row("system", "-", runtime.GOOS+"/"+runtime.GOARCH)
+	t.Row("program", "PyTorch, Plasma", "siafu, "+runtime.Version())
+}
+
+// table4 writes the memory of all systems, and of GraphSAGE.
+func (b *bench) table4(t *trials.Sheet) {
+	sage := system("GraphSAGE", "--model sage --batch neighbor:25,10", "")
+	b.write(t, table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB", systems: append(slices.Clone(b.systems), sage), timed: true})
+}
+
+// figure9 writes and draws the ghosts of partitions.
+func (b *bench) figure9(t *trials.Sheet) {
+	bars := &chart.Chart{Name: "figure9", Title: "Figure 9: ghosts to own vertices", X: "%"}
+	ratio := columns["ratio"]
+	b.write(t, table{columns: "graph, ranks, partitioner, ghosts, own vertices", more: []string{"ratio"}, systems: b.systems[:1], timed: true,
+		cells: func(r *row) []string {
+			if x := r.total(ghosts) / r.total(ownVertices); !math.IsNaN(x) {
+				bars.Bars = append(bars.Bars, chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.graph.Name, r.ranks), Value: 100 * x, Text: ratio(r)})
+			}
+			return []string{ratio(r)}
+		}})
+	if len(bars.Bars) > 0 {
+		t.Draw(bars)
+	}
+}
+
 // measuredEvery is the interval of staleness measurements in epochs. It must not divide the
 // periods of refreshes.
 const measuredEvery = 3
@@ -124,8 +164,15 @@ var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
 // figure10 writes the error of the gradient during training and, after it, the relative staleness
 // of the stalest layer.
 func (b *bench) figure10(t *trials.Sheet) {
-	p := table{columns: "graph, ranks, system",
-		names: []string{"DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only"}}
+	b.errors(t, func(_ *row, s *runfolder.Staleness) string {
+		return fmt.Sprintf("%.3f, %.3f", s.GradientError, s.Most())
+	},
+		"DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only")
+}
+
+// errors writes what a cell says of the epochs with measurements, for each of these systems.
+func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) string, names ...string) {
+	p := table{columns: "graph, ranks, system", names: names}
 	for _, e := range errorEpochs {
 		p.more = append(p.more, fmt.Sprintf("epoch %d", e))
 	}
@@ -133,24 +180,69 @@ func (b *bench) figure10(t *trials.Sheet) {
 		r := t.Get(trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(c.System), Flags: b.flags(c.setting, c.System,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))})
 		for _, e := range errorEpochs {
-			cells = append(cells, errorsIn(r, e))
+			if s := stalenessIn(r, e); s != nil {
+				cells = append(cells, cell(c, s))
+			} else {
+				cells = append(cells, "-")
+			}
 		}
 		return cells
 	}
 	b.write(t, p)
 }
 
-// errorsIn returns the errors of one epoch of a training.
-func errorsIn(r *trials.Result, epoch int) string {
+// stalenessIn returns the measurement in an epoch of a training, nil without one.
+func stalenessIn(r *trials.Result, epoch int) *runfolder.Staleness {
 	if r == nil {
-		return "-"
+		return nil
 	}
 	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.Epoch == epoch })
-	if k < 0 || r.Epochs[k].Staleness == nil {
-		return "-"
+	if k < 0 {
+		return nil
 	}
-	s := r.Epochs[k].Staleness
-	return fmt.Sprintf("%.3f, %.3f", s.GradientError, s.Most())
+	return r.Epochs[k].Staleness
+}
+
+// theorem1 writes the error of the gradient and theorem 1's bound of it.
+func (b *bench) theorem1(t *trials.Sheet) {
+	degrees := map[string]float64{}
+	b.errors(t, func(r *row, s *runfolder.Staleness) string {
+		most, known := degrees[r.graph.Data]
+		if !known {
+			var err error
+			most, err = maxDegree(r.graph.Data)
+			t.Fail(err)
+			degrees[r.graph.Data] = most
+		}
+		return fmt.Sprintf("%.3g, %.3g", s.GradientError*s.GradientNorm, bound(s, most))
+	}, "DIGEST", "DIGEST-rows")
+}
+
+// bound returns theorem 1's bound for τ = r₁ = r₂ = 1. A gather in layer l+1 reads rows of layer l.
+func bound(s *runfolder.Staleness, degree float64) (sum float64) {
+	last := 0
+	for _, l := range s.Layers {
+		last = max(last, l.Layer)
+	}
+	for _, l := range s.Layers {
+		if l.Layer > 1 {
+			sum += l.Difference * math.Pow(degree, float64(last-l.Layer+1))
+		}
+	}
+	return sum
+}
+
+// maxDegree returns the largest number of edges into a vertex of a dataset.
+func maxDegree(data string) (most float64, err error) {
+	d, err := graph.Open(data)
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	for v := range d.In.Rows() {
+		most = max(most, float64(d.In.Offsets[v+1]-d.In.Offsets[v]))
+	}
+	return most, nil
 }
 
 // links writes, for every link, the seconds of each system to the target, and the fastest system
@@ -193,11 +285,26 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 		var csv strings.Builder
 		csv.WriteString("graph,ranks,system,seed,epoch,seconds,loss,validation\n")
 		p := table{columns: "graph, ranks, system", network: network, timed: true}
+		loss := &chart.Chart{X: "seconds", Y: "training loss"}
+		accuracy := &chart.Chart{X: "seconds", Y: "validation F1, %", Whole: true}
+		p.end = func(c setting) {
+			for k, picture := range []*chart.Chart{loss, accuracy} {
+				full := *picture
+				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.graph.Name, c.ranks, k), fmt.Sprintf("%s, %s, %d ranks: %s", name, c.graph.Name, c.ranks, picture.Y)
+				if picture.Lines = nil; len(full.Lines) > 0 {
+					t.Draw(&full)
+				}
+			}
+		}
 		for _, x := range shares {
 			p.more = append(p.more, fmt.Sprintf("F1, loss at %g %%", 100*x))
 		}
 		p.cells = func(r *row) (cells []string) {
 			list, each := r.list(), seconds(r.turns)
+			if !math.IsNaN(each) && len(list) > 0 {
+				loss.Lines = append(loss.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return &e.Loss }, 1))
+				accuracy.Lines = append(accuracy.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
+			}
 			for _, x := range shares {
 				cells = append(cells, at(list, r.System, each, x*seconds(r.first.turns)*float64(b.Epochs)))
 			}
@@ -209,6 +316,34 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 		b.write(t, p)
 		t.Points(filepath.Join(b.Work, name+".csv"), csv.String())
 	}
+}
+
+// line returns the mean over trainings of a number of their epochs, multiplied by scale, over the
+// mean of their seconds, up to the shortest training.
+func (b *bench) line(s System, list []*trials.Result, each float64, of func(runfolder.Epoch) *float64, scale float64) chart.Line {
+	l := chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
+	for k := 0; ; k++ {
+		var x, y []float64
+		for _, r := range list {
+			if k < len(r.Epochs) && of(r.Epochs[k]) != nil {
+				x, y = append(x, clock(r, s, each)[k]), append(y, scale**of(r.Epochs[k]))
+			}
+		}
+		if len(x) < len(list) {
+			return l
+		}
+		at, _ := trials.MeanStd(x)
+		mean, deviation := trials.MeanStd(y)
+		l.Points = append(l.Points, chart.Point{X: at, Y: mean, Deviation: deviation})
+	}
+}
+
+// keys has the name of each line of the figures.
+func (b *bench) keys() (list []string) {
+	for _, s := range b.systems {
+		list = append(list, s.Name)
+	}
+	return list
 }
 
 // clock returns the seconds after each epoch of a training.

@@ -45,6 +45,10 @@ func Systems() []System {
 	clusters.Networks = []string{"gcn", "sage", "gin"}
 	variates := system("VR-GCN", "--batch variates:8,2", "Chen et al., ICML'18")
 	variates.Networks = []string{"gcn"}
+	sampled := system("DistDGL", "--batch neighbor:25,10", "Zheng et al., IA3'20: DGL's sampling")
+	cut := system("Cluster-GCN", "--batch cluster:32,4", "Chiang et al., KDD'19")
+	sampled.Networks = []string{"gcn", "sage", "gin", "gat", "gatv2", "gcnii"}
+	cut.Networks = append(sampled.Networks, "appnp")
 	return []System{
 		system("exact-wait", "--refresh always --mode nopipe --recompute-ghosts none", "what DGL does"),
 		exact(),
@@ -62,6 +66,8 @@ func Systems() []System {
 		system("PipeQS", "--refresh previous:none --codec int8", "quantised and stale"),
 		clusters,
 		variates,
+		sampled,
+		cut,
 		system("partition-only", "--refresh never", "no exchange"),
 		auto,
 	}

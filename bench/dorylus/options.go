@@ -51,7 +51,7 @@ func (b *bench) book() (book *trials.Book, err error) {
 		return nil, err
 	}
 	b.lacks, b.rival = map[string]string{}, pytorch{}
-	book = &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: keys()}
+	book = &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: groups}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}

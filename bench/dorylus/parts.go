@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"siafu/bench/trials"
-	"siafu/ranks/report/page"
 )
 
 // parts returns the parts in the order of the paper; model is our own.
@@ -63,13 +62,6 @@ func (b *bench) parts() []trials.Part {
 var groups = []string{pipe.name, async0.name, async1.name, "DGL (sampling)", "DGL (non-sampling)", "Cluster-GCN", "GNNAutoScale", "VR-GCN", functions.name, cpuOnly.name, "Dorylus (GPU only)"}
 
 func groupOf(name string) int { return max(slices.Index(groups, name), 0) }
-
-func keys() (list []page.Key) {
-	for k, name := range groups {
-		list = append(list, page.Key{Group: k, Name: name})
-	}
-	return list
-}
 
 // reasons writes why requested backends were not run.
 func (b *bench) reasons(w io.Writer) {

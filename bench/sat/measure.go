@@ -42,9 +42,6 @@ type method struct {
 // systems returns the systems with these names, as bench digest defines them.
 func systems(names ...string) (list []method) {
 	for _, name := range names {
-		if name == "DistDGL" {
-			list = append(list, method{system: name, flags: []string{"--batch", "neighbor:25,10"}})
-		}
 		for _, s := range digest.Systems() {
 			if s.Name == name {
 				list = append(list, method{system: name, flags: s.Flags})

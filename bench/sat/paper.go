@@ -62,13 +62,6 @@ gcnii VR-GCN+ 50.53±0.29 96.32±0.28 - -
 gcnii GNNAutoScale 54.03±0.45 96.28±0.47 73.03±0.25 77.34±0.21
 gcnii GNNAutoScale+ 55.21±0.47 97.03±0.19 73.62±0.25 78.02±0.27`}
 
-// statistics1 is table I.
-var statistics1 = sheet{[]string{"flickr", "reddit", "ogbn-arxiv", "ogbn-products"}, `
-nodes 89,250 232,965 169,343 2,449,029
-edges 899,756 23,213,838 2,315,598 123,718,280
-features 500 602 128 100
-classes 7 41 40 47`}
-
 // of returns a cell, "-" if the paper has none. The graph's name begins with that of the paper's
 // graph; ranks is "" for columns without a number of partitions.
 func (s sheet) of(row, graph, ranks string) string {

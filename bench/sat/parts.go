@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"siafu/bench/digest"
 	"siafu/bench/trials"
-	"siafu/graph"
 	"siafu/ranks/report/chart"
-	"siafu/ranks/report/page"
 	"siafu/ranks/runfolder"
 )
 
@@ -87,14 +86,10 @@ func (b *bench) write(t *trials.Sheet, p table) {
 // stale are the systems with stale ghost rows.
 func stale() []method { return systems("DistGNN", "DIGEST", "PipeGCN") }
 
-// firstGroup is the group of the first line of figures. A page of all papers also has those of
-// Dorylus's figures, which precede it.
-const firstGroup = 10
-
-// keys has a group for each line of the figures.
-func (b *bench) keys() (list []page.Key) {
-	for k, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
-		list = append(list, page.Key{Group: firstGroup + k, Name: m.name()})
+// keys has the name of each line of the figures.
+func (b *bench) keys() (list []string) {
+	for _, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
+		list = append(list, m.name())
 	}
 	return list
 }
@@ -103,12 +98,7 @@ func (m method) name() string { return m.system + ", " + cmp.Or(m.kind, "none") 
 
 // curve adds the line of a method to a chart.
 func (b *bench) curve(to *chart.Chart, m method, x, y []float64) {
-	line := chart.Line{Name: m.name()}
-	for _, k := range b.keys() {
-		if k.Name == line.Name {
-			line.Group = k.Group
-		}
-	}
+	line := chart.Line{Name: m.name(), Group: max(slices.Index(b.keys(), m.name()), 0)}
 	for k := range x {
 		line.Points = append(line.Points, chart.Point{X: x[k], Y: y[k]})
 	}
@@ -175,19 +165,7 @@ func ratios(x, y []float64) (list []float64) {
 	return list
 }
 
-func (b *bench) table1(t *trials.Sheet) {
-	t.Row("graph", "nodes", "paper", "edges", "paper", "features", "paper", "classes", "paper")
-	for _, g := range b.graphs {
-		meta, err := graph.ReadMeta(g.Data)
-		t.Fail(err)
-		if err != nil {
-			return
-		}
-		paper := func(name string) string { return statistics1.of(name, g.Name, "") }
-		t.Row(g.Name, strconv.FormatInt(meta.Vertices, 10), paper("nodes"), strconv.FormatInt(meta.Edges, 10), paper("edges"),
-			strconv.Itoa(meta.FeatureDim), paper("features"), strconv.Itoa(meta.Classes), paper("classes"))
-	}
-}
+func (b *bench) table1(t *trials.Sheet) { digest.WriteStatistics(t, b.graphs) }
 
 // scores counts the cells of each kind of prediction with a mean at least as high as without
 // prediction, and sums the differences.
@@ -245,9 +223,10 @@ func (b *bench) table2(t *trials.Sheet) {
 }
 
 func (b *bench) table4(t *trials.Sheet) {
-	neighbour := method{system: "GraphSAGE", flags: []string{"--batch", "neighbor:25,10"}}
-	cluster := method{system: "Cluster-GCN", flags: []string{"--batch", "cluster:32,4"}}
-	b.compare(t, table{models: []string{"gcn", "gcnii"}, methods: append([]method{neighbour, cluster}, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
+	sampled := systems("DistDGL", "Cluster-GCN")
+	neighbour := &sampled[0]
+	neighbour.system = "GraphSAGE" // the paper's name
+	b.compare(t, table{models: []string{"gcn", "gcnii"}, methods: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
 		func(row string, c setting) string { return test4.of(row, c.graph.Name, "") },
 		func(c setting, m method) []string {
 			switch {

@@ -54,9 +54,9 @@ func (o Options) few() int { return max(o.Runs/10, 1) }
 var demand = len(spot.Systems())
 
 // keys names the lines of figures.
-func keys() (list []page.Key) {
-	for k, e := range spot.Systems() {
-		list = append(list, page.Key{Group: k, Name: e.Name})
+func keys() (list []string) {
+	for _, e := range spot.Systems() {
+		list = append(list, e.Name)
 	}
-	return append(list, page.Key{Group: demand, Name: "on demand"})
+	return append(list, "on demand")
 }

@@ -32,6 +32,7 @@ type Sheet struct {
 	*Archive
 	ctx     context.Context
 	to      io.Writer
+	first   int // group of the book's first line
 	figures []page.Figure
 	err     error // the first one
 }
@@ -92,17 +93,26 @@ func Choose(op string, all []Part, names []string) (list []Part, err error) {
 	return list, nil
 }
 
-// Draw adds a figure.
+// Draw adds a figure, whose groups are those of the book.
 func (s *Sheet) Draw(c *chart.Chart) {
-	if s.err == nil {
-		s.figures = append(s.figures, page.Figure{Title: c.Title, Draw: c.Draw})
+	if s.err != nil {
+		return
 	}
+	shifted := *c
+	shifted.Lines, shifted.Bars = slices.Clone(c.Lines), slices.Clone(c.Bars)
+	for k := range shifted.Lines {
+		shifted.Lines[k].Group += s.first
+	}
+	for k := range shifted.Bars {
+		shifted.Bars[k].Group += s.first
+	}
+	s.figures = append(s.figures, page.Figure{Title: c.Title, Draw: shifted.Draw})
 }
 
 // Book is a paper's tables and figures.
 type Book struct {
 	Name, Title string
-	Keys        []page.Key // of the lines of its figures
+	Keys        []string // names of the lines of its figures, by group
 	Parts       []Part
 	GoOn        bool // continue after a part that this machine or build cannot make
 	*Archive
@@ -130,13 +140,18 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 	var titles []string
 	var keys []page.Key
 	for _, b := range books {
-		titles, keys = append(titles, b.Title), append(keys, b.Keys...)
+		titles = append(titles, b.Title)
+		for _, name := range b.Keys {
+			keys = append(keys, page.Key{Group: len(keys), Name: name})
+		}
 	}
 	p := &page.Page{Title: strings.Join(titles, "; "), Lead: origin, Keys: keys}
 	var err error
+	first := 0
 	for _, b := range books {
 		before := len(p.Parts)
-		err = b.print(ctx, w, p)
+		err = b.print(ctx, w, p, first)
+		first += len(b.Keys)
 		for k := range p.Parts[before:] {
 			if len(books) > 1 {
 				p.Parts[before+k].Title = b.Name + ", " + p.Parts[before+k].Title
@@ -152,7 +167,7 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 	return err
 }
 
-func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
+func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int) error {
 	for _, p := range b.Parts {
 		fmt.Fprintf(w, "\n## %s, %s: %s\n", b.Name, p.Name, p.Title)
 		var said []string
@@ -168,7 +183,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 		fmt.Fprintln(w)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		var cells bytes.Buffer
-		s := &Sheet{Archive: b.Archive, ctx: ctx, to: io.MultiWriter(t, &cells)}
+		s := &Sheet{Archive: b.Archive, ctx: ctx, to: io.MultiWriter(t, &cells), first: first}
 		b.used = nil
 		p.Write(s)
 		err := s.err

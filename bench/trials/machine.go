@@ -13,7 +13,7 @@ import (
 
 // Machine prints the machine and the command line of a table.
 func Machine(w io.Writer) {
-	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", Processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	if load := Load(); load != "" {
 		fmt.Fprintf(w, "load: %s\n", load)
 	}
@@ -21,8 +21,8 @@ func Machine(w io.Writer) {
 	fmt.Fprintf(w, "command: siafu bench %s\n", strings.Join(os.Args[1:], " "))
 }
 
-// processor returns the processor's name.
-func processor() string {
+// Processor returns the processor's name, "unknown processor" if the system does not give it.
+func Processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return "unknown processor"

@@ -13,7 +13,6 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
-	"siafu/ranks/report/page"
 	"siafu/ranks/runfolder"
 )
 
@@ -90,12 +89,12 @@ func TestRecord(t *testing.T) {
 }
 
 // A page has the parts of all books: the paper's results, why ours differ, tables, figures,
-// and the trainings used.
+// and the trainings used. Lines of the second book follow the lines of the first one.
 func TestPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	book := func(title string, c *counting) *Book {
 		a := archiveOf(t, t.TempDir(), 0, c)
-		return &Book{Name: title, Title: title, Archive: a, Keys: []page.Key{{Group: 0, Name: "key of " + title}}, Parts: []Part{{
+		return &Book{Name: title, Title: title, Archive: a, Keys: []string{"key of " + title}, Parts: []Part{{
 			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
 			Write: func(s *Sheet) {
 				for turn := range 2 {
@@ -116,7 +115,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower", "<td>A</td>", "<td>B</td>",
-		"bars of B", "key of A", "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
+		"bars of B", "key of A", `class="bar g0 `, `class="bar g1 `, "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
