@@ -61,7 +61,7 @@ func (d *device) shortage(c cluster) string {
 // deviceOf returns the work on GPUs of a network on a graph of the paper's size. ghosts is the
 // number of ghosts of each of b.Ranks ranks at that size.
 func (b *bench) deviceOf(g *graphOf, network string, ghosts float64) (*device, error) {
-	config, err := parsed(append(words("--cache-input off"), b.flags(network, gpuOnly.flags...)...)) // ÂX is large
+	config, err := parsed(b.flags(network, gpuOnly.flags...))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (b *bench) deviceOf(g *graphOf, network string, ghosts float64) (*device, e
 			Train: meta.Train / int64(servers), TrainEdges: int64(edges), TrainCut: int64(cut), FeatureNNZ: meta.FeatureNNZ / int64(servers)}
 	}
 	of := func(servers int) (*forecast.Forecast, partition.RankReport, error) {
-		f, _, err := forecast.Of(config, &meta, servers, 1, false)
+		f, _, err := forecast.Of(config, &meta, servers, 1, true) // ÂX is cached as in the trainings here
 		return f, counts(servers), err
 	}
 	f, _, err := of(b.Ranks)
