@@ -46,7 +46,7 @@ func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
-		if slices.Contains(t.Flags, "--measure-staleness") && e%measuredEvery == 1 {
+		if slices.Contains(t.Flags, "--measure-staleness") && e%MeasuredEvery == 1 {
 			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), GradientNorm: 2, Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
 		}
 		r.Summary.BestValAcc, r.Summary.TestAccAtBestVal = acc, acc

@@ -218,7 +218,7 @@ var columns = map[string]func(*row) string{
 	"system":        func(r *row) string { return r.Name },
 	"partitioner":   func(r *row) string { return r.b.Partitioner },
 	"validation F1": func(r *row) string { return trials.PlusMinus(trials.Best(r.list())) },
-	"test F1":       func(r *row) string { return trials.PlusMinus(testAccuracies(r.list())) },
+	"test F1":       func(r *row) string { return trials.PlusMinus(trials.Tested(r.list())) },
 	"s/epoch":       func(r *row) string { return trials.Number(seconds(r.turns), 4) },
 	"speed-up":      func(r *row) string { return trials.Number(seconds(r.first.turns)/seconds(r.turns), 2) },
 	"MB/epoch": func(r *row) string {
@@ -246,13 +246,6 @@ var columns = map[string]func(*row) string{
 
 // list returns the accuracy trainings.
 func (r *row) list() []*trials.Result { return r.b.accuracy(r.t, r.setting, r.System, r.b.rates[0]) }
-
-func testAccuracies(list []*trials.Result) (x []float64) {
-	for _, r := range list {
-		x = append(x, 100*r.Summary.TestAccAtBestVal)
-	}
-	return x
-}
 
 // reaching returns the number of epochs, and seconds, to the target.
 func (r *row) reaching() (epochs, until float64) {

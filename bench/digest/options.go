@@ -3,10 +3,8 @@ package digest
 import (
 	"context"
 	"io"
-	"slices"
 
 	"siafu/bench/trials"
-	"siafu/internal/fault"
 )
 
 const op = "bench digest"
@@ -34,20 +32,18 @@ func (b *bench) book() (book *trials.Book, err error) {
 	if b.systems, err = chosen(b.Systems); err != nil {
 		return nil, err
 	}
-	if len(b.Ranks) == 0 || slices.Min(b.Ranks) < 2 || len(b.Models) == 0 || len(b.Rates) == 0 {
-		return nil, fault.New(fault.Usage, op, "", "--ranks=%v --models=%v --rates=%v", b.Ranks, b.Models, b.Rates).
-			Then("set at least one network and rate, and 2 or more ranks")
-	}
-	if b.rates, err = trials.Rates(b.Rates); err != nil {
+	if b.rates, err = trials.Settings(op, b.Ranks, b.Models, b.Rates); err != nil {
 		return nil, err
 	}
 	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Keys: b.keys()}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, syntheticGraphs...)
+	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, SyntheticGraphs()...)
 	return book, err
 }
 
-// syntheticGraphs lists the graphs of table 3.
-var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
+// SyntheticGraphs lists the graphs of table 3, by their names in package generate.
+func SyntheticGraphs() []string {
+	return []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
+}

@@ -91,7 +91,7 @@ func (b *bench) figure5(t *trials.Sheet) {
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
 			base = seconds([]*trials.Result{alone})
 		}
-		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG") {
+		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG", "DistDGL") {
 			cells := []string{g.Name, s.Name, trials.Number(base, 4)}
 			for n := 2; n <= most; n *= 2 {
 				times := b.times(t, setting{g, b.Models[0], n}, []System{s}, b.rates[0])
@@ -154,9 +154,9 @@ func (b *bench) figure9(t *trials.Sheet) {
 	}
 }
 
-// measuredEvery is the interval of staleness measurements in epochs. It must not divide the
+// MeasuredEvery is the interval of staleness measurements in epochs. It must not divide the
 // periods of refreshes.
-const measuredEvery = 3
+const MeasuredEvery = 3
 
 // errorEpochs has the columns of figure 10: epochs with measurements.
 var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
@@ -178,7 +178,7 @@ func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) st
 	}
 	p.cells = func(c *row) (cells []string) {
 		r := t.Get(trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(c.System), Flags: b.flags(c.setting, c.System,
-			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))})
+			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(MeasuredEvery))})
 		for _, e := range errorEpochs {
 			if s := stalenessIn(r, e); s != nil {
 				cells = append(cells, cell(c, s))

@@ -96,6 +96,6 @@ var table5 = map[string]map[string]timeAndCost{
 // worth5 has the value of Dorylus relative to a system (§7.5).
 var worth5 = map[string]map[string]float64{"amazon": {"DGL (sampling)": 17.7, "AliGraph": 8.6}}
 
-// printed3 has the time of pipe and of s = 1 relative to s = 0, and the value of s = 0 relative to
-// pipe and to s = 1, means over the graphs (§7.3).
+// printed3 has means over the graphs (§7.3): the times of pipe and of s = 1 relative to s = 0, and
+// the values of s = 0 relative to pipe and to s = 1.
 var printed3 = [4]float64{1.234, 1.233, 1.288, 1.494}

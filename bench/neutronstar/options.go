@@ -30,11 +30,7 @@ type Options struct {
 
 // Run makes the selected parts and writes each to w when it is finished.
 func (o Options) Run(ctx context.Context, w io.Writer) error {
-	book, err := o.Book()
-	if err != nil {
-		return err
-	}
-	return trials.Run(ctx, w, op, o.HTML, book)
+	return (&trials.Options{HTML: o.HTML}).Print(ctx, w, op, o.Book)
 }
 
 // Book returns the selected parts. It makes the synthetic graph if it is missing.

@@ -133,13 +133,9 @@ func (b *bench) timed(t *trials.Sheet, c setting, rate float64, epochs int, meth
 	return all
 }
 
-// measuredEvery is the interval of staleness measurements in epochs. It must not divide the
-// periods of refreshes.
-const measuredEvery = 3
-
 // stalest returns a training with measured staleness, nil without one.
 func (b *bench) stalest(t *trials.Sheet, c setting, m method, more ...string) *trials.Result {
-	r, _ := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))...)
+	r, _ := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(digest.MeasuredEvery))...)
 	return r
 }
 
@@ -177,14 +173,6 @@ func join(x []float64) string {
 		cells = append(cells, trials.Number(v, 3))
 	}
 	return cmp.Or(strings.Join(cells, ", "), "-")
-}
-
-// test returns the test accuracies, at the best validation accuracies, in percent.
-func test(list []*trials.Result) (x []float64) {
-	for _, r := range list {
-		x = append(x, 100*r.Summary.TestAccAtBestVal)
-	}
-	return x
 }
 
 // arrays returns the bytes of arrays of the largest rank, NaN without a training.

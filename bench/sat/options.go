@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"siafu/bench/digest"
 	"siafu/bench/trials"
 	"siafu/halo/predict"
 	"siafu/internal/fault"
@@ -31,26 +32,19 @@ func (o Options) Run(ctx context.Context, w io.Writer) error { return o.Print(ct
 // Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (book *trials.Book, err error) {
 	b := &bench{Options: o, refusals: map[string]error{}}
-	if len(b.Ranks) == 0 || slices.Min(b.Ranks) < 2 || len(b.Models) == 0 || len(b.Rates) == 0 {
-		return nil, fault.New(fault.Usage, op, "", "--ranks=%v --models=%v --rates=%v", b.Ranks, b.Models, b.Rates).
-			Then("set at least one network and rate, and 2 or more ranks")
-	}
 	if b.kinds, err = chosen(b.Kinds); err != nil {
 		return nil, err
 	}
-	if b.rates, err = trials.Rates(b.Rates); err != nil {
+	if b.rates, err = trials.Settings(op, b.Ranks, b.Models, b.Rates); err != nil {
 		return nil, err
 	}
 	book = &trials.Book{Name: "SAT", Title: "SAT's tables and figures", Keys: b.keys()}
 	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
 		return nil, err
 	}
-	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, syntheticGraphs...)
+	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, digest.SyntheticGraphs()...)
 	return book, err
 }
-
-// syntheticGraphs lists the graphs of table I.
-var syntheticGraphs = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
 // chosen returns the requested values of --predict; for an empty list all, with an example of
 // each parameter. A value may have parameters after its name.

@@ -202,7 +202,7 @@ func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c setti
 	p.columns = []string{"validation F1", "test F1", "difference", "paper's test F1"}
 	p.cells = func(c setting, m method) []string {
 		list := b.accuracy(t, c, m, more(c, m)...)
-		mean, _ := trials.MeanStd(test(list))
+		mean, _ := trials.MeanStd(trials.Tested(list))
 		row := c.model + " " + m.system
 		if m.kind == "" {
 			base = mean
@@ -210,7 +210,7 @@ func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c setti
 			row += "+"
 		}
 		found.add(m.kind, mean, base)
-		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(mean-base, 2), paper(row, c)}
+		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), trials.Number(mean-base, 2), paper(row, c)}
 	}
 	b.write(t, p)
 	found.print(t, b.kinds)
@@ -399,7 +399,7 @@ func (b *bench) figure5b(t *trials.Sheet) {
 		cells: func(c setting, m method) []string {
 			list := b.accuracy(t, c, m)
 			used, stored := errorsOf(b.stalest(t, c, m, "--layers", "3", "--dropout", "0", "--input-dropout", "0"), 2, math.MaxInt)
-			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), join(used), join(ratios(used, stored))}
+			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), join(used), join(ratios(used, stored))}
 		}})
 }
 
@@ -420,7 +420,7 @@ func (b *bench) figure5c(t *trials.Sheet) {
 	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"}, cells: func(c setting, m method) []string {
 		list := b.accuracy(t, c, m)
 		seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
-		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(test(list)), trials.Number(seconds, 5)}
+		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), trials.Number(seconds, 5)}
 	}})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/bench/digest"
 	"siafu/bench/trials"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
@@ -35,7 +36,7 @@ func (f *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 	r := &trials.Result{Trial: t}
 	for e := 1; e <= 40; e++ {
 		one := runfolder.Epoch{Epoch: e, Loss: 1 / float64(e), Seconds: 0.1, ValAcc: &acc, TestAcc: &acc, PredictSeconds: predicting}
-		if slices.Contains(t.Flags, "--measure-staleness") && e%measuredEvery == 1 {
+		if slices.Contains(t.Flags, "--measure-staleness") && e%digest.MeasuredEvery == 1 {
 			one.Staleness = &runfolder.Staleness{GradientNorm: 1 / float64(e), Layers: []runfolder.LayerStaleness{{Layer: 1, Relative: 0.9},
 				{Layer: 2, Relative: relative, StaleRelative: stale}, {Layer: 3, Relative: 2 * relative, StaleRelative: stale}}}
 		}
@@ -147,7 +148,7 @@ func TestSlope(t *testing.T) {
 	r, _ := (&fakeRunner{}).Run(t.Context(), trials.Trial{Flags: []string{"--measure-staleness"}}, "")
 	_, y, slope := meanSquares(r)
 	sum := 0.0
-	for e := 1; e <= 40; e += measuredEvery {
+	for e := 1; e <= 40; e += digest.MeasuredEvery {
 		sum += 1 / float64(e*e)
 	}
 	if want := math.Log(sum / 14); len(y) != 14 || math.Abs(y[13]-want) > 1e-12 || math.Abs(slope+1) > 0.1 {

@@ -73,6 +73,15 @@ func Best(list []*Result) []float64 {
 	return x
 }
 
+// Tested returns the test accuracies of trainings, at their best validation accuracies, in percent.
+func Tested(list []*Result) []float64 {
+	x := make([]float64, len(list))
+	for i, r := range list {
+		x[i] = 100 * r.Summary.TestAccAtBestVal
+	}
+	return x
+}
+
 // Rising returns the best validation accuracies, in percent, after 0, 1, 2 … epochs of a
 // training. An epoch's line refers to its initial weights.
 func Rising(r *Result) []float64 {
