@@ -171,6 +171,11 @@ func TestDrawnCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	scaling := filepath.Join(t.TempDir(), "page.html")
+	compare(t, two(), "figure5", func(b *bench) { b.HTML = scaling })
+	if five, err := os.ReadFile(scaling); err != nil || !strings.Contains(string(five), "Figure 5, g") || !strings.Contains(string(five), `class="line g1 `) {
+		t.Errorf("%v, no line of DIGEST in figure 5", err)
+	}
 	for want, times := range map[string]int{"figure3, g, 4 ranks: training loss": 2, "figure3, g, 4 ranks: validation F1": 2, `class="line g0 `: 2, `class="line g1 `: 2, `class="line g2 `: 0} {
 		if n := strings.Count(string(text), want); n < times || times == 0 && n > 0 {
 			t.Errorf("%q is there %d times", want, n)

@@ -91,13 +91,23 @@ func (b *bench) figure5(t *trials.Sheet) {
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
 			base = seconds([]*trials.Result{alone})
 		}
+		picture := &chart.Chart{Name: "figure5-" + g.Name, Title: "Figure 5, " + g.Name, X: "ranks", Y: "speed-up over one rank", Whole: true}
 		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG", "DistDGL") {
-			cells := []string{g.Name, s.Name, trials.Number(base, 4)}
+			cells, line := []string{g.Name, s.Name, trials.Number(base, 4)}, chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
 			for n := 2; n <= most; n *= 2 {
 				times := b.times(t, setting{g, b.Models[0], n}, []System{s}, b.rates[0])
-				cells = append(cells, trials.Number(base/seconds(times[s.Name]), 2))
+				speed := base / seconds(times[s.Name])
+				if cells = append(cells, trials.Number(speed, 2)); !math.IsNaN(speed) {
+					line.Points = append(line.Points, chart.Point{X: float64(n), Y: speed})
+				}
 			}
 			t.Row(cells...)
+			if len(line.Points) > 0 {
+				picture.Lines = append(picture.Lines, line)
+			}
+		}
+		if len(picture.Lines) > 0 {
+			t.Draw(picture)
 		}
 	}
 }

@@ -200,8 +200,14 @@ func TestFigure10(t *testing.T) {
 // run's timeline is replayed on up to 32 servers, with and without functions, relative to
 // Dorylus on 4.
 func TestFigure8(t *testing.T) {
-	text := reproduce(t, defaultRunner(), nil, "figure8")
-	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 ", " 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
+	file := filepath.Join(t.TempDir(), "page.html")
+	text := reproduce(t, defaultRunner(), func(o *Options) { o.HTML = file }, "figure8")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(page), "Figure 8(a)", "Figure 8(b)", "GPU only")
+	has(t, text, "1.10", "1.05", "16 Dorylus 1896.1421 4.00 4.00 ", " 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
 	for mode, first := range map[string]string{"Dorylus": "1.00", "CPU only": ""} {
 		simulated := regexp.MustCompile(`\d+ `+mode+` [\d.]+ [\d.]+ [\d.]+ ([\d.]+) ([\d.]+) ([\d.]+) `).FindAllStringSubmatch(text, -1)
 		if len(simulated) != 4 || first != "" && (simulated[0][2] != first || simulated[0][3] != first) {

@@ -3,6 +3,7 @@ package dorylus
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"siafu/bench/trials"
 	"siafu/ranks/report/chart"
@@ -161,6 +162,10 @@ func (b *bench) figure8(s *trials.Sheet) {
 		}
 		return replayed[key]
 	}
+	pictures := []*chart.Chart{
+		{Name: "figure8a", Title: "Figure 8(a): performance to Dorylus on 4 servers, modelled", X: "servers", Y: "performance", Whole: true},
+		{Name: "figure8b", Title: "Figure 8(b): value to Dorylus on 4 servers, modelled", X: "servers", Y: "value", Whole: true},
+	}
 	var base, first timeAndCost
 	for _, n := range []int{4, 8, 16, 32} {
 		for _, on := range backends {
@@ -177,6 +182,11 @@ func (b *bench) figure8(s *trials.Sheet) {
 			}
 			if n == 4 && on.name == cpuOnly.name && math.IsNaN(base.seconds) { // functions were not measured
 				base = each
+			}
+			for k, y := range []float64{base.seconds / each.seconds, each.value() / base.value()} {
+				if !math.IsNaN(y) {
+					addPoint(pictures[k], on.name, chart.Point{X: float64(n), Y: y})
+				}
 			}
 			p, known := printed8[fmt.Sprint(n, " ", on.name)]
 			if !known {
@@ -196,8 +206,23 @@ func (b *bench) figure8(s *trials.Sheet) {
 				trials.Number(half, 2), trials.Number(halfSimulated, 2), trials.Number(halfPrinted, 2))...)
 		}
 	}
+	for _, c := range pictures {
+		if len(c.Lines) > 0 {
+			s.Draw(c)
+		}
+	}
 	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
 	b.reasons(s)
+}
+
+// addPoint adds a point to the line of a backend.
+func addPoint(c *chart.Chart, name string, p chart.Point) {
+	k := slices.IndexFunc(c.Lines, func(l chart.Line) bool { return l.Name == name })
+	if k < 0 {
+		k = len(c.Lines)
+		c.Lines = append(c.Lines, chart.Line{Name: name, Group: groupOf(name)})
+	}
+	c.Lines[k].Points = append(c.Lines[k].Points, p)
 }
 
 // compareWith returns an epoch's seconds, and its performance and value relative to base.
