@@ -65,6 +65,9 @@ func (b *bench) deviceOf(g *graphOf, network string, ghosts float64) (*device, e
 	if err != nil {
 		return nil, err
 	}
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
 	meta := *g.meta
 	meta.Vertices, meta.Edges = int64(g.vertices), int64(g.edges)
 	_, ratio := g.ratios()

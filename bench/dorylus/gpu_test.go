@@ -93,6 +93,13 @@ func TestTooLargeForGPUs(t *testing.T) {
 	}
 }
 
+// Flags that GPUs do not take leave a dash with the reason, and the other numbers.
+func TestFlagsGPUsDoNotTake(t *testing.T) {
+	flags := func(o *Options) { o.Train = []string{"--batch", "history:8"} }
+	has(t, reproduce(t, defaultRunner(), flags, "table4"), "gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62", "-, modelled: train: --batch=history:8 with --tensor=cuda; leave --tensor out")
+	has(t, reproduce(t, defaultRunner(), flags, "table3"), "gcn amazon c5n.2xlarge (8) p3.2xlarge (8) 3.456 24.48 168 92003.4 4382 - 16")
+}
+
 // In the model a V100 has more value than a K80: 900 to 240 GB/s at 3.06 to 0.90 dollars an hour.
 func TestTable2OfGPUs(t *testing.T) {
 	has(t, reproduce(t, defaultRunner(), nil, "table2"), "GPU amazon p2.xlarge (8) 7.200 1.00 ", "GPU amazon p3.2xlarge (8) 24.480 4.93 ")

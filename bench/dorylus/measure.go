@@ -90,9 +90,15 @@ func (b *bench) runTrial(s *trials.Sheet, on backend, t trials.Trial, by trials.
 		s.Fail(err)
 		return nil, ""
 	}
-	why, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), op+": "), "\n")
+	why := reason(err)
 	b.lacks[on.name], b.without = why, append(b.without, on.name)
 	return nil, why
+}
+
+// reason returns the first line of an error.
+func reason(err error) string {
+	why, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), op+": "), "\n")
+	return why
 }
 
 // trainForAccuracy trains for accuracy on CPUs, once per seed: the place of tensor work does

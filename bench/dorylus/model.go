@@ -41,12 +41,12 @@ type Model struct {
 	GhostPower    float64
 	Values        float64 // bytes to functions and back; 0: not measured
 	Invocations   float64
-	GPU           *device
+	GPU           *device // nil: GPUs do not take the flags
 }
 
 // covers reports whether the inputs for a backend were measured.
 func (m Model) covers(on backend) bool {
-	return m.Ranks > 0 && (on.name != functions.name || m.Invocations > 0)
+	return m.Ranks > 0 && (on.name != functions.name || m.Invocations > 0) && (on.name != gpuOnly.name || m.GPU != nil)
 }
 
 // covers reports whether a model has a time for a backend on a cluster. It notes the reason if the
@@ -91,10 +91,8 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 		ghosts += vertexRatio * float64(r.Ghosts) / float64(b.Ranks)
 	}
 	var err error
-	m.GPU, err = b.deviceOf(g, model, ghosts)
-	s.Fail(err)
-	if err != nil {
-		return Model{}
+	if m.GPU, err = b.deviceOf(g, model, ghosts); err != nil { // flags of train that GPUs do not take
+		b.short = append(b.short, reason(err))
 	}
 	with := b.time(s, g, model, functions, pipe)
 	if with.run == nil {

@@ -75,12 +75,15 @@ func (b *bench) table3(s *trials.Sheet) {
 				arrays += float64(r.ArrayBytes)
 			}
 			arrays = (vertexRatio*arrays + g.bytes()) / (1 << 30)
-			device = trials.Number(b.modelOf(s, g, w.model).GPU.memory(w.gpu.count)/1e9, 1)
+			if m := b.modelOf(s, g, w.model); m.covers(gpuOnly) {
+				device = trials.Number(m.GPU.memory(w.gpu.count)/1e9, 1)
+			}
 			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
 		}
 		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(w.cpu.hour(), 3), trials.Number(w.gpu.hour(), 2),
 			trials.Number(memory*float64(w.cpu.count), 0), need, servers, device, trials.Number(gpus[w.gpu.instance].bytes/1e9, 0))
 	}
+	b.reasons(s)
 }
 
 // bytes returns the size of the graph's shards at its published size: offsets, neighbours and
