@@ -139,10 +139,15 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	return m, nil
 }
 
-// writeShard makes the shard of rank p, writes it and frees it.
-func (m *Meta) writeShard(c *carver, p int, tmp string) error {
+// writeShard makes the shard of rank p, writes it and frees it. If memory is short, the arrays are in
+// a file in the folder tmp until the shard is written.
+func (m *Meta) writeShard(c *carver, p int, tmp string) (err error) {
+	defer mapped.Catch(&err)
 	a := mapped.NewArena()
 	defer a.Free()
+	if c.bytes(p) > c.memory {
+		a.Spill(tmp, "")
+	}
 	s := c.cut(a, p)
 	m.Report.add(s)
 	name := strconv.Itoa(p) + ".part"

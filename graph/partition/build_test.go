@@ -342,3 +342,38 @@ func TestQuality(t *testing.T) {
 		})
 	}
 }
+
+// A shard whose arrays are in a file, because memory is short, has the same bytes. No file remains.
+func TestShardsLargerThanMemory(t *testing.T) {
+	ds := onDisk(t, hubs(60000))
+	owner := hashed(ds.In.Rows(), 2, 1)
+	var sums []string
+	for _, memory := range []int64{1 << 40, 0} {
+		c := newCarver(ds, owner, nil, 2, shard.Shard{Vertices: ds.Meta.Vertices, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim})
+		c.memory = memory
+		m, dir := &Meta{Report: &Report{}, Files: map[string]graph.FileInfo{}}, t.TempDir()
+		if err := m.writeShard(c, 0, dir); err != nil {
+			t.Fatal(err)
+		}
+		c.arena.Free()
+		sums = append(sums, m.Files["0.part"].CRC32C)
+		if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+			t.Errorf("files: %v, %v", list, err)
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("checksums %v", sums)
+	}
+}
+
+// The only part of a graph in the order of the dataset has the edges of the dataset, without a copy.
+func TestOnePartCopiesNoEdges(t *testing.T) {
+	ds := memory(30, false, false, [][2]uint32{{0, 1}, {1, 2}, {5, 29}})
+	c := newCarver(ds, make([]uint32, 30), nil, 1, shard.Shard{Vertices: 30})
+	defer c.arena.Free()
+	a := mapped.NewArena()
+	defer a.Free()
+	if s := c.cut(a, 0); &s.In.Cols[0] != &ds.In.Cols[0] || &s.Features.Dense[0] != &ds.Features.Dense[0] {
+		t.Error("edges or features are copied")
+	}
+}

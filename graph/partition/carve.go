@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/shard"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 )
 
@@ -29,6 +30,7 @@ type carver struct {
 	inStrength, outStrength []float32
 	edgeMeans               []float32     // [n x EdgeDim] means of the features of the edges into each vertex
 	arena                   *mapped.Arena // allocates the arrays above
+	memory                  int64         // available for a shard, in bytes
 }
 
 // newCarver returns a carver. All owners must be below parts. A rank numbers its vertices in the
@@ -36,7 +38,7 @@ type carver struct {
 // like.
 func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.Shard) *carver {
 	n := len(owner)
-	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena()}
+	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena(), memory: host.AvailableMemory() / 2}
 	c.vertices = mapped.Make[uint32](c.arena, n)
 	c.slot = mapped.Make[uint32](c.arena, n)
 	c.local = mapped.Make[uint32](c.arena, n)
@@ -158,9 +160,34 @@ func (c *carver) eachMarked(visit func(u uint32)) {
 	}
 }
 
+// bytes returns the approximate size of the arrays that cut allocates for rank p.
+func (c *carver) bytes(p int) int64 {
+	own := c.vertices[c.start[p]:c.start[p+1]]
+	each := int64(40 + 4*c.ds.Features.Dim)
+	if c.whole(own) {
+		return int64(len(own)) * each
+	}
+	edges := int64(0)
+	for _, v := range own {
+		edges += int64(len(c.ds.In.Row(int(v))))
+	}
+	return int64(len(own))*each + edges*int64(4*(1+c.like.EdgeDim))
+}
+
+// whole reports whether own has all vertices in the order of the dataset, and edges have no weights
+// and no features. The shard's edges are then those of the dataset.
+func (c *carver) whole(own []uint32) bool {
+	_, _, consecutive := run(own)
+	return consecutive && len(own) == len(c.owner) && !c.like.Weighted && c.like.EdgeDim == 0
+}
+
 // edges sets the in-edges of the own vertices, with local ids. A row contains its own sources and
 // then its ghost sources.
 func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
+	if c.whole(s.Own) {
+		s.In, s.InOwnEnd = c.ds.In, c.ds.In.Offsets[1:]
+		return
+	}
 	n := len(s.Own)
 	s.In.Offsets = mapped.Make[int64](a, n+1)
 	s.InOwnEnd = mapped.Make[int64](a, n)

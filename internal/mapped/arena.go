@@ -36,6 +36,7 @@ type store struct {
 	total  int64
 	shares []Share
 	freed  []func() // additional actions of Free
+	onDisk spill
 }
 
 // Share is the memory of the arrays of one purpose, each rounded up to 64 bytes.
@@ -127,6 +128,9 @@ func (a *Arena) array(size, unit int) []byte {
 		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere+sketched.Add(align)%apart)), size)
 	}
 	if rounded > slab/4 || unit > align {
+		if a.onDisk.has(a.purpose) {
+			return a.onDisk.take(rounded)[:size]
+		}
 		return a.take(rounded)[:size]
 	}
 	if len(a.rest) < rounded {
@@ -234,4 +238,5 @@ func (a *Arena) Free() {
 		}
 	}
 	a.maps, a.rest, a.total, a.shares = nil, nil, 0, nil
+	a.onDisk.free()
 }

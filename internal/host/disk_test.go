@@ -1,0 +1,33 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Free space is that of an existing folder, and written bytes grow with synced files.
+func TestDisk(t *testing.T) {
+	dir := t.TempDir()
+	if free, err := FreeDisk(dir); err != nil || free <= 0 {
+		t.Errorf("%d bytes, %v", free, err)
+	}
+	if _, err := FreeDisk(filepath.Join(dir, "none")); !os.IsNotExist(err) {
+		t.Errorf("a missing folder: %v", err)
+	}
+	_, before := DiskBytes()
+	f, err := os.Create(filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := DiskBytes(); after != 0 && after-before < 1<<20 { // 0: not reported
+		t.Errorf("%d bytes written, then %d", before, after)
+	}
+}
