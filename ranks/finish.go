@@ -24,6 +24,10 @@ func (r *begun) finish() error {
 		LambdaInvocations: r.tensor.Invocations(),
 		ActivationBytes:   used.Bytes, ActivationBytesKept: used.KeptBytes,
 	}
+	if mine.ScratchBytes = r.arena.Spilled(); r.cfg.Scratch != "" {
+		mine.ArrayBytes = max(mine.ArrayBytes-mine.ScratchBytes, 0)
+		mine.DiskBytesRead, mine.DiskBytesWritten = host.DiskBytes()
+	}
 	if t := r.tensor.Tuning(); t != nil {
 		mine.LambdaAtOnce = &runfolder.AtOnce{First: t.First, Last: t.Last, Least: t.Least, Most: t.Most, Changes: t.Changes}
 	}

@@ -114,7 +114,7 @@ func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 // checkMemory checks the memory of the run, before any allocation. Collective over the world.
 func (r *joined) checkMemory() error {
 	g := r.trainGate()
-	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+	f, err := r.forecast()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,11 @@ func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
 	if r.shard != nil {
 		report = r.counts()
 	}
-	mine := need{}.and(r.partEstimate(f, r.rank, report))
+	m := r.partEstimate(f, r.rank, report)
+	mine := need{}.and(m)
+	if r.cfg.Scratch != "" { // the rank is meant to run with less memory than its files
+		mine.peak -= m.Of(forecast.Mapped)
+	}
 	all := make([]int64, 2*r.world.Size())
 	all[2*r.rank], all[2*r.rank+1] = mine.peak, mine.certain
 	if err := world.SumInt64s(r.world, all); err != nil {
@@ -181,6 +185,9 @@ func (r *member) speaksForProcess(q int) bool {
 // cacheFits returns 1 if the ÂX of all ranks of this host or GPU fits into half of its free memory.
 // If ÂX is stored on both, it must fit into both.
 func (r *joined) cacheFits() int64 {
+	if r.cfg.Scratch != "" { // it can be in the scratch file
+		return 1
+	}
 	bytes := forecast.CachedInputBytes(r.cfg, r.net, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()))
 	fits := r.gpu == nil || r.gpu.cacheFits(bytes)
 	if fits && !(r.gpu != nil && r.cfg.GPUsGather()) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"siafu/graph"
@@ -147,6 +148,10 @@ func (p *reporter) header(r *prepared) error {
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
 	p.log("plan %s", r.orders)
+	if c.Scratch != "" {
+		at := &r.placement
+		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, strings.Join(at.streamed, ", "))
+	}
 	if p.text && !c.Quiet {
 		p.printHeader(r)
 	}
@@ -237,6 +242,11 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 		}
 	}
 	printMetrics(say, s.Metrics)
+	for _, rank := range s.PerRank {
+		if rank.ScratchBytes > 0 {
+			say("scratch rank=%d file_bytes=%d disk_bytes_read=%d disk_bytes_written=%d", rank.Rank, rank.ScratchBytes, rank.DiskBytesRead, rank.DiskBytesWritten)
+		}
+	}
 	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.cfg.Predicts() {
 		say("predict kind=%s seconds=%.3f bytes=%d predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.PredictBytes, s.Predictions, s.PredictFallbacks)

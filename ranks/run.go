@@ -89,6 +89,8 @@ type joined struct {
 	shard    *shard.Shard   // nil on servers
 	hops     []shard.Hop    // counts of the shard's ghosts; nil on servers, and if they are not counted
 	heldOut  *graph.HeldOut // of link prediction, else nil
+
+	placement placement // of values in memory and in the scratch file
 }
 
 // prepared is a member that is ready to compute.

@@ -255,6 +255,9 @@ func (r *joined) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.placeValues(); err != nil {
+		return nil, err
+	}
 	p, err := r.startEngine(orders)
 	if err != nil {
 		return nil, err

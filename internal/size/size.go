@@ -2,16 +2,20 @@
 // number, Most, which exceeds any memory: results are never small or negative.
 package size
 
-import "math"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Most is the size in case of overflow.
 const Most = math.MaxInt64
 
-// Number is the constraint on counts of bytes, rows and columns. Sizes are 0 or more.
-type Number interface{ ~int | ~int64 }
+// Count is the constraint on counts of bytes, rows and columns. Sizes are 0 or more.
+type Count interface{ ~int | ~int64 }
 
 // Product multiplies sizes; the empty product is 1.
-func Product[T Number](factors ...T) T {
+func Product[T Count](factors ...T) T {
 	product := int64(1)
 	for _, x := range factors {
 		product = times(product, int64(x))
@@ -31,7 +35,7 @@ func times(x, y int64) int64 {
 }
 
 // Sum adds sizes up.
-func Sum[T Number](terms ...T) T {
+func Sum[T Count](terms ...T) T {
 	sum := int64(0)
 	for _, x := range terms {
 		if int64(x) > Most-sum {
@@ -43,9 +47,32 @@ func Sum[T Number](terms ...T) T {
 }
 
 // RoundUp returns the next multiple of unit.
-func RoundUp[T Number](x, unit T) T {
+func RoundUp[T Count](x, unit T) T {
 	if int64(x) > Most-int64(unit) {
 		return T(Most)
 	}
 	return (x + unit - 1) / unit * unit
+}
+
+// Number splits text into its leading number, which must be positive, and the unit after it.
+func Number(text string) (number float64, unit string, ok bool) {
+	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if end < 0 {
+		end = len(text)
+	}
+	v, err := strconv.ParseFloat(text[:end], 64)
+	return v, strings.ToLower(strings.TrimSpace(text[end:])), err == nil && v > 0 && !math.IsInf(v, 0)
+}
+
+// Parse parses a number of bytes such as 8GB or 1.5GiB.
+func Parse(text string) (bytes int64, ok bool) {
+	v, unit, ok := Number(text)
+	scale, known := map[string]float64{
+		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	}[unit]
+	if !ok || !known || v*scale >= 1<<62 {
+		return 0, false
+	}
+	return int64(v * scale), true
 }

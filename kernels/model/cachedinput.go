@@ -35,7 +35,7 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 	}
 	orders := make([]Order, p.Last)
 	orders[0] = ApplyFirst // the features themselves are not gathered
-	return New(Spec{Custom: &kind, Dims: dims, Orders: orders}, sparse)
+	return New(Spec{Custom: &kind, Dims: dims, Orders: orders, Streams: s.Streams}, sparse)
 }
 
 // inputColumns is a layer of this network: one power.

@@ -78,6 +78,7 @@ type plan struct {
 	index      map[spanKey]int // position in spans
 	recomputed map[Do][]Do     // stages to repeat before a stage of the backward pass
 	widths     []int           // of the buffers
+	streamed   []bool          // buffers that no gather reads, if Spec.Streams
 	idle       map[Do]int      // by the stage before a gather: a buffer that is unused until the gather has ended
 	gatherOnly map[Do]bool     // stages after which only the gather reads its rows, for the last time
 }
@@ -106,7 +107,7 @@ func newPlan(n *Network, m Memory) *plan {
 
 // layOut finds spans and buffers if the dropped stages run again.
 func (p *plan) layOut(dropped []Do) {
-	p.spans, p.index, p.recomputed, p.widths = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0]
+	p.spans, p.index, p.recomputed, p.widths, p.streamed = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0], p.streamed[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
 	p.spans = slices.Grow(p.spans, len(events)) // approximate length
@@ -165,7 +166,7 @@ func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer i
 		used[s.buffer] = used[s.buffer] || s.from <= to && s.to >= from && !last
 	}
 	for b, w := range p.widths {
-		if w == width && !used[b] {
+		if w == width && !used[b] && !p.streamed[b] {
 			return b, true
 		}
 	}
@@ -233,15 +234,21 @@ func (p *plan) extendSpan(r ref, at phase, i, to int, makers map[ref]int) *span 
 
 // assignBuffers assigns a buffer to each span, in the order of their start. It reuses the buffer of a
 // value that is no longer read, if the widths are equal. With unequal widths, an asynchronous interval
-// would overwrite rows of other intervals.
+// would overwrite rows of other intervals. If Spec.Streams is set, values that gathers read at random
+// and values that are read in order do not share buffers.
 func (p *plan) assignBuffers() {
-	free := map[int]*buffers{} // by width
+	type pool struct {
+		cols    int
+		streams bool
+	}
+	free := map[pool]*buffers{}
 	for i := range p.spans {
 		s := &p.spans[i]
-		of := free[s.cols]
+		key := pool{s.cols, p.net.Spec.Streams && !s.open}
+		of := free[key]
 		if of == nil {
 			of = &buffers{}
-			free[s.cols] = of
+			free[key] = of
 		}
 		if len(*of) > 0 && (*of)[0].until < s.from && p.memory != Separate {
 			s.buffer = (*of)[0].number
@@ -251,6 +258,7 @@ func (p *plan) assignBuffers() {
 		}
 		s.buffer = len(p.widths)
 		p.widths = append(p.widths, s.cols)
+		p.streamed = append(p.streamed, key.streams)
 		heap.Push(of, buffer{s.buffer, s.to})
 	}
 }

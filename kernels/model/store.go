@@ -21,6 +21,10 @@ type Store struct {
 	whole   [phases][][]kernels.Mat // by layer and value; absent if not stored
 }
 
+// Streamed is the purpose of the memory for values that intervals read and write in order
+// (Spec.Streams).
+const Streamed = "activations read in order"
+
 // NewStore allocates the values of a network with the lifetimes of m. All memory comes from a.
 func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
 	return newStore(n, in, newPlan(n, m), ops, a)
@@ -28,8 +32,12 @@ func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Aren
 
 func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
-	for _, cols := range s.plan.widths {
-		s.buffers = append(s.buffers, kernels.NewMat(ops, a, s.Rows, cols))
+	for b, cols := range s.plan.widths {
+		home := a
+		if s.plan.streamed[b] {
+			home = a.For(Streamed)
+		}
+		s.buffers = append(s.buffers, kernels.NewMat(ops, home, s.Rows, cols))
 	}
 	for ph := range phases {
 		s.whole[ph] = make([][]kernels.Mat, len(n.Layers))

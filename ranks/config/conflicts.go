@@ -138,6 +138,7 @@ var (
 	notCUDA     = fact{"--tensor other than cuda", "tensor", func(s situation) bool { return s.Tensor != TensorCUDA }}
 	graphCUDA   = fact{"--graph cuda", "graph", func(s situation) bool { return s.GraphWork == GraphCUDA }}
 	namedBLAS   = fact{"--cuda-blas", "cuda-blas", func(s situation) bool { return s.CUDABLAS != "" && s.CUDABLAS != "auto" }}
+	streams     = fact{"--scratch", "scratch", func(s situation) bool { return s.Scratch != "" }}
 	recomputes  = fact{"--recompute", "recompute", func(s situation) bool { return s.Recompute }}
 	cachesInput = fact{"--cache-input on", "cache-input", func(s situation) bool { return s.CacheInput == "on" }}
 	cachesNone  = fact{"--cache-input off", "cache-input", func(s situation) bool { return s.CacheInput == "off" }}
@@ -238,6 +239,11 @@ var conflicts = slices.Concat([]conflict{
 	{survives, traces, "leave --trace out: a timeline has the tasks of one world"},
 	{cannotSpare, doesNot, "set --survive"},
 	{recomputes, bounded, "leave --recompute out: asynchronous intervals need their stored activations"},
+	{streams, asynchronous, "leave --mode out: only synchronous intervals read their values in order"},
+	{streams, batches, "leave --batch out: batches read rows at random"},
+	{streams, links, "leave --scratch out: pairs read rows at random"},
+	{streams, noSums, "leave --scratch out: attention and maxima read more values at random than sums of rows"},
+	{streams, notCPU, "leave --tensor out"},
 	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
 	{preAggregate, noSums, "leave --pre-aggregate out: attention and maxima are not plain sums of rows"},
 	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},

@@ -22,6 +22,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
+	net.Streams = c.Scratch != ""
 	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous() // asynchronous intervals may still read the overwritten rows
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,

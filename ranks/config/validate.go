@@ -12,6 +12,7 @@ import (
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
+	"siafu/internal/size"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
@@ -21,7 +22,7 @@ import (
 // --precision. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
-		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkTimes, c.checkCost,
+		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory, c.checkTimes, c.checkCost,
 		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkConflicts, c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {
@@ -95,6 +96,14 @@ func (c *Config) checkNames() error {
 func (c *Config) checkCodec() error {
 	if _, err := c.Codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names(), codec.Names())
+	}
+	return nil
+}
+
+// checkMemory returns a fault for an invalid --memory.
+func (c *Config) checkMemory() error {
+	if _, ok := size.Parse(c.Memory); !ok && c.Memory != "" {
+		return fault.New(fault.Usage, "train", "", "--memory=%q", c.Memory).Then("write a number with MB, GB, MiB or GiB, such as 8GB")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	if !e.Network.CacheInput {
 		return nil
 	}
-	scratch := mapped.NewArena()
+	scratch := a.Like()
 	defer scratch.Free()
 	at, dim := 0, e.Network.Dims[0] // columns
 	width := min(CachedColumns, dim)

@@ -87,7 +87,9 @@ func (e *Engine) sketchInput(store *model.Store, onDevice bool, scratch *mapped.
 	if onDevice {
 		runEachTask(once.tensor, once.store, once.intervals, once.graph)
 	}
-	mapped.Make[byte](scratch, int(a.Used()))
+	for _, s := range a.Shares() {
+		mapped.Make[byte](scratch.For(s.Purpose), int(s.Bytes))
+	}
 	a.Free()
 }
 

@@ -40,7 +40,7 @@ const (
 )
 
 // epochs are the terms that are first touched in the first epoch.
-var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
+var epochs = []string{engine.Activations, model.Streamed, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
 
 // sketched is the rounding of an interval's arrays on a GPU in bytes.
 const sketched = 8 << 10
@@ -55,11 +55,16 @@ const (
 // GraphRank returns the memory of a graph rank with the given partition. Bounded asynchrony has
 // two phases: at its end the asynchronous arrays are freed, and all ranks evaluate or continue
 // synchronously. The larger phase counts. Without servers rank 0 hosts one.
+//
+// If Config.Scratch is set, values move to the scratch file until the rest fits in f.Limit.
 func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	if f.Predicts {
 		return f.graphRank(rank, p, f.Config, model.Forward)
 	}
 	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
+	if f.Config.Scratch != "" {
+		return m.stream(f.Limit)
+	}
 	if f.Config.Asynchronous() {
 		c := f.Config
 		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices), p.Edges)
@@ -192,7 +197,14 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	if c.Tensor == config.TensorCUDA {
 		f.outsideSketch(m, p, c, lanes[0].(*cuda.Ops).Workspace())
 	}
-	m.add("making ÂX, fetching features", Scratch, scratch.Used())
+	passing := int64(0) // values of ÂX that are read in order
+	for _, s := range scratch.Shares() {
+		if s.Purpose == model.Streamed {
+			passing = s.Bytes
+		}
+	}
+	m.add("making ÂX, fetching features", Scratch, scratch.Used()-passing)
+	m.add(model.Streamed, Scratch, passing)
 	f.findGhosts(m, p)
 	return nil
 }

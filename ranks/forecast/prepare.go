@@ -29,7 +29,11 @@ func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 		features = 8*n + 8*m.FeatureNNZ
 	}
 	shard := (4*edges + 40*n + features) / int64(parts)
-	list.add("a shard", Array, shard)
+	if parts == 1 && !ordered && !m.Weighted && m.EdgeDim == 0 { // the shard's edges and features are those of the dataset
+		list.add("a shard", Array, 40*n)
+	} else {
+		list.add("a shard", Array, shard)
+	}
 	list.add("a shard, read back", Mapped, shard)
 	if ordered {
 		list.add("order of vertices, beyond a shard", Heap, max(32*n+8*edges-2*shard, 0))

@@ -27,6 +27,7 @@ type Run struct {
 	Targets  int               // columns of labels for multi-label classification and regression, else 0
 	Labels   bool              // classes are trained as labels, with one column each
 	Links    *graph.LinkCounts // of link prediction, else nil
+	Limit    int64             // memory of a rank's part with Config.Scratch, in bytes; 0: as little as possible
 	Codecs   []codec.Codec     // of ghost rows: the configured codec first, then those that auto may choose
 }
 

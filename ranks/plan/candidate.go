@@ -99,8 +99,17 @@ func (c *Candidate) coded(q *request, config config.Config) (Coded, error) {
 	if err != nil {
 		return Coded{}, err
 	}
+	if config.Scratch != "" {
+		f.Limit = q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
+	}
 	rank, memory := c.largestRank(f, q.view)
 	peak := size.Sum(memory.Peak(), forecast.Program)
+	if config.Scratch != "" {
+		peak = memory.Resident()
+		if err := forecast.CheckDisk(op, config.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
+			return Coded{}, err
+		}
+	}
 	return Coded{
 		Codec: config.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks),
 		forecast: f, memory: memory, largest: rank, network: network,
@@ -148,6 +157,9 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 
 // fitsInput reports whether ÂX fits into every rank's memory, by the rule of train.
 func (q *request) fitsInput(m *graph.Meta, r *partition.Report) bool {
+	if q.Config.Scratch != "" {
+		return true
+	}
 	for member, p := range r.Ranks {
 		here := len(q.view.Carried(q.view.Rank(member)))
 		bytes := forecast.CachedInputBytes(q.Config, q.Config.NetworkOf(m), p.Vertices, p.Ghosts)

@@ -26,7 +26,6 @@ type Options struct {
 	RanksPerHost int    `default:"1" help:"Ranks that share a host's processors, memory and link."`
 	Bandwidth    string `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
 	Latency      string `default:"50us" help:"Latency of a message between hosts."`
-	Memory       string `default:"" help:"Memory limit of a rank, such as 8GB. Empty: this host's available memory divided by the ranks on it."`
 	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
 	All          bool   `help:"Print all tables: memory, traffic and epoch time."`
 	JSON         bool   `name:"json" help:"Print the plan as JSON."`
@@ -98,8 +97,8 @@ func (o Options) parse() (*request, error) {
 
 // available returns the available memory of a rank.
 func (q *request) available() (int64, error) {
-	if q.Memory != "" {
-		return Bytes(q.Memory)
+	if q.Config.Memory != "" {
+		return Bytes(q.Config.Memory)
 	}
 	return host.AvailableMemory() / int64(q.link.RanksPerHost), nil
 }

@@ -276,7 +276,7 @@ func (p *Plan) memoryRemedy(c *Candidate) string {
 		return fmt.Sprintf(", or --recompute (%s MB less)", megabytes(less))
 	}
 	for _, t := range c.Memory {
-		if t.Name == forecast.Kept {
+		if t.Name == forecast.Kept && t.Kind != forecast.Disk {
 			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
 		}
 	}

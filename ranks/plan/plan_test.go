@@ -78,7 +78,7 @@ func options(t *testing.T, set func(*Options)) Options {
 	if _, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 20000, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", All: true, Config: Flags(config.Defaults())}
+	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", All: true, Config: Flags(config.Defaults())}
 	o.Config.Ranks = 5
 	set(&o)
 	return o
@@ -204,7 +204,7 @@ func TestPlanOfGhosts(t *testing.T) {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	peaks := far.Candidates[0].Codecs[0].Choices
-	full := of(func(o *Options) { o.Memory = fmt.Sprint((peaks[4].Peak+peaks[8].Peak)/2) + "B" })
+	full := of(func(o *Options) { o.Config.Memory = fmt.Sprint((peaks[4].Peak+peaks[8].Peak)/2) + "B" })
 	if c := full.Candidates[0].Codecs[0]; c.Ghosts != "layers:1" || !c.Fits || c.Choices[8].Fits || c.Choices[8].note() != "too large" {
 		t.Errorf("without memory for layers:2, the choice is %s: %+v", c.Ghosts, c.Choices)
 	}
@@ -219,15 +219,36 @@ func TestPlanOfGhosts(t *testing.T) {
 	}
 }
 
+// With a scratch folder, values move to the disk until a rank fits in its memory, and the plan prints
+// them.
+func TestPlanWithScratch(t *testing.T) {
+	plan := func(memory string) *Plan {
+		p, err := New(options(t, func(o *Options) { o.Config.Scratch, o.Config.Memory = t.TempDir(), memory }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	in, on := plan("4GB").Candidates[0], plan("1MB")
+	out := on.Candidates[0]
+	if in.Memory.Of(forecast.Disk) != 0 || out.Memory.Of(forecast.Disk) == 0 || out.Codecs[0].Peak >= in.Codecs[0].Peak || out.Codecs[0].Fits {
+		t.Errorf("%v in memory, %v with a scratch file", in.Memory, out.Memory)
+	}
+	var text bytes.Buffer
+	if err := on.Print(&text); err != nil || !strings.Contains(text.String(), "scratch file of a rank") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
 // What does not fit is refused, and printed all the same.
 func TestPlanThatDoesNotFit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  func(*Options)
 		says string
 	}{
-		"a little more ranks": {func(o *Options) { o.Memory = "50.5MB" }, "graph ranks"},
-		"never":               {func(o *Options) { o.Memory = "1MB" }, "the program alone"},
-		"kept input":          {func(o *Options) { o.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB", "on", 0 }, "--cache-input off"},
+		"a little more ranks": {func(o *Options) { o.Config.Memory = "50.5MB" }, "graph ranks"},
+		"never":               {func(o *Options) { o.Config.Memory = "1MB" }, "the program alone"},
+		"kept input":          {func(o *Options) { o.Config.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB", "on", 0 }, "--cache-input off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.set)
@@ -276,7 +297,7 @@ func TestRecommendation(t *testing.T) {
 		t.Errorf("over a fast link: %+v and %+v", f, c)
 	}
 	// 55 MB are enough for a rank of two, and not for one alone.
-	p, _ = of(func(o *Options) { o.Config.Hidden, o.Memory = 512, "55MB" })
+	p, _ = of(func(o *Options) { o.Config.Hidden, o.Config.Memory = 512, "55MB" })
 	if p.Fastest == nil || p.Fastest.GraphRanks == 1 {
 		t.Errorf("where one rank does not fit: %+v", p.Fastest)
 	}
@@ -290,7 +311,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		"bandwidth":     {func(o *Options) { o.Bandwidth = "1GB" }, fault.Usage, "10gbit"},
 		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
-		"memory":        {func(o *Options) { o.Memory = "much" }, fault.Usage, "8GB"},
+		"memory":        {func(o *Options) { o.Config.Memory = "much" }, fault.Usage, "8GB"},
 		"try":           {func(o *Options) { o.Try = []int{0} }, fault.Usage, "--try=0"},
 		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
 		"codec":         {func(o *Options) { o.Config.Codec = "none,morse" }, fault.Usage, "morse"},

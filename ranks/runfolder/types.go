@@ -103,6 +103,11 @@ type RankReport struct {
 	RowsTo       []int64 `json:"rows_to,omitempty"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
 	ArrayBytes   int64   `json:"array_bytes"` // peak of arrays outside the heap
+	// ScratchBytes is the size of the scratch file (--scratch). The next fields are the bytes that the
+	// rank's process has read from and written to disks.
+	ScratchBytes     int64 `json:"scratch_bytes,omitempty"`
+	DiskBytesRead    int64 `json:"disk_bytes_read,omitempty"`
+	DiskBytesWritten int64 `json:"disk_bytes_written,omitempty"`
 	// ActivationBytes are the bytes of activations and their gradients in training. The
 	// next field has the bytes without recomputation (--recompute).
 	ActivationBytes     int64   `json:"activation_bytes"`

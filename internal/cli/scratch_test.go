@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/internal/mapped"
+)
+
+// In a control group that is too small for the values, a run is refused, but with --scratch it trains to
+// the bits of a run without a limit.
+func TestScratchUnderALimit(t *testing.T) {
+	if mapped.UnderRace {
+		t.Skip("under the race detector arrays are on the heap")
+	}
+	group := newCage(t, 330<<20)
+	data, out := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	must(t, "generate", data, "--vertices", "300000", "--edges", "1000000", "--features", "64", "--classes", "64")
+	args := func(run string, more ...string) []string {
+		return append([]string{"train", data, "--vertex-order", "natural", "--hidden", "64", "--epochs", "2", "--eval-every", "0", "--defaults", "fixed", "--input-dropout", "0", "--cache-input", "on", "--threads", "2", "--out", filepath.Join(out, run)}, more...)
+	}
+	must(t, args("memory")...)
+	if r := group.run(t, args("refused")...); r.code != 78 {
+		t.Errorf("without --scratch: exit code %d: %s", r.code, r.err)
+	}
+	r := group.run(t, args("scratch", "--memory", "330MiB", "--scratch", out)...)
+	if r.code != 0 || !strings.Contains(r.out, "scratch dir=") {
+		t.Fatalf("with --scratch: exit code %d: %s", r.code, r.err)
+	}
+	var models [][]byte
+	for _, run := range []string{"memory", "scratch"} {
+		b, err := os.ReadFile(filepath.Join(out, run, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, b)
+	}
+	if !bytes.Equal(models[0], models[1]) {
+		t.Error("the weights differ")
+	}
+}

@@ -1,0 +1,84 @@
+package ranks
+
+import (
+	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/size"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// placement is where the values of a rank are stored (--scratch).
+type placement struct {
+	limit    int64 // memory of this part, 0 without --memory and --scratch
+	resident int64 // memory needed
+	disk     int64 // bytes of the scratch file
+	streamed []string
+}
+
+// memoryLimit returns the memory of this part of a rank: --memory, or with --scratch the available
+// memory. 0 means no limit.
+func (r *joined) memoryLimit() int64 {
+	if bytes, ok := size.Parse(r.cfg.Memory); ok {
+		return bytes / int64(max(1, len(r.view.Carried(r.view.Rank(r.rank)))))
+	}
+	if r.cfg.Scratch != "" {
+		return host.AvailableMemory() / r.ranksHere()
+	}
+	return 0
+}
+
+// forecast estimates this run with the memory limit of this part.
+func (r *joined) forecast() (*forecast.Forecast, error) {
+	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+	if err == nil {
+		f.Limit = r.placement.limit
+	}
+	return f, err
+}
+
+// placeValues decides which arrays of this rank are stored in its scratch file. It refuses a run that
+// exceeds --memory or the free disk space. Collective over the world.
+func (r *joined) placeValues() error {
+	if r.cfg.Memory == "" && r.cfg.Scratch == "" {
+		return nil
+	}
+	r.placement.limit = r.memoryLimit()
+	err := r.place()
+	disk := make([]int64, r.world.Size())
+	disk[r.rank] = r.placement.disk
+	if err := world.SumInt64s(r.world, disk); err != nil {
+		return err
+	}
+	here := int64(0)
+	for q, name := range r.world.Hosts() {
+		if name == r.world.Hosts()[r.rank] {
+			here += disk[q]
+		}
+	}
+	if err == nil && r.cfg.Scratch != "" {
+		err = forecast.CheckDisk("train", r.cfg.Scratch, here)
+	}
+	return agree(r.world, err)
+}
+
+func (r *joined) place() error {
+	if r.isServer() {
+		return nil
+	}
+	f, err := r.forecast()
+	if err != nil {
+		return err
+	}
+	p, m := &r.placement, r.partEstimate(f, r.rank, r.counts())
+	p.resident, p.disk, p.streamed = m.Resident(), m.Of(forecast.Disk), m.Streamed()
+	r.arena.Spill(r.cfg.Scratch, p.streamed...)
+	if p.resident <= p.limit || r.cfg.ForceMemory {
+		return nil
+	}
+	remedy := "use more ranks, or raise --memory"
+	if r.cfg.Scratch == "" {
+		remedy = "set --scratch to a folder with free disk space, or raise --memory"
+	}
+	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident), megabytes(p.limit)).Then("%s", remedy)
+}

@@ -1,0 +1,81 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/generate"
+	"siafu/internal/fault"
+)
+
+// Values in a scratch file give the bits of values in memory, for each network that gathers sums, with
+// and without cached ÂX, recomputation, and several ranks.
+func TestScratchGivesTheSameBits(t *testing.T) {
+	t.Parallel()
+	for _, directed := range []bool{false, true} {
+		data := filepath.Join(t.TempDir(), "planted")
+		if _, err := generate.Write(data, generate.Options{Vertices: 5000, Edges: 20000, Features: 40, Classes: 30, Seed: 5, Directed: directed}, false); err != nil {
+			t.Fatal(err)
+		}
+		for k, kind := range []string{"gcn", "sage", "gin", "gcnii"} {
+			for _, layers := range []int{2, 3} {
+				for ranks := 1; ranks <= 2; ranks++ {
+					name := fmt.Sprintf("%s directed=%t layers=%d ranks=%d", kind, directed, layers, ranks)
+					t.Run(name, func(t *testing.T) {
+						c := quick(t)
+						c.Model, c.Layers, c.Hidden, c.Epochs, c.Ranks, c.Servers, c.Intervals = kind, layers, 32, 3, ranks, 0, 5
+						c.Recompute = (k+layers+ranks)%2 > 0
+						if c.CacheInput = "off"; (k+layers)%2 > 0 {
+							c.CacheInput, c.InputDropout = "on", 0
+						}
+						want := train(t, c, data)
+						c.Out += "-scratch"
+						c.Scratch, c.Memory, c.ForceMemory = t.TempDir(), "1MB", true
+						got := train(t, c, data)
+						if !bytes.Equal(got.model, want.model) {
+							t.Error("the weights differ")
+						}
+						for _, r := range got.Summary.PerRank {
+							if r.ScratchBytes == 0 {
+								t.Errorf("rank %d has no scratch file", r.Rank)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// A run that exceeds its memory or its disk is refused before it trains.
+func TestScratchRefuses(t *testing.T) {
+	t.Parallel()
+	data := generated(t, false)
+	for name, want := range map[string]struct {
+		set  func(*Config)
+		kind fault.Kind
+		text string
+	}{
+		"memory":            {func(c *Config) { c.Memory = "1MB" }, fault.Config, "--scratch"},
+		"memory, scratch":   {func(c *Config) { c.Memory, c.Scratch = "1MB", t.TempDir() }, fault.Config, "raise --memory"},
+		"folder":            {func(c *Config) { c.Scratch = "/none" }, fault.Missing, "/none"},
+		"number":            {func(c *Config) { c.Memory = "much" }, fault.Usage, "8GB"},
+		"attention":         {func(c *Config) { c.Model, c.Scratch = "gat", t.TempDir() }, fault.Usage, "--scratch"},
+		"bounded asynchony": {func(c *Config) { c.Mode, c.Scratch = "async", t.TempDir() }, fault.Usage, "--mode"},
+		"mini-batches":      {func(c *Config) { c.Batch, c.Scratch = "neighbor:5,5", t.TempDir() }, fault.Usage, "--batch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			want.set(&c)
+			err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
+			if fault.KindOf(err) != want.kind || !strings.Contains(err.Error(), want.text) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
