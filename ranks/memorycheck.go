@@ -91,14 +91,18 @@ func (g memoryGate) weights(r *member, meta *graph.Meta) error {
 // available memory. It refuses the run if the arrays alone exceed it, because the system
 // cannot reclaim them. Collective over the world.
 func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
-	n, err := r.hostNeed(f)
+	n, part, err := r.hostNeed(f)
 	if err != nil {
 		return err
 	}
 	m := host.AwaitMemory(n.certain)
 	switch compareMemory(n.peak, n.certain, m.Available) {
+	case fits:
+		if r.cfg.Survive && r.kind == "mpi" && r.isFirstOnHost() {
+			g.warnOfLosses(r, n, part, m)
+		}
 	case refuse:
-		if !g.force {
+		if !g.force && r.view.Number == 0 { // after a loss, the run may continue more slowly
 			err = g.refusal(r.member, f, n, m)
 			break
 		}
@@ -109,6 +113,14 @@ func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 		}
 	}
 	return agree(r.world, err)
+}
+
+// warnOfLosses warns if this host needs n, which fits, but has no memory for another part.
+func (g memoryGate) warnOfLosses(r *joined, n, part need, m host.Memory) {
+	after := need{size.Sum(n.peak, part.peak), size.Sum(n.certain, part.certain)}
+	if r.cfg.Spares == 0 && compareMemory(after.peak, after.certain, m.Available) != fits {
+		fmt.Fprintf(g.warn, "siafu: warning: after a loss, with another part, %s; set --spares to the number of ranks that may be lost, or set more --parts\n", after.text(r.member, m))
+	}
 }
 
 // checkMemory checks the memory of the run, before any allocation. Collective over the world.
@@ -144,9 +156,9 @@ func megabytes(bytes int64) string {
 	return fmt.Sprintf("%d MB", (bytes+1e6-1)/1e6)
 }
 
-// hostNeed sums the ranks on this host, and the program once per process. Collective over the
-// world.
-func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
+// hostNeed sums the ranks on this host, and the program once per process. part is the need of the
+// largest part on any host. Collective over the world.
+func (r *joined) hostNeed(f *forecast.Forecast) (here, part need, err error) {
 	report := partition.RankReport{}
 	if r.shard != nil {
 		report = r.counts()
@@ -159,10 +171,11 @@ func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
 	all := make([]int64, 2*r.world.Size())
 	all[2*r.rank], all[2*r.rank+1] = mine.peak, mine.certain
 	if err := world.SumInt64s(r.world, all); err != nil {
-		return need{}, err
+		return need{}, need{}, err
 	}
-	hosts, here := r.world.Hosts(), need{}
+	hosts := r.world.Hosts()
 	for q, host := range hosts {
+		part = need{max(part.peak, all[2*q]), max(part.certain, all[2*q+1])}
 		if host != hosts[r.rank] {
 			continue
 		}
@@ -171,7 +184,7 @@ func (r *joined) hostNeed(f *forecast.Forecast) (need, error) {
 			here.peak = size.Sum(here.peak, forecast.Program)
 		}
 	}
-	return here, nil
+	return here, part, nil
 }
 
 // speaksForProcess reports whether the memory of member q's process is counted with q.

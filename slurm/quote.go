@@ -55,6 +55,9 @@ func (j *Job) check() error {
 		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does not allow in the name of a log", j.Run).
 			Then("choose another one with --out")
 	}
+	if j.Survive && j.Launcher == "srun" {
+		return fault.New(fault.Usage, op, "", "--survive with --launcher srun, which ends all ranks when one ends").Then("leave --launcher out: mpirun starts the ranks in the job")
+	}
 	return nil
 }
 

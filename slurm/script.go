@@ -20,6 +20,7 @@ type Job struct {
 	ID       string   // identifies run folders of all starts of the script
 	Settings []string // of a sweep, each in the form "seed=1 hidden=64"
 	Parts    []string // arguments of "siafu partition"
+	Survive  bool     // the run continues after the loss of ranks, and of nodes
 }
 
 // Script returns the batch script of the training job.
@@ -151,6 +152,8 @@ var trainScript = parse("train", `#!/bin/bash
 #SBATCH --gpus-per-node={{value .}}{{end}}
 `+limits+`{{- if .Settings}}
 #SBATCH --array=0-{{.LastTask}}{{.AtOnce}}{{end}}
+{{- if .Survive}}
+#SBATCH --no-kill{{end}}
 {{- range .Extra}}
 #SBATCH {{.}}{{end}}
 #SBATCH --output={{value .LogPattern}}

@@ -18,7 +18,9 @@ type Options struct {
 	Zones int      `default:"3" help:"Availability zones."`
 	Seed  uint64   `default:"1" help:"Seed of the first simulation."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
-	Only  []string `help:"Tables and figures to create. Values: figure3.2, table3.2, table3.3, table3.4, figure3.3, figure3.4, figure3.11, figure3.12, systems. Empty: all."`
+	Only  []string `help:"Tables and figures to create. Values: figure3.2, table3.2, table3.3, table3.4, figure3.3, figure3.4, figure3.11, figure3.12, systems, pause. Empty: all but pause, which trains."`
+
+	PauseOptions `embed:""`
 }
 
 // Run makes the selected parts and writes each to w when it is finished.

@@ -30,6 +30,7 @@ func (o Options) parts() []trials.Part {
 		{Name: "figure3.12", Title: "Bamboo and Varuna with BERT", Paper: "Bamboo has 2.5 and 2.7 times the throughput at 10 and 16 %, and 1.67 and 1.64 times the value; Varuna hangs at 33 %",
 			Why: "Varuna never hangs in a simulation, and its own time of a restart is unknown: both have the same", Write: o.figure312},
 		{Name: "systems", Title: "value of all systems, same traces", Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
+		{Name: "pause", Title: "time lost with a rank", Why: "measured with siafu launch; epochs are repeated from the state or the checkpoint that a run continues from", Write: o.pause, Extra: true},
 	}
 }
 

@@ -79,6 +79,7 @@ func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, erro
 		return nil, err
 	}
 	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, ID: inventory.NewID()}
+	j.Survive = slices.ContainsFunc(runs, func(r *config.Config) bool { return r.Survive })
 	// With --force the first start replaces an existing run folder. Later starts recognise the
 	// run by its id and resume it.
 	if !train.Config.Force {

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"math"
+
+	"siafu/internal/size"
 	"siafu/ranks/forecast"
 )
 
@@ -65,6 +67,21 @@ func (p *Plan) conclude(q *request) {
 		one.Method, coded.Codec, duration(waits), duration(plain.seconds), duration(e.Compute()))
 	p.remedyLink(plain, say)
 	p.remedyInput(q, one, coded, say)
+}
+
+// spare says whether a host can carry another part, which it must after the loss of a rank if no spare
+// rank is left.
+func (p *Plan) spare() {
+	one := p.Candidates[p.Best]
+	rank, host := size.Sum(one.Memory.Peak(), forecast.Program), size.Product(p.Memory, int64(p.RanksPerHost))
+	parts := int64((p.Parts + p.GraphRanks - 1) / p.GraphRanks) // of the largest rank
+	need := size.Sum(size.Product(rank, int64(p.RanksPerHost)), (one.Memory.Peak()+parts-1)/parts)
+	if need <= host {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has memory for another part after a loss: it needs about %s of %s MB.", megabytes(need), megabytes(host)))
+		return
+	}
+	p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has no memory for another part after a loss: it needs about %s of %s MB. Set --spares to the number of ranks that may be lost, or set more --parts.",
+		megabytes(need), megabytes(host)))
 }
 
 // remedyInput describes the effect of exchanging features only once.

@@ -106,6 +106,9 @@ func New(o Options) (*Plan, error) {
 	if err := q.time(ds, p); err != nil {
 		return nil, err
 	}
+	if q.Config.Survive {
+		p.spare()
+	}
 	return p, nil
 }
 

@@ -99,12 +99,18 @@ func TestPlan(t *testing.T) {
 			return len(p.Candidates[0].Codecs) == 6 && p.Candidates[0].Codecs[4].Codec == "bf16"
 		}},
 		"no servers": {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
-		"one rank":   {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
-		"attention":  {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
-		"no graph":   {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
-		"bounded":    {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
-		"slow link":  {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
-		"fast link":  {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"losses": {func(o *Options) { o.Config.Survive = true }, func(p *Plan) bool {
+			return strings.Contains(p.Verdict[len(p.Verdict)-1], "a host has memory for another part")
+		}},
+		"losses without memory": {func(o *Options) { o.Config.Survive, o.Config.Memory = true, "52MB" }, func(p *Plan) bool {
+			return strings.Contains(p.Verdict[len(p.Verdict)-1], "a host has no memory for another part")
+		}},
+		"one rank":  {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
+		"attention": {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
+		"no graph":  {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
+		"bounded":   {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
+		"slow link": {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
+		"fast link": {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
 		"parts": {func(o *Options) { o.Config.Parts, o.Config.RecomputeGhosts = 9, "layers:1" }, func(p *Plan) bool {
 			c := p.Candidates[0]
 			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 && len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0

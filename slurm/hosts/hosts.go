@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -161,12 +160,8 @@ func remove(ns string) error {
 	if _, err := os.Stat(filepath.Join(namespaces, ns)); err != nil {
 		return failed
 	}
-	if out, err := exec.Command("ip", "netns", "pids", ns).Output(); err == nil {
-		for _, word := range strings.Fields(string(out)) {
-			if pid, err := strconv.Atoi(word); err == nil && pid != os.Getpid() {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
-			}
-		}
+	for _, pid := range processes(ns) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
 	}
 	return errors.Join(failed, command("ip", "netns", "del", ns))
 }

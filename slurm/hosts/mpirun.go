@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -56,4 +57,28 @@ func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...
 	cmd.Stdout, cmd.Stderr = out, out
 	defer launch.Bind(cmd)()
 	return cmd.Run()
+}
+
+// Environment returns the variables with which mpirun, also below "siafu launch", starts its daemons in
+// the hosts, and ranks communicate only over TCP.
+func (h *Hosts) Environment() []string {
+	subnet := h.subnet + ".0/24"
+	return []string{
+		"OMPI_MCA_plm_rsh_agent=" + filepath.Join(h.dir.Path, "agent"), "OMPI_MCA_orte_tmpdir_base=" + h.dir.Path,
+		"OMPI_MCA_btl=tcp,self", "OMPI_MCA_btl_tcp_if_include=" + subnet, "OMPI_MCA_oob_tcp_if_include=" + subnet,
+	}
+}
+
+// Hostfile writes a file for mpirun with all hosts, each with the given number of slots, and returns its
+// path.
+func (h *Hosts) Hostfile(slots int) (string, error) {
+	path := filepath.Join(h.dir.Path, "hostfile")
+	var text strings.Builder
+	for i := range h.count {
+		fmt.Fprintf(&text, "%s slots=%d\n", h.Address(i), slots)
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return "", fault.System(op, path, err)
+	}
+	return path, nil
 }

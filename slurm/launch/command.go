@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"runtime"
@@ -25,6 +26,8 @@ type place struct {
 	sessions string   // folder for the session of Open MPI, if local
 	cpus     string   // per task of a Slurm job; empty elsewhere
 	env      []string // variables that ranks on other hosts need
+	agent    string   // command that starts daemons on other hosts
+	slurm    bool     // in a Slurm job
 }
 
 // find returns a fault if the launcher is not installed.
@@ -83,8 +86,25 @@ func (o *Options) mpirun(p place) []string {
 		for _, name := range p.env {
 			line = append(line, "-x", name)
 		}
+		if o.Survive {
+			line = append(line, o.survivingDaemons(p)...)
+		}
 	}
 	return line
+}
+
+// survivingDaemons returns the flags with which mpirun continues after the loss of a host. mpirun ends
+// the job if a program that starts a daemon fails. All daemons are started from this host, by Agent,
+// which hides later failures. In a Slurm job, each daemon is a step of its own.
+func (o *Options) survivingDaemons(p place) []string {
+	agent := p.agent
+	if p.slurm {
+		agent = "srun --overlap --nodes=1 --ntasks=1 --mpi=none --export=ALL --nodelist"
+	}
+	return []string{
+		"--mca", "plm", "rsh", "--mca", "plm_rsh_no_tree_spawn", "1",
+		"--mca", "plm_rsh_agent", o.Self + " " + ShieldCommand + " --agent " + agent,
+	}
 }
 
 // srun returns the command line of srun. It repeats the processors per task, which a step does not
@@ -107,8 +127,10 @@ func (o *Options) here(sessions string) place {
 	return place{
 		root:  os.Geteuid() == 0,
 		local: o.Hostfile == "" && (nodes == "" || nodes == "1"), sessions: sessions,
-		cpus: os.Getenv("SLURM_CPUS_PER_TASK"),
-		env:  carried(o.environ()),
+		cpus:  os.Getenv("SLURM_CPUS_PER_TASK"),
+		env:   carried(o.environ()),
+		agent: cmp.Or(os.Getenv("OMPI_MCA_plm_rsh_agent"), "ssh"),
+		slurm: o.Hostfile == "" && nodes != "",
 	}
 }
 

@@ -58,6 +58,8 @@ const (
 	killWait = 5 * time.Second        // time for a launcher to kill its ranks
 	linger   = time.Minute            // time for other ranks to end after rank 0
 	drain    = 2 * time.Second        // time to read the ranks' output after the launcher's end
+
+	survivorLinger = 5 * time.Second // linger of ranks that continue after the loss of others
 )
 
 // Run runs the ranks until they end, with restarts. It forwards the signals of this process:
@@ -170,7 +172,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		seen.flush()
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, linger), log: o.Log}
+	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), log: o.Log}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
@@ -183,6 +185,15 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		end.code = 128 + int(syscall.SIGKILL)
 	}
 	return end, nil
+}
+
+// patience returns the time for other ranks to end after the run. After the loss of a host, mpirun
+// would wait for it for ever.
+func (o *Options) patience() time.Duration {
+	if o.Survive {
+		return survivorLinger
+	}
+	return linger
 }
 
 // process returns the command of an attempt. If this process is killed, the launcher ends its

@@ -3,7 +3,10 @@ package launch
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +53,27 @@ func Shield(parent int, command []string) error {
 		}
 	}
 	return fault.System("launch", path, syscall.Exec(path, command, os.Environ()))
+}
+
+// Agent runs a command that starts a daemon of mpirun on another host, such as ssh, and returns its exit
+// code. After the ranks have begun, it returns 0 even if the command fails, as it does when the host
+// is lost.
+func Agent(command []string) (code int, err error) {
+	if n := len(command); filepath.Base(command[0]) == Srun { // srun has no shell on the other host
+		host := slices.IndexFunc(command, func(word string) bool { return word == "--nodelist" }) + 2
+		command = append(slices.Clone(command[:min(host, n)]), "sh", "-c", strings.Join(command[min(host, n):], " "))
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	defer Bind(cmd)()
+	if err := cmd.Start(); err != nil {
+		return 0, fault.New(fault.Missing, "launch", command[0], "%v", err)
+	}
+	_ = cmd.Wait() // ProcessState has the result
+	if readStatus(os.Getenv(StatusVariable)).ready {
+		return 0, nil
+	}
+	return exitCode(cmd.ProcessState), nil
 }
 
 // endWith requests that the kernel sends endSignal to this process when its parent ends. It fails if

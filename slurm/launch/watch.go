@@ -52,7 +52,7 @@ func (w *watcher) look(now time.Time, late bool) {
 	case w.over.IsZero():
 		w.over = now
 	case now.Sub(w.over) > w.linger:
-		w.log("rank 0 ended %v ago, and another rank has not: it is killed", w.linger)
+		w.log("the run ended %v ago, and another rank has not: it is killed", w.linger)
 		w.kill()
 		w.linger *= 2
 	}

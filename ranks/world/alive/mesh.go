@@ -2,6 +2,8 @@ package alive
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,11 +72,13 @@ type peer struct {
 }
 
 const (
-	headerBytes = 5 // length of the data, kind
+	headerBytes = 9 // length of the data, kind
 	heartbeat   = 0xFF
-	mostBytes   = 1 << 31 // of a message
-	queued      = 1024    // messages to a peer
-	beats       = 8       // heartbeats in the time after which a silent rank is lost
+	mostBytes   = 1 << 40   // of a message
+	chunk       = 256 << 10 // bytes of a message that must be sent before the peer counts as silent
+	queued      = 1024      // messages to a peer
+	beats       = 8         // heartbeats in the time after which a silent rank is lost
+	starting    = 4         // times this time: limit of connecting
 )
 
 // Connect connects this rank to all others of c. A rank is lost if it has been silent for the given
@@ -143,12 +148,14 @@ func (m *Mesh) location() location {
 	return l
 }
 
-// machine identifies this kernel and network namespace.
+// machine identifies this kernel and its namespaces of networks and processes: in another namespace, a
+// process id is that of another process.
 func machine() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	network, _ := os.Readlink("/proc/self/ns/net")
+	processes, _ := os.Readlink("/proc/self/ns/pid")
 	host, _ := os.Hostname()
-	return strings.TrimSpace(string(boot)) + " " + network + " " + host
+	return strings.Join([]string{strings.TrimSpace(string(boot)), network, processes, host}, " ")
 }
 
 // connect dials the ranks below this one, and accepts those above.
@@ -156,7 +163,7 @@ func (m *Mesh) connect() error {
 	accepted := make(chan error, 1)
 	go func() { accepted <- m.accept(len(m.peers) - 1 - m.rank) }()
 	for r := range m.rank {
-		conn, err := m.dial(r, m.silent)
+		conn, err := m.dial(r)
 		if err != nil {
 			m.listen.Close()
 			<-accepted
@@ -172,70 +179,159 @@ func (m *Mesh) connect() error {
 	return nil
 }
 
-// dial connects to a rank and introduces this one.
-func (m *Mesh) dial(rank int, limit time.Duration) (conn net.Conn, err error) {
+// hello begins a connection. It names both ranks: an address such as that of a bridge for containers may
+// lead to another rank on this host.
+type hello struct {
+	Token    token
+	From, To uint32
+}
+
+// helloBytes is the encoded size of hello. The other rank replies with one byte.
+const helloBytes = len(token{}) + 8
+
+func (h hello) encode() []byte {
+	b := binary.LittleEndian.AppendUint32(h.Token[:], h.From)
+	return binary.LittleEndian.AppendUint32(b, h.To)
+}
+
+// dial connects to a rank by the first of its addresses that leads there.
+func (m *Mesh) dial(rank int) (net.Conn, error) {
 	addresses := m.where[rank].Addresses
 	if m.where[rank].Machine == m.where[m.rank].Machine {
 		addresses = addresses[len(addresses)-1:]
 	} else if len(addresses) > 1 {
 		addresses = addresses[:len(addresses)-1]
 	}
-	for _, a := range addresses {
-		if conn, err = net.DialTimeout("tcp", a, limit); err == nil {
-			break
-		}
+	type result struct {
+		conn net.Conn
+		err  error
 	}
+	results := make(chan result, len(addresses))
+	for _, a := range addresses {
+		go func() {
+			conn, err := m.introduce(a, rank)
+			results <- result{conn, err}
+		}()
+	}
+	var failed error
+	for n := range addresses {
+		r := <-results
+		if r.err == nil {
+			go func() { // the other rank accepts only one connection
+				for range len(addresses) - n - 1 {
+					if other := <-results; other.conn != nil {
+						other.conn.Close()
+					}
+				}
+			}()
+			return r.conn, nil
+		}
+		failed = cmp.Or(failed, r.err)
+	}
+	return nil, failed
+}
+
+// introduce connects to an address, and waits for the reply of a rank there.
+func (m *Mesh) introduce(address string, rank int) (net.Conn, error) {
+	deadline := time.Now().Add(starting * m.silent)
+	conn, err := net.DialTimeout("tcp", address, m.silent)
 	if err != nil {
 		return nil, err
 	}
-	hello := binary.LittleEndian.AppendUint32(m.token[:], uint32(m.rank))
-	if _, err = conn.Write(hello); err != nil {
+	conn.SetDeadline(deadline)
+	_, err = conn.Write(hello{m.token, uint32(m.rank), uint32(rank)}.encode())
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 1))
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return conn, nil
+	return conn, conn.SetDeadline(time.Time{})
 }
 
 // accept waits for connections of n ranks. It ignores connections of others.
 func (m *Mesh) accept(n int) error {
-	deadline := time.Now().Add(4 * m.silent)
-	m.listen.(*net.TCPListener).SetDeadline(deadline)
-	for n > 0 {
-		conn, err := m.listen.Accept()
-		if err != nil {
+	deadline := time.Now().Add(starting * m.silent)
+	listener := m.listen.(*net.TCPListener)
+	listener.SetDeadline(deadline)
+	joined, failed := make(chan struct{}, n), make(chan error, 1)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				failed <- err
+				return
+			}
+			go func() {
+				if !m.admit(conn, deadline) {
+					conn.Close()
+					return
+				}
+				joined <- struct{}{}
+			}()
+		}
+	}()
+	for range n {
+		select {
+		case <-joined:
+		case err := <-failed:
 			return err
 		}
-		var hello [len(m.token) + 4]byte
-		conn.SetReadDeadline(deadline)
-		_, err = io.ReadFull(conn, hello[:])
-		rank := int(binary.LittleEndian.Uint32(hello[len(m.token):]))
-		if err != nil || token(hello[:len(m.token)]) != m.token || rank <= m.rank || rank >= len(m.peers) {
-			conn.Close()
-			continue
-		}
-		m.add(rank, conn)
-		n--
 	}
+	listener.SetDeadline(time.Now()) // later connections only test whether this process exists
 	return nil
 }
 
-func (m *Mesh) add(rank int, conn net.Conn) {
+// admit reports whether a connection is the first one of a higher rank to this one.
+func (m *Mesh) admit(conn net.Conn, deadline time.Time) bool {
+	conn.SetDeadline(deadline)
+	b := make([]byte, helloBytes)
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return false
+	}
+	rank := int(binary.LittleEndian.Uint32(b[len(m.token):]))
+	if rank <= m.rank || rank >= len(m.peers) || !bytes.Equal(b, hello{m.token, uint32(rank), uint32(m.rank)}.encode()) || !m.add(rank, conn) {
+		return false
+	}
+	_, err := conn.Write([]byte{1})
+	return err == nil && conn.SetDeadline(time.Time{}) == nil
+}
+
+// add records the connection to a rank. It returns false if there is one already.
+func (m *Mesh) add(rank int, conn net.Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.peers[rank] != nil {
+		return false
+	}
 	m.peers[rank] = &peer{rank: rank, conn: conn, queue: make(chan []byte, queued), gone: make(chan struct{})}
+	return true
+}
+
+// silenceReader reads from a connection, and fails after a silence. A long message may take any time.
+type silenceReader struct {
+	conn  net.Conn
+	limit time.Duration
+}
+
+func (r silenceReader) Read(b []byte) (int, error) {
+	if err := r.conn.SetReadDeadline(time.Now().Add(r.limit)); err != nil {
+		return 0, err
+	}
+	return r.conn.Read(b)
 }
 
 // read receives the messages of a rank until it is lost.
 func (m *Mesh) read(p *peer) {
-	in := bufio.NewReader(p.conn)
+	in := bufio.NewReader(silenceReader{p.conn, m.silent})
 	var err error
 	for {
 		var header [headerBytes]byte
-		p.conn.SetReadDeadline(time.Now().Add(m.silent))
 		if _, err = io.ReadFull(in, header[:]); err != nil {
 			break
 		}
-		kind, n := header[4], binary.LittleEndian.Uint32(header[:])
+		kind, n := header[headerBytes-1], binary.LittleEndian.Uint64(header[:])
 		if kind == heartbeat {
 			continue
 		}
@@ -244,7 +340,6 @@ func (m *Mesh) read(p *peer) {
 			break
 		}
 		data := make([]byte, n)
-		p.conn.SetReadDeadline(time.Now().Add(m.silent + transferTime(int(n))))
 		if _, err = io.ReadFull(in, data); err != nil {
 			break
 		}
@@ -260,20 +355,28 @@ func (m *Mesh) lose(p *peer, err error) {
 		p.conn.Close()
 		timeout := net.Error(nil)
 		silent := errors.As(err, &timeout) && timeout.Timeout()
-		m.tell(Event{Message: Message{From: p.rank}, Lost: true, Certain: !silent && m.ended(p.rank)})
+		m.tell(Event{Message: Message{From: p.rank}, Lost: true, Certain: !silent && m.ended(p)})
 	})
 }
 
 // ended reports whether the process of a rank has ended: its port is closed, on a host that
-// responds.
-func (m *Mesh) ended(rank int) bool {
+// responds. Only the address of the lost connection is certain to be that of the rank.
+func (m *Mesh) ended(p *peer) bool {
 	select {
 	case <-m.closed:
 		return false
 	default:
 	}
+	host, _, err := net.SplitHostPort(p.conn.RemoteAddr().String())
+	if err != nil {
+		return false
+	}
+	_, port, err := net.SplitHostPort(m.where[p.rank].Addresses[0])
+	if err != nil {
+		return false
+	}
 	for range 20 { // the kernel may close the connection before the port
-		conn, err := m.dial(rank, m.silent)
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, port), m.silent)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return true
 		}
@@ -311,19 +414,18 @@ func (m *Mesh) write(p *peer) {
 		if next == nil { // the last one
 			return
 		}
-		p.conn.SetWriteDeadline(time.Now().Add(m.silent + transferTime(len(next))))
-		if _, err := p.conn.Write(next); err != nil {
-			m.lose(p, err)
-			return
+		for part := range slices.Chunk(next, chunk) {
+			p.conn.SetWriteDeadline(time.Now().Add(m.silent))
+			if _, err := p.conn.Write(part); err != nil {
+				m.lose(p, err)
+				return
+			}
 		}
 	}
 }
 
-// transferTime is the additional time for long messages: that of 1 MB/s.
-func transferTime(bytes int) time.Duration { return time.Duration(bytes) * time.Microsecond }
-
 func frame(kind byte, data []byte) []byte {
-	b := binary.LittleEndian.AppendUint32(make([]byte, 0, headerBytes+len(data)), uint32(len(data)))
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, headerBytes+len(data)), uint64(len(data)))
 	return append(append(b, kind), data...)
 }
 

@@ -94,7 +94,81 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Connections of other programs do no harm.
+// A rank that is cut off in the middle of a long message is noticed as soon as one that is idle.
+func TestCutInMessage(t *testing.T) {
+	list := meshes(t, 2, 500*time.Millisecond)
+	cut := list[1].peers[0]
+	cut.queue <- nil // ends the heartbeats
+	began := time.Now()
+	if _, err := cut.conn.Write(frame(0, make([]byte, 100<<20))[:1<<20]); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, list[0]); !e.Lost || e.Certain {
+		t.Errorf("%+v", e)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("noticed after %v", took)
+	}
+}
+
+// A refused connection to another host does not prove that the process of a rank has ended: hosts of
+// containers or virtual machines often have the same private address.
+func TestRefusedElsewhere(t *testing.T) {
+	list := meshes(t, 2, 5*time.Second)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	l := &list[0].where[1]
+	l.Machine = "another"
+	l.Addresses = []string{l.Addresses[len(l.Addresses)-1], closed.Addr().String()}
+	list[1].peers[0].conn.Close() // the process and its port exist
+	if e := next(t, list[0]); !e.Lost || e.Certain {
+		t.Errorf("%+v", e)
+	}
+	// The same if the first address does not respond, and the second is that of this host.
+	list = meshes(t, 2, 5*time.Second)
+	l = &list[0].where[1]
+	_, port, _ := net.SplitHostPort(l.Addresses[0])
+	l.Machine, l.Addresses = "another", []string{"255.255.255.255:" + port, closed.Addr().String(), closed.Addr().String()}
+	list[1].peers[0].conn.Close()
+	if e := next(t, list[0]); !e.Lost || e.Certain {
+		t.Errorf("%+v", e)
+	}
+}
+
+// An address of a rank may lead to another rank. The connection is then made by the next address.
+func TestAddressOfAnotherRank(t *testing.T) {
+	err := inproc.Run(3, func(c world.Comm) error {
+		m := &Mesh{rank: c.Rank(), silent: 5 * time.Second, events: make(chan Event, 1), closed: make(chan struct{}), peers: make([]*peer, 3)}
+		var err error
+		if m.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+		defer m.Break()
+		if err := m.exchange(c); err != nil {
+			return err
+		}
+		last := func(rank int) string { return m.where[rank].Addresses[len(m.where[rank].Addresses)-1] }
+		other, own := last(1), last(0)
+		if c.Rank() == 2 {
+			m.where[0] = location{Machine: "another", Addresses: []string{other, own, "127.0.0.1:0"}}
+		}
+		if err := m.connect(); err != nil {
+			return err
+		}
+		if c.Rank() == 2 && m.peers[0].conn.RemoteAddr().String() != own {
+			return fmt.Errorf("rank 0 is at %s, but the connection is to %s", own, m.peers[0].conn.RemoteAddr())
+		}
+		return c.Barrier()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Connections of other programs do no harm, even if they stay open.
 func TestStrangers(t *testing.T) {
 	err := inproc.Run(2, func(c world.Comm) error {
 		m := &Mesh{rank: c.Rank(), silent: 5 * time.Second, events: make(chan Event, 1), closed: make(chan struct{}), peers: make([]*peer, 2)}
@@ -115,7 +189,11 @@ func TestStrangers(t *testing.T) {
 				return fmt.Errorf("stranger %d: %w", k, err)
 			}
 			fmt.Fprint(conn, hello)
-			conn.Close()
+			if k > 0 {
+				conn.Close()
+			} else {
+				defer conn.Close()
+			}
 		}
 		return m.connect()
 	})

@@ -27,7 +27,7 @@ type survivor struct {
 	machine  *membership.Machine
 	ended    *ending              // of the current view, nil while it runs here
 	decision *membership.Decision // that this rank has not begun
-	missing  map[int]bool         // parts whose states are on the way
+	missing  map[int]int          // parts whose states are on the way, and the ranks that send them
 	copied   map[int]int          // by part: epoch of the newest copy that the shadow has confirmed
 	shadow   int                  // rank to which copies are sent, -1 without one
 	done     bool                 // the run has ended
@@ -76,7 +76,7 @@ func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*sur
 		o.Connected()
 	}
 	s := &survivor{
-		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]bool{}, copied: map[int]int{},
+		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]int{}, copied: map[int]int{},
 	}
 	s.changed = sync.NewCond(&s.mu)
 	s.shadow = s.machine.Shadow()
@@ -88,7 +88,12 @@ func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*sur
 func (s *survivor) run() error {
 	for {
 		v := s.machine.View()
-		err := s.link.run(v, func(c world.Comm) error { return s.job.RunMember(c, v, s.copyState) })
+		err := s.link.run(v, func(c world.Comm) error {
+			if lost := s.link.lost.Load(); lost != nil { // the member may lack its state
+				return lost
+			}
+			return s.job.RunMember(c, v, s.copyState)
+		})
 		ended, shared := (*world.EndedError)(nil), (*world.AgreedError)(nil)
 		interrupted := errors.As(err, &ended)
 		s.mu.Lock()
@@ -133,10 +138,12 @@ func (s *survivor) agree(e ending) (*membership.Decision, error) {
 	if d.Done {
 		return d, nil
 	}
-	for len(s.missing) > 0 && s.machine.Interrupted() < 0 && s.failed == nil {
+	for len(s.missing) > 0 && !s.interrupted() && s.failed == nil {
 		s.changed.Wait()
 	}
-	clear(s.missing)
+	if !s.interrupted() {
+		clear(s.missing)
+	}
 	return d, s.failed
 }
 
@@ -163,25 +170,39 @@ func (s *survivor) apply(d membership.Decision) {
 		return
 	}
 	s.broadcast(decisionKind, d)
+	before := s.machine.View()
 	s.machine.Apply(d)
 	s.ended, s.decision, s.done = nil, &d, d.Done
+	clear(s.missing)
+	clear(s.copied) // epochs may be repeated
 	me := s.comm.Rank()
+	s.replicate()
 	for part, from := range d.From {
 		at := membership.State{Part: part, Epoch: d.Epoch}
-		switch to := d.View.Rank(part); {
-		case from < 0 || from == to:
-		case from == me:
+		to := d.View.Rank(part)
+		switch {
+		case from < 0:
+			continue
+		case from == me && to != me:
 			s.send(to, stateKind, packedState{at, s.job.Pack(at)})
-		case to == me:
-			s.missing[part] = !slices.Contains(s.job.States(), at)
-			if !s.missing[part] {
-				delete(s.missing, part)
-			}
+		case to == me && !slices.Contains(s.job.States(), at):
+			s.missing[part] = from
+			continue // receive copies the state
+		}
+		if to == me && before.Rank(part) != me {
+			s.copyMoved(at)
 		}
 	}
-	s.replicate()
 	s.interrupt()
 	s.changed.Broadcast()
+}
+
+// copyMoved sends the state of a part that has moved here to the shadow. Without the copy, the loss of
+// this rank in its first epoch with the part would lose the part.
+func (s *survivor) copyMoved(at membership.State) {
+	if s.shadow >= 0 {
+		s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+	}
 }
 
 // replicate chooses a new shadow if the old one is lost, and sends it the states of the parts here.
@@ -200,15 +221,32 @@ func (s *survivor) replicate() {
 	}
 }
 
-// interrupt ends the current view here if a member's rank is lost.
+// interrupt ends the current view here if it cannot continue.
 func (s *survivor) interrupt() {
 	var lost *world.EndedError
-	if m := s.machine.Interrupted(); m >= 0 {
+	if m := s.lostMember(); m >= 0 {
 		v := s.machine.View()
 		lost = &world.EndedError{Member: m, Name: v.Name}
 	}
 	s.link.interrupt(lost)
 }
+
+// lostMember returns a member of the current view that cannot run: its rank is lost, or the rank that
+// must send its state to this rank. Without one it returns -1.
+func (s *survivor) lostMember() int {
+	if m := s.machine.Interrupted(); m >= 0 {
+		return m
+	}
+	for part, from := range s.missing {
+		if s.machine.Lost(from) {
+			return part
+		}
+	}
+	return -1
+}
+
+// interrupted reports whether the current view cannot continue.
+func (s *survivor) interrupted() bool { return s.lostMember() >= 0 }
 
 // listen handles the events of the mesh.
 func (s *survivor) listen() {
@@ -217,13 +255,23 @@ func (s *survivor) listen() {
 		if !ok {
 			return
 		}
-		s.mu.Lock()
-		if e.Lost {
-			s.lose(s.machine.Lose(membership.Loss{Rank: e.From, Certain: e.Certain}))
-		} else if err := s.receive(e.Message); err != nil {
+		s.handle(e)
+	}
+}
+
+// handle handles an event. It ignores messages of lost ranks: this rank may have reported the loss, and
+// the others may then decide without these messages.
+func (s *survivor) handle(e alive.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Lost:
+		s.lose(s.machine.Lose(membership.Loss{Rank: e.From, Certain: e.Certain}))
+	case s.machine.Lost(e.From):
+	default:
+		if err := s.receive(e.Message); err != nil {
 			s.fail(fmt.Errorf("a message of rank %d: %w", e.From, err))
 		}
-		s.mu.Unlock()
 	}
 }
 
@@ -259,7 +307,7 @@ func (s *survivor) fail(err error) {
 		s.failed = err
 	}
 	v := s.machine.View()
-	s.link.interrupt(&world.EndedError{Member: max(s.machine.Interrupted(), 0), Name: v.Name})
+	s.link.interrupt(&world.EndedError{Member: max(s.lostMember(), 0), Name: v.Name})
 	for r := range s.comm.Size() {
 		s.link.lose(r)
 	}
@@ -294,7 +342,10 @@ func (s *survivor) receive(m alive.Message) error {
 		if m.Kind == copyKind {
 			s.send(m.From, copiedKind, p.State)
 		}
-		delete(s.missing, p.Part)
+		if _, awaited := s.missing[p.Part]; awaited && m.Kind == stateKind {
+			delete(s.missing, p.Part)
+			s.copyMoved(p.State)
+		}
 		s.changed.Broadcast()
 	case copiedKind:
 		p, err := decode[membership.State](m.Data)
@@ -321,7 +372,7 @@ func (s *survivor) copyState(at membership.State) {
 		s.copied[at.Part] = at.Epoch // the first since the shadow was chosen
 	}
 	s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
-	for to := s.shadow; s.shadow == to && s.failed == nil && s.machine.Interrupted() < 0 && s.copied[at.Part] < at.Epoch-1; {
+	for to := s.shadow; s.shadow == to && s.failed == nil && !s.interrupted() && s.copied[at.Part] < at.Epoch-1; {
 		s.changed.Wait()
 	}
 }

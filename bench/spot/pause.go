@@ -1,0 +1,335 @@
+package spot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"siafu/bench/trials"
+	"siafu/graph/generate"
+	"siafu/internal/cli/commandline"
+	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/scratch"
+	"siafu/ranks/plan"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/simulate"
+	"siafu/ranks/world/mpi"
+	"siafu/slurm/hosts"
+)
+
+// PauseOptions are the options of the part pause.
+type PauseOptions struct {
+	Data   string `placeholder:"DATA" help:"Dataset folder of the part pause. Empty: a generated graph."`
+	Losses int    `default:"5" help:"Lost ranks of each way to continue, in the part pause, and pairs of runs without losses."`
+	Ranks  int    `default:"4" help:"Ranks of the part pause, each on its own host."`
+	Epochs int    `default:"40" help:"Epochs of each run of the part pause."`
+	Rate   string `default:"1gbit" help:"Link rate of the hosts of the part pause."`
+	Local  bool   `help:"Run the ranks of the part pause on this host, instead of hosts with links of that rate."`
+	Train  string `placeholder:"FLAGS" help:"Other flags of train in the part pause."`
+}
+
+// way is a way to continue after a loss.
+type way struct {
+	name          string
+	launch, train []string
+	begun         string // output when training begins again
+}
+
+// ways returns the ways that the part pause compares.
+func ways() []way {
+	const restarted = "\nresume epoch="
+	return []way{
+		{"--survive", nil, []string{"--survive"}, "\nview number=1 "},
+		{"restart, checkpoint every epoch", []string{"--backoff", "100ms"}, []string{"--checkpoint-every", "1e"}, restarted},
+		{"restart, defaults", nil, nil, "\nsiafu version="},
+	}
+}
+
+// pauses measures the time that a run loses with a rank.
+type pauses struct {
+	PauseOptions
+	program, data, dir string
+	hosts              *hosts.Hosts // nil: this host
+	hostfile           string
+	rng                *rand.Rand
+}
+
+// pause is the cost of a loss.
+type pause struct{ begin, epoch, repeated float64 }
+
+// pause writes medians over the losses of random ranks at random moments, and the overhead without
+// losses.
+func (o Options) pause(t *trials.Sheet) {
+	ctx, stop := trials.UntilInterrupted(context.Background())
+	defer stop()
+	t.Fail(o.PauseOptions.write(ctx, t, o.Seed))
+}
+
+func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (err error) {
+	p := &pauses{PauseOptions: o, rng: rand.New(rand.NewPCG(seed, 1))}
+	tmp, err := scratch.Temp()
+	if err != nil {
+		return fault.System(op, "", err)
+	}
+	defer tmp.Close()
+	p.dir = tmp.Path
+	if err := p.open(); err != nil {
+		return err
+	}
+	if p.hosts != nil {
+		defer func() { err = cmp.Or(err, p.hosts.Close()) }()
+	}
+	list := ways()
+	measured := make([][]pause, len(list))
+	var ratios []float64
+	for range o.Losses { // interleaved, so that other load on the machine affects all alike
+		for k, w := range list {
+			one, err := p.lose(ctx, w)
+			if err != nil {
+				return err
+			}
+			measured[k] = append(measured[k], one)
+		}
+		with, err := p.epoch(ctx, "--survive")
+		if err != nil {
+			return err
+		}
+		without, err := p.epoch(ctx)
+		if err != nil {
+			return err
+		}
+		ratios = append(ratios, with/without)
+	}
+	t.Row("after a loss", "losses", "s until training begins", "s until an epoch has ended", "epochs repeated")
+	for k, w := range list {
+		column := func(of func(pause) float64) string {
+			var x []float64
+			for _, one := range measured[k] {
+				x = append(x, of(one))
+			}
+			median := simulate.Median(x) // sorts x
+			return fmt.Sprintf("%.2f (%.2f to %.2f)", median, x[0], x[len(x)-1])
+		}
+		t.Row(w.name, fmt.Sprint(o.Losses), column(func(p pause) float64 { return p.begin }),
+			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }))
+	}
+	fmt.Fprintf(t, "epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
+		simulate.Median(ratios), o.Losses)
+	return nil
+}
+
+// open makes the dataset and the hosts.
+func (p *pauses) open() (err error) {
+	if !mpi.Available() {
+		return fault.New(fault.Config, op, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
+	}
+	if p.Losses < 1 || p.Ranks < 3 || p.Epochs < 10 {
+		return fault.New(fault.Usage, op, "", "--losses=%d --ranks=%d --epochs=%d", p.Losses, p.Ranks, p.Epochs).Then("set 1 loss, 3 ranks and 10 epochs or more")
+	}
+	rate, err := plan.Bandwidth(p.Rate)
+	if err != nil {
+		return err
+	}
+	if p.program, err = commandline.Sibling(op, "siafu"); err != nil {
+		return err
+	}
+	if p.data = p.Data; p.data == "" {
+		p.data = filepath.Join(p.dir, "data")
+		o := generate.Options{Vertices: 20_000, Edges: 400_000, Features: 64, Classes: 8, Seed: 1}
+		if _, err := generate.Write(p.data, o, false); err != nil {
+			return err
+		}
+	}
+	if p.Local {
+		return nil
+	}
+	if p.hosts, err = hosts.Open(p.Ranks); err != nil {
+		return err
+	}
+	if err = p.hosts.Shape(rate); err == nil {
+		p.hostfile, err = p.hosts.Hostfile(1)
+	}
+	if err != nil {
+		p.hosts.Close()
+	}
+	return err
+}
+
+// training is a run of "siafu launch".
+type training struct {
+	cmd    *exec.Cmd
+	id     string // of the launch
+	out    string // run folder
+	ended  chan error
+	output transcript
+}
+
+// transcript is output that can be read while it is written.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *transcript) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(b)
+}
+
+func (t *transcript) count(text string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Count(t.text.Bytes(), []byte(text))
+}
+
+func (p *pauses) start(ctx context.Context, launch, train []string) (*training, error) {
+	r := &training{id: inventory.NewID(), out: filepath.Join(p.dir, "run"), ended: make(chan error, 1)}
+	if err := os.RemoveAll(r.out); err != nil {
+		return nil, fault.System(op, r.out, err)
+	}
+	line := append([]string{"launch", "-n", strconv.Itoa(p.Ranks)}, launch...)
+	if p.hosts != nil {
+		line = append(line, "--hostfile", p.hostfile)
+	}
+	line = append(line, "train", p.data, "--parts-dir", filepath.Join(p.dir, "parts"), "--parts", strconv.Itoa(2*p.Ranks),
+		"--epochs", strconv.Itoa(p.Epochs), "--eval-every", "0", "--threads", "1", "--recompute-ghosts", "none", "--out", r.out)
+	line = append(append(line, strings.Fields(p.Train)...), train...)
+	r.cmd = exec.CommandContext(ctx, p.program, line...)
+	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
+	r.cmd.WaitDelay = time.Minute
+	r.cmd.Stdout, r.cmd.Stderr = &r.output, &r.output
+	r.cmd.Env = append(os.Environ(), runfolder.LaunchVariable+"="+r.id)
+	if p.hosts != nil {
+		r.cmd.Env = append(r.cmd.Env, p.hosts.Environment()...)
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, fault.System(op, p.program, err)
+	}
+	go func() { r.ended <- r.cmd.Wait() }()
+	return r, nil
+}
+
+// finish waits for the end of the run.
+func (r *training) finish() error {
+	if err := <-r.ended; err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
+func (r *training) failed(err error) error {
+	r.output.mu.Lock()
+	defer r.output.mu.Unlock()
+	return fault.New(fault.Runtime, op, "", "a training failed (%v):\n%s", err, r.output.text.String())
+}
+
+// poll is the resolution of measured times.
+const poll = 2 * time.Millisecond
+
+// until polls until done, or the end of the run.
+func (r *training) until(done func() bool) error {
+	for !done() {
+		select {
+		case err := <-r.ended:
+			return r.failed(cmp.Or(err, errors.New("it has ended before the measurement")))
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+// epochs returns the number of the last epoch in metrics.jsonl and the number of bytes.
+func (r *training) epochs() (last, bytes int) {
+	text, lines, err := runfolder.EpochsUpTo(r.out, 1<<30)
+	if err != nil || len(lines) == 0 {
+		return 0, 0
+	}
+	return lines[len(lines)-1].Epoch, len(text)
+}
+
+// lose measures the loss of a random rank at a random moment of a random epoch in the second quarter of
+// a run.
+func (p *pauses) lose(ctx context.Context, w way) (one pause, err error) {
+	r, err := p.start(ctx, w.launch, w.train)
+	if err != nil {
+		return one, err
+	}
+	victim, target := p.rng.IntN(p.Ranks), p.Epochs/4+p.rng.IntN(p.Epochs/4)
+	var last int
+	began := time.Now()
+	if err := r.until(func() bool {
+		was := last
+		if last, _ = r.epochs(); last < target && last > was {
+			began = time.Now()
+		}
+		return last >= target
+	}); err != nil {
+		return one, err
+	}
+	time.Sleep(time.Duration(p.rng.Float64() * float64(time.Since(began)))) // about the time of an epoch
+	headers := r.output.count(w.begun)
+	killed := time.Now()
+	if n := killRank(r.id, victim); n == 0 {
+		return one, r.failed(fmt.Errorf("rank %d is not found", victim))
+	}
+	before, _ := r.epochs()
+	if err := r.until(func() bool { return r.output.count(w.begun) > headers }); err != nil {
+		return one, err
+	}
+	one.begin = time.Since(killed).Seconds()
+	first, size := r.epochs()
+	if err := r.until(func() bool {
+		now, bytes := r.epochs()
+		size = min(size, bytes) // the file is truncated to the epoch that the run continues from
+		first = now
+		return bytes > size
+	}); err != nil {
+		return one, err
+	}
+	one.epoch, one.repeated = time.Since(killed).Seconds(), float64(before-first+1)
+	return one, r.finish()
+}
+
+// killRank kills a rank of a launch, and returns the number of killed processes.
+func killRank(id string, rank int) (killed int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		environ, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(environ, []byte(runfolder.LaunchVariable+"="+id+"\x00")) ||
+			!bytes.Contains(environ, fmt.Appendf(nil, "OMPI_COMM_WORLD_RANK=%d\x00", rank)) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// epoch returns the median epoch time of a run without losses, in seconds.
+func (p *pauses) epoch(ctx context.Context, train ...string) (float64, error) {
+	r, err := p.start(ctx, nil, train)
+	if err == nil {
+		err = r.finish()
+	}
+	if err != nil {
+		return 0, err
+	}
+	run, err := runfolder.Read(r.out)
+	if err != nil {
+		return 0, err
+	}
+	return run.Summary.EpochSecondsMedian, nil
+}
