@@ -37,7 +37,7 @@ type grammar struct {
 	Train      trainCmd      `cmd:"" group:"Training" help:"Train a network."`
 	Sweep      sweepCmd      `cmd:"" group:"Training" help:"Train once for each combination of flag values."`
 	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
-	Leave      leaveCmd      `cmd:"" group:"Cluster" help:"Move the parts of hosts that are about to end to other ranks of a run."`
+	Leave      leaveCmd      `cmd:"" group:"Cluster" help:"Move the parts of hosts to other ranks of a run (--survive)."`
 	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
 	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
 	Spot       spotCmd       `cmd:"" group:"Cluster" help:"Generate traces of spot machines, and simulate training on them."`

@@ -18,7 +18,7 @@ func TestShortHelp(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		lines int
-	}{"siafu": {must(t, "help"), 40}, "train": {usual, 50}} {
+	}{"siafu": {must(t, "help"), 41}, "train": {usual, 50}} {
 		lines := strings.Split(strings.TrimSuffix(c.text, "\n"), "\n")
 		if len(lines) > c.lines {
 			t.Errorf("%s: %d lines, want at most %d", name, len(lines), c.lines)

@@ -16,7 +16,7 @@ func TestScratchUnderALimit(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector arrays are on the heap")
 	}
-	group := newCage(t, 330<<20)
+	group := newCage(t, 350<<20)
 	data, out := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	must(t, "generate", data, "--vertices", "300000", "--edges", "1000000", "--features", "64", "--classes", "64")
 	args := func(run string, more ...string) []string {

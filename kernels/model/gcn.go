@@ -20,7 +20,7 @@ import (
 
 var gcnKind = Kind{
 	Name: "gcn", Help: "graph convolutions with symmetric normalisation", Paper: "Kipf & Welling 2017",
-	Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Variates: true, Whole: true,
+	Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Rectifies: true, Variates: true, Momentum: true, Whole: true,
 	StateDict: StateDict{"lin.weight": {Weight: "weight", Transpose: true}, "weight": {Weight: "weight"}, "bias": {Weight: "bias"}},
 }
 

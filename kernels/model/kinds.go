@@ -68,6 +68,9 @@ type Kind struct {
 	// Variates means that --batch variates is supported: a gather is estimated from sampled
 	// neighbours and historical rows as control variates (Chen et al. 2018).
 	Variates bool
+	// Momentum means that --predict momentum is supported: the momentum of a history
+	// (Yu et al. 2022) is implemented for its layers.
+	Momentum bool
 	// StateDict describes the layers of PyTorch Geometric with the same weights; nil: none.
 	StateDict StateDict
 }

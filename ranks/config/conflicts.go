@@ -98,7 +98,7 @@ var (
 	}}
 	averages       = fact{"--predict momentum:B", "predict", func(s situation) bool { return s.Averages() }}
 	notHistory     = fact{"--batch other than history:N", "batch", func(s situation) bool { return s.Batching().Kind != History }}
-	averagesNo     = fact{"a --model other than gcn, or --residual", "model residual", func(s situation) bool { return s.kind().Name != "gcn" || s.Residual != "none" }}
+	averagesNo     = fact{"a --model other than gcn, or --residual", "model residual", func(s situation) bool { return !s.kind().Momentum || s.Residual != "none" }}
 	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
 	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
 	takesNoWhole   = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
