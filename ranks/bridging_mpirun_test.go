@@ -20,6 +20,7 @@ import (
 // Processes with one bridge or two have the bits of training on the CPU, also if a bridge is
 // killed and restarted with the others. They end together if the function is missing.
 func TestMpirunBridges(t *testing.T) {
+	t.Parallel()
 	siafu, function := program(t), functiontest.Build(t)
 	data, out := generated(t, true), filepath.Join(t.TempDir(), "run")
 	c := quick(t)
@@ -44,7 +45,7 @@ func TestMpirunBridges(t *testing.T) {
 	}
 	same("two bridges")
 	mark := filepath.Join(t.TempDir(), "struck")
-	cmd := exec.Command(siafu, append([]string{"launch", "-n", "4"}, line(1, function)...)...)
+	cmd := exec.Command(siafu, append([]string{"launch", "-n", "4", "--backoff", "100ms"}, line(1, function)...)...)
 	cmd.Env = append(os.Environ(), inject.Variable+"=3:task:4:kill:"+mark)
 	text, err := cmd.CombinedOutput()
 	if err != nil {

@@ -178,6 +178,7 @@ func stoppedBefore(t *testing.T, err error) (cost float64) {
 // kind of cost and any time of request. It does not resume with the same budget, but with a
 // larger one.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	data := parted(t, generated(t, true))
 	hours := func(c Config) error {
 		return Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})

@@ -18,6 +18,7 @@ import (
 // a checkpoint on another number. Runs alternate between one server and none; SIAFU_BIG=1 has
 // both, and resumes all.
 func TestMpirunParts(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for k, args := range []string{"--model gcn", "--model gat --heads 2", "--model sage --codec int8"} {

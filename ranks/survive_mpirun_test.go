@@ -52,6 +52,7 @@ func losses() []loss {
 
 // A run continues after the loss of any rank in any task, and leaves the bytes of a run without losses.
 func TestSurvivesLosses(t *testing.T) {
+	t.Parallel()
 	siafu, data := program(t), generated(t, true)
 	folders := filepath.Join(t.TempDir(), "parts")
 	run := func(t *testing.T, l loss, fault string) ([]byte, string) {
