@@ -86,10 +86,38 @@ type partMemory struct {
 // encodedState is a checkpoint.State. Its JSON is that of a checkpoint, without the arrays.
 type encodedState struct {
 	JSON          []byte
-	Weights, Best []safetensors.Tensor
-	Slots         []checkpoint.Slot
+	Weights, Best []encodedTensor
+	Slots         []encodedSlot
 	History       []byte
 	Parts         [][]byte
+}
+
+// encodedTensor is a safetensors.Tensor with its numbers as bytes, which package gob copies at once.
+type encodedTensor struct {
+	Name  string
+	Shape []int
+	Data  []byte
+}
+
+type encodedSlot struct {
+	Name    string
+	Tensors []encodedTensor
+}
+
+func encodeTensors(list []safetensors.Tensor) (encoded []encodedTensor) {
+	for _, t := range list {
+		encoded = append(encoded, encodedTensor{t.Name, t.Shape, mapped.Bytes(t.Data)})
+	}
+	return encoded
+}
+
+func decodeTensors(encoded []encodedTensor) (list []safetensors.Tensor) {
+	for _, e := range encoded {
+		data := make([]float32, len(e.Data)/4)
+		copy(mapped.Bytes(data), e.Data)
+		list = append(list, safetensors.Tensor{Name: e.Name, Shape: e.Shape, Data: data})
+	}
+	return list
 }
 
 func encodeState(s *checkpoint.State) *encodedState {
@@ -97,9 +125,12 @@ func encodeState(s *checkpoint.State) *encodedState {
 	if err != nil {
 		panic("ranks: cannot encode the state of a run: " + err.Error())
 	}
-	e := &encodedState{JSON: text, Weights: s.Weights, Slots: s.Slots, History: s.History, Parts: s.Parts}
+	e := &encodedState{JSON: text, Weights: encodeTensors(s.Weights), History: s.History, Parts: s.Parts}
+	for _, slot := range s.Slots {
+		e.Slots = append(e.Slots, encodedSlot{slot.Name, encodeTensors(slot.Tensors)})
+	}
 	if s.Best != nil {
-		e.Best = s.Best.Weights
+		e.Best = encodeTensors(s.Best.Weights)
 	}
 	return e
 }
@@ -109,9 +140,12 @@ func (e *encodedState) decode() (*checkpoint.State, error) {
 	if err := json.Unmarshal(e.JSON, s); err != nil {
 		return nil, err
 	}
-	s.Weights, s.Slots, s.History, s.Parts = e.Weights, e.Slots, e.History, e.Parts
+	s.Weights, s.History, s.Parts = decodeTensors(e.Weights), e.History, e.Parts
+	for _, slot := range e.Slots {
+		s.Slots = append(s.Slots, checkpoint.Slot{Name: slot.Name, Tensors: decodeTensors(slot.Tensors)})
+	}
 	if s.Best != nil {
-		s.Best.Weights = e.Best
+		s.Best.Weights = decodeTensors(e.Best)
 	}
 	return s, nil
 }
@@ -418,6 +452,18 @@ func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
 	at := membership.State{Part: r.rank, Epoch: s.Epoch}
 	r.views.Unpack(at, b.Bytes())
 	r.copied(at)
+}
+
+// stateShare is the share of the time that states may take: with epochs of a few milliseconds, they
+// are stored every tenth of a second.
+const stateShare = 0.01
+
+// Share implements engine.Views.
+func (r *member) Share() float64 {
+	if r.cfg.Survive {
+		return stateShare
+	}
+	return 0
 }
 
 // Replaced implements engine.Views.

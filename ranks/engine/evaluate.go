@@ -69,11 +69,12 @@ func (t *trainer) monitor(own *findings) error {
 }
 
 // Positions of requests after the findings in the sums of score: the numbers of ranks that
-// request a checkpoint, a stop, and another view.
+// request a checkpoint, a stop, another view, and that no state is stored.
 const (
 	sumSave = findingsSize + iota
 	sumStop
 	sumReplace
+	sumSkip
 	scoreSums
 )
 
@@ -99,14 +100,19 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	clear(sums)
 	copy(sums, found[:])
 	t.addRequests(sums, trained)
-	if t.views != nil && t.views.ViewRequested() {
-		sums[sumReplace] = 1
+	if t.views != nil {
+		if t.views.ViewRequested() {
+			sums[sumReplace] = 1
+		}
+		if t.comm.Rank() == 0 && !t.storage.due(t.views.Share()) {
+			sums[sumSkip] = 1
+		}
 	}
 	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
 	t.noteRequests(sums)
-	t.viewRequested = sums[sumReplace] > 0
+	t.viewRequested, t.storage.skips = sums[sumReplace] > 0, sums[sumSkip] > 0
 	return findings(sums[:findingsSize]), nil
 }
 

@@ -53,8 +53,9 @@ type trainer struct {
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
 	now            epochState
-	notedFallback  bool // noteFallback has printed a line
-	viewRequested  bool // whether any rank requests another view after the current epoch: the same on all graph ranks
+	notedFallback  bool    // noteFallback has printed a line
+	storage        storage // of states, with views
+	viewRequested  bool    // whether any rank requests another view after the current epoch: the same on all graph ranks
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run

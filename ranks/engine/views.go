@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"time"
 
 	"siafu/halo"
 	"siafu/internal/mapped"
@@ -17,36 +18,55 @@ type Views interface {
 	// ViewRequested reports whether this rank requests the end of the view after the current
 	// epoch. If any rank does, all parts end it there.
 	ViewRequested() bool
-	// StoreState stores the state to continue from, after each epoch and before the first. s
-	// is complete only on rank 0, and valid until StoreState returns. own is this part's own
+	// StoreState stores the state to continue from, before the first epoch and after later ones.
+	// s is complete only on rank 0, and valid until StoreState returns. own is this part's own
 	// state.
 	StoreState(s Snapshot, own PartState)
+	// Share is the largest fraction of the time that states may take if epochs are short; 0: a
+	// state is stored after each epoch.
+	Share() float64
 	// Replaced is called when the view ends here.
 	Replaced()
 }
 
 // PartState is a part's own state: a line that describes its transfers, and the state of its
-// halo.Portable source. It is nil before the first epoch.
+// halo.Portable source. It is nil before the first epoch, and if later epochs do not need it.
 type PartState []byte
+
+// storage decides after which epochs states are stored. Rank 0 decides.
+type storage struct {
+	stored time.Time     // at which the last state was stored
+	took   time.Duration // to store it
+	skips  bool          // no state is stored after the current epoch: the same on all graph ranks
+}
+
+// due reports whether states may take their share of the time again.
+func (s *storage) due(share float64) bool {
+	return share == 0 || float64(time.Since(s.stored))*share >= float64(s.took)
+}
 
 // storeView stores the state to continue from in another view, and ends this view if all ranks
 // have agreed on that. Collective over the graph ranks, which have agreed.
 func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	epoch := e.line.Epoch
-	if epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
+	if epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) || t.storage.skips && !t.viewRequested {
 		return false, nil
 	}
+	began := time.Now()
 	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over()}
 	if t.comm.Rank() == 0 {
 		if s.Slots, err = t.source.State(); err != nil {
 			return false, err
 		}
 	}
-	own, err := t.pack()
-	if err != nil {
-		return false, err
+	var own PartState
+	if t.batches != nil || t.hasLastingState() {
+		if own, err = t.pack(); err != nil {
+			return false, err
+		}
 	}
 	t.views.StoreState(s, own)
+	t.storage.stored, t.storage.took = time.Now(), time.Since(began)
 	if !t.viewRequested {
 		return false, nil
 	}

@@ -29,6 +29,7 @@ type survivor struct {
 	decision *membership.Decision // that this rank has not begun
 	missing  map[int]int          // parts whose states are on the way, and the ranks that send them
 	copied   map[int]int          // by part: epoch of the newest copy that the shadow has confirmed
+	sent     map[int]int          // by part: epoch of the newest copy that was sent to the shadow
 	shadow   int                  // rank to which copies are sent, -1 without one
 	done     bool                 // the run has ended
 	failed   error                // this rank must end
@@ -76,7 +77,7 @@ func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*sur
 		o.Connected()
 	}
 	s := &survivor{
-		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]int{}, copied: map[int]int{},
+		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]int{}, copied: map[int]int{}, sent: map[int]int{},
 	}
 	s.changed = sync.NewCond(&s.mu)
 	s.shadow = s.machine.Shadow()
@@ -174,7 +175,8 @@ func (s *survivor) apply(d membership.Decision) {
 	s.machine.Apply(d)
 	s.ended, s.decision, s.done = nil, &d, d.Done
 	clear(s.missing)
-	clear(s.copied) // epochs may be repeated
+	clear(s.copied)
+	clear(s.sent) // epochs may be repeated
 	me := s.comm.Rank()
 	s.replicate()
 	for part, from := range d.From {
@@ -213,6 +215,7 @@ func (s *survivor) replicate() {
 	}
 	s.shadow = shadow
 	clear(s.copied)
+	clear(s.sent)
 	v := s.machine.View()
 	for _, at := range s.job.States() {
 		if s.shadow >= 0 && v.Rank(at.Part) == s.comm.Rank() {
@@ -360,19 +363,18 @@ func (s *survivor) receive(m alive.Message) error {
 	return nil
 }
 
-// copyState sends the state of a part to the shadow, and waits until the shadow has confirmed that of
-// the epoch before. So a part and its copy have a state of the same epoch.
+// copyState sends the state of a part to the shadow, and waits until the shadow has confirmed the one
+// before. So a part and its copy have a state of the same epoch.
 func (s *survivor) copyState(at membership.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shadow < 0 {
 		return
 	}
-	if s.copied[at.Part] == 0 {
-		s.copied[at.Part] = at.Epoch // the first since the shadow was chosen
-	}
+	before := s.sent[at.Part]
+	s.sent[at.Part] = at.Epoch
 	s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
-	for to := s.shadow; s.shadow == to && s.failed == nil && !s.interrupted() && s.copied[at.Part] < at.Epoch-1; {
+	for to := s.shadow; s.shadow == to && s.failed == nil && !s.interrupted() && s.copied[at.Part] < before; {
 		s.changed.Wait()
 	}
 }

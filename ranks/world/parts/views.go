@@ -12,8 +12,8 @@ import (
 type ElasticJob interface {
 	// RunMember runs a member in a view, one goroutine per member. A communicator belongs to
 	// one view: messages in transit when the view ends are dropped. copied sends a stored state to
-	// another rank, if there is one. It returns when that rank has confirmed the state of the epoch
-	// before, so that a part and its copy have a state of the same epoch.
+	// another rank, if there is one. It returns when that rank has confirmed the state before it, so
+	// that a part and its copy have a state of the same epoch.
 	RunMember(c world.Comm, v world.View, copied func(s membership.State)) error
 	// Ended is called once per view, when all members here have returned. Unless the world
 	// has failed, no message to or from members of live ranks is in transit, and their memory may
