@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"siafu/graph"
+	"siafu/internal/host"
 	"siafu/internal/safetensors"
 	"siafu/internal/screen"
 	"siafu/kernels/model"
@@ -149,6 +150,9 @@ func (p *reporter) header(r *prepared) error {
 	p.settings(r)
 	p.log("plan %s", r.orders)
 	if c.Scratch != "" {
+		if host.InMemory(c.Scratch) {
+			p.warn("warning: --scratch=%s is on a file system in memory, and so are the values there; choose a folder on a disk", c.Scratch)
+		}
 		at := &r.placement
 		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, strings.Join(at.streamed, ", "))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 )
 
@@ -18,6 +19,11 @@ func TestScratchUnderALimit(t *testing.T) {
 	}
 	group := newCage(t, 350<<20)
 	data, out := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	disk, err := os.MkdirTemp("/var/tmp", "siafu-test-")
+	if err != nil || host.InMemory(disk) {
+		t.Skipf("no disk under /var/tmp: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(disk) })
 	must(t, "generate", data, "--vertices", "300000", "--edges", "1000000", "--features", "64", "--classes", "64")
 	args := func(run string, more ...string) []string {
 		return append([]string{"train", data, "--vertex-order", "natural", "--hidden", "64", "--epochs", "2", "--eval-every", "0", "--defaults", "fixed", "--input-dropout", "0", "--cache-input", "on", "--threads", "2", "--out", filepath.Join(out, run)}, more...)
@@ -26,7 +32,7 @@ func TestScratchUnderALimit(t *testing.T) {
 	if r := group.run(t, args("refused")...); r.code != 78 {
 		t.Errorf("without --scratch: exit code %d: %s", r.code, r.err)
 	}
-	r := group.run(t, args("scratch", "--memory", "330MiB", "--scratch", out)...)
+	r := group.run(t, args("scratch", "--memory", "330MiB", "--scratch", disk)...)
 	if r.code != 0 || !strings.Contains(r.out, "scratch dir=") {
 		t.Fatalf("with --scratch: exit code %d: %s", r.code, r.err)
 	}

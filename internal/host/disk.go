@@ -11,6 +11,12 @@ func FreeDisk(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
+// InMemory reports whether a folder is on a file system whose files are in memory.
+func InMemory(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
+}
+
 // DiskBytes returns the bytes that this process has read from and written to disks, without those
 // served by the page cache: 0 if the system does not report them.
 func DiskBytes() (read, written int64) {

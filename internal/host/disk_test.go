@@ -31,3 +31,12 @@ func TestDisk(t *testing.T) {
 		t.Errorf("%d bytes written, then %d", before, after)
 	}
 }
+
+func TestInMemory(t *testing.T) {
+	if _, err := os.Stat("/dev/shm"); err == nil && !InMemory("/dev/shm") {
+		t.Error("/dev/shm is on a disk")
+	}
+	if InMemory("/proc") || InMemory("/none") {
+		t.Error("/proc or a missing folder is in memory")
+	}
+}
