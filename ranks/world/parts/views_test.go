@@ -234,7 +234,7 @@ func turns() []turn {
 // member writes to the memory of a view that has ended.
 func TestThroughViews(t *testing.T) {
 	shaken := 0
-	for range 5 {
+	for range 3 {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
 			r := newRounds(courseView, c.Rank(), longBlock, turns())
 			s := &subs{Comm: c}
