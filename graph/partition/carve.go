@@ -91,6 +91,10 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	s := c.like
 	s.Parts, s.Rank = c.parts, p
 	s.Own = c.vertices[c.start[p]:c.start[p+1]]
+	if c.whole(s.Own) {
+		c.all(a, &s)
+		return &s
+	}
 	c.ghosts(a, &s)
 	c.number(s.Own, 0)
 	c.number(s.Ghosts, len(s.Own))
@@ -110,6 +114,14 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 		}
 	}
 	return &s
+}
+
+// all sets the arrays of a shard of all vertices in the order of the dataset.
+func (c *carver) all(a *mapped.Arena, s *shard.Shard) {
+	s.GhostStart, s.SendStart = make([]int64, 2), make([]int64, 2)
+	c.degrees(a, s)
+	s.InStrength, s.OutStrength, s.EdgeMeans = c.inStrength, c.outStrength, c.edgeMeans
+	s.UseAll(c.ds)
 }
 
 // number assigns consecutive local ids to the vertices in ids, starting with first.
@@ -163,10 +175,10 @@ func (c *carver) eachMarked(visit func(u uint32)) {
 // bytes returns the approximate size of the arrays that cut allocates for rank p.
 func (c *carver) bytes(p int) int64 {
 	own := c.vertices[c.start[p]:c.start[p+1]]
-	each := int64(40 + 4*c.ds.Features.Dim)
 	if c.whole(own) {
-		return int64(len(own)) * each
+		return int64(len(own)) * int64(16+4*c.like.EdgeDim)
 	}
+	each := int64(40 + 4*c.ds.Features.Dim)
 	edges := int64(0)
 	for _, v := range own {
 		edges += int64(len(c.ds.In.Row(int(v))))
@@ -174,20 +186,15 @@ func (c *carver) bytes(p int) int64 {
 	return int64(len(own))*each + edges*int64(4*(1+c.like.EdgeDim))
 }
 
-// whole reports whether own has all vertices in the order of the dataset, and edges have no weights
-// and no features. The shard's edges are then those of the dataset.
+// whole reports whether own has all vertices in the order of the dataset.
 func (c *carver) whole(own []uint32) bool {
 	_, _, consecutive := run(own)
-	return consecutive && len(own) == len(c.owner) && !c.like.Weighted && c.like.EdgeDim == 0
+	return consecutive && c.parts == 1
 }
 
 // edges sets the in-edges of the own vertices, with local ids. A row contains its own sources and
 // then its ghost sources.
 func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
-	if c.whole(s.Own) {
-		s.In, s.InOwnEnd = c.ds.In, c.ds.In.Offsets[1:]
-		return
-	}
 	n := len(s.Own)
 	s.In.Offsets = mapped.Make[int64](a, n+1)
 	s.InOwnEnd = mapped.Make[int64](a, n)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -42,28 +43,34 @@ func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 		return nil, err
 	}
 	v := verifier{path: path}
-	s, err := v.open(f, meta, parts, rank)
-	if err != nil {
-		f.Close()
+	if err := v.open(f, dir, meta, parts, rank); err != nil {
+		v.s.Close()
 		return nil, err
 	}
-	s.close = f.Close
-	return s, nil
+	return v.s, nil
 }
 
-// read returns a shard with the arrays of f. It verifies neither the arrays nor the header, which
+// UseAll makes s a shard of all vertices of ds, in the order of ds, whose arrays it uses (Shard.Whole).
+func (s *Shard) UseAll(ds *graph.Dataset) {
+	s.Whole = true
+	s.In, s.InOwnEnd = ds.In, ds.In.Offsets[1:]
+	s.Weights, s.EdgeFeatures = ds.Weights, ds.EdgeFeatures
+	s.Features, s.Labels, s.Targets, s.Split = ds.Features, ds.Labels, ds.Targets, ds.Split
+}
+
+// read returns a shard with the arrays of f, which the shard closes, also after an error. It verifies neither the arrays nor the header, which
 // may have any length.
 func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
-	s = &Shard{Weighted: f.Has(nWeights)}
+	s = &Shard{files: []io.Closer{f}, Weighted: f.Has(nInStrength), Whole: !f.Has(nInCols)}
 	if f.Has(nSparseOffsets) {
 		s.Features.Sparse = new(graph.SparseRows)
 	}
 	var fingerprint, assignment []uint8
 	list := append([]array{of(nHeader, &header), of(nFingerprint, &fingerprint), of(nAssignment, &assignment)},
-		s.arrays(f.Has(nEdgeFeatures), f.Has(nTargets))...)
+		s.arrays(f.Has(nEdgeMeans), f.Has(nTargets))...)
 	for _, a := range list {
 		if err := a.read(f); err != nil {
-			return nil, nil, err
+			return s, nil, err
 		}
 	}
 	s.Fingerprint, s.Assignment = string(fingerprint), string(assignment)

@@ -253,6 +253,49 @@ func TestOpenRefusesBrokenPromises(t *testing.T) {
 	open(t, dir, 3, 1)
 }
 
+// A shard of all vertices in the order of the dataset has the arrays of the dataset.
+func TestWholeShard(t *testing.T) {
+	dir := dataset(t, 20, true, true, chords(20), 1)
+	ds, err := graph.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	s, path := open(t, dir, 1, 0), shard.Path(dir, 1, 0)
+	if !s.Whole || !slices.Equal(s.In.Cols, ds.In.Cols) || !slices.Equal(s.Features.Sparse.Vals, ds.Features.Sparse.Vals) ||
+		!slices.Equal(s.Labels, ds.Labels) || !slices.Equal(s.Split, ds.Split) || s.InOwnEnd[19] != ds.In.Offsets[20] {
+		t.Error("the arrays of the shard differ from those of the dataset")
+	}
+	for want, change := range map[string]func(s *shard.Shard){
+		"own: vertex 1 at position 0": func(s *shard.Shard) { s.Own[0], s.Own[1] = 1, 0 },
+		"19 of 20 vertices":           func(s *shard.Shard) { s.Own = s.Own[1:] },
+		"in_degree: ":                 func(s *shard.Shard) { s.InDegree[3]++ },
+	} {
+		c := heapCopy(s)
+		c.Whole = true
+		change(c)
+		if err := shard.Write(path, c); err != nil {
+			t.Fatal(err)
+		}
+		_, err := shard.Open(dir, 1, 0)
+		expect(t, err, fault.Data, path, want, `run "siafu partition" again`)
+	}
+	if err := shard.Write(path, s); err != nil {
+		t.Fatal(err)
+	}
+	edges := filepath.Join(dir, "graph.csr")
+	b, err := os.ReadFile(edges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if err := os.WriteFile(edges, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = shard.Open(dir, 1, 0)
+	expect(t, err, fault.Data, edges, "checksum")
+}
+
 // heapCopy returns a copy of a shard that can be changed and does not depend on its file.
 func heapCopy(s *shard.Shard) *shard.Shard {
 	c := &shard.Shard{

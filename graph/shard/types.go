@@ -1,6 +1,11 @@
 package shard
 
-import "siafu/graph"
+import (
+	"cmp"
+	"io"
+
+	"siafu/graph"
+)
 
 // Shard is the partition of one rank. Vertices have local ids: 0..len(Own)-1 for own vertices, and
 // len(Own)..len(Own)+len(Ghosts)-1 for ghosts.
@@ -23,6 +28,11 @@ type Shard struct {
 	// MajorityTest is the fraction of test vertices whose label is the most frequent label of
 	// the training vertices. It is the accuracy of always predicting this label.
 	MajorityTest float64
+
+	// Whole reports whether the own vertices are all vertices, in the order of the dataset. In,
+	// Weights, EdgeFeatures, Features, Labels, Targets and Split are then the dataset's, and are not
+	// stored in the shard's file.
+	Whole bool
 
 	Own    []uint32 // dataset ids of the own vertices, in partition order
 	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner; a group is in the order of its owner
@@ -59,8 +69,8 @@ type Shard struct {
 	Targets  []float32      // of the own vertices [own x Classes], if the dataset has targets
 	Split    []uint8        // of the own vertices
 
-	counts *Counts // sizes of a sketch; nil if the shard is not a sketch
-	close  func() error
+	counts *Counts     // sizes of a sketch; nil if the shard is not a sketch
+	files  []io.Closer // mapped files that have the arrays
 }
 
 // NumOwn returns the number of own vertices.
@@ -111,9 +121,10 @@ func (s *Shard) WithoutEdgeFeatures() *Shard {
 }
 
 // Close unmaps the shard; its slices must not be used afterwards.
-func (s *Shard) Close() error {
-	if s.close == nil {
-		return nil
+func (s *Shard) Close() (err error) {
+	for _, f := range s.files {
+		err = cmp.Or(err, f.Close())
 	}
-	return s.close()
+	s.files = nil
+	return err
 }

@@ -8,26 +8,55 @@ import (
 )
 
 // verifier verifies the content of a shard's file. Later checks rely on earlier ones: for example,
-// the check of rows relies on the lengths of arrays. check defines the order.
+// the check of rows relies on the lengths of arrays. open and check define the order.
 type verifier struct {
 	s    *Shard
 	path string
 	task string // task of the dataset
 }
 
-// open reads the shard in f and verifies it.
-func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*Shard, error) {
+// open reads the shard in f, of the dataset in the folder dir, and verifies it. v.s must be closed,
+// also after an error.
+func (v *verifier) open(f *arrayfile.File, dir string, meta *graph.Meta, parts, rank int) error {
 	s, header, err := read(f)
+	v.s, v.task = s, meta.Task
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(header) != headerLen {
-		return nil, v.bad("header: %d numbers instead of %d", len(header), headerLen)
+		return v.bad("header: %d numbers instead of %d", len(header), headerLen)
 	}
 	s.fill(header)
 	s.EdgeDim = meta.EdgeDim
-	v.s, v.task = s, meta.Task
-	return s, v.check(meta, parts, rank)
+	if err := v.identity(meta, parts, rank); err != nil {
+		return err
+	}
+	if s.Whole {
+		if err := v.whole(dir); err != nil {
+			return err
+		}
+	}
+	return v.check()
+}
+
+// whole uses the arrays of the dataset in the folder dir, and checks that the own vertices are all
+// its vertices.
+func (v *verifier) whole(dir string) error {
+	if v.s.Parts != 1 || int64(len(v.s.Own)) != v.s.Vertices {
+		return v.bad("it has no edges, and %d of %d vertices", len(v.s.Own), v.s.Vertices)
+	}
+	for i, u := range v.s.Own {
+		if int(u) != i {
+			return v.bad("%s: vertex %d at position %d of a shard without edges", nOwn, u, i)
+		}
+	}
+	ds, err := graph.Open(dir)
+	if err != nil {
+		return err
+	}
+	v.s.files = append(v.s.files, ds)
+	v.s.UseAll(ds)
+	return nil
 }
 
 // bad returns a fault of kind Data about the file.
@@ -35,10 +64,7 @@ func (v *verifier) bad(format string, args ...any) error {
 	return fault.New(fault.Data, opOpen, v.path, format, args...).Then(`run "siafu partition" again`)
 }
 
-func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
-	if err := v.identity(meta, parts, rank); err != nil {
-		return err
-	}
+func (v *verifier) check() error {
 	for _, check := range []func() error{
 		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.weights, v.edgeFeatures, v.features, v.targets,
 	} {

@@ -110,15 +110,24 @@ func of[T mapped.Elem](name string, v *[]T) array {
 func (s *Shard) arrays(featured, targets bool) []array {
 	list := []array{
 		of(nGhostStart, &s.GhostStart), of(nSendStart, &s.SendStart),
-		of(nInOffsets, &s.In.Offsets), of(nInOwnEnd, &s.InOwnEnd),
-		of(nOwn, &s.Own), of(nGhosts, &s.Ghosts), of(nSendRows, &s.SendRows), of(nInCols, &s.In.Cols),
+		of(nOwn, &s.Own), of(nGhosts, &s.Ghosts), of(nSendRows, &s.SendRows),
 		of(nInDegree, &s.InDegree), of(nOutDegree, &s.OutDegree),
 	}
 	if s.Weighted {
-		list = append(list, of(nWeights, &s.Weights), of(nInStrength, &s.InStrength), of(nOutStrength, &s.OutStrength))
+		list = append(list, of(nInStrength, &s.InStrength), of(nOutStrength, &s.OutStrength))
 	}
 	if featured {
-		list = append(list, of(nEdgeFeatures, &s.EdgeFeatures), of(nEdgeMeans, &s.EdgeMeans))
+		list = append(list, of(nEdgeMeans, &s.EdgeMeans))
+	}
+	if s.Whole {
+		return list
+	}
+	list = append(list, of(nInOffsets, &s.In.Offsets), of(nInOwnEnd, &s.InOwnEnd), of(nInCols, &s.In.Cols))
+	if s.Weighted {
+		list = append(list, of(nWeights, &s.Weights))
+	}
+	if featured {
+		list = append(list, of(nEdgeFeatures, &s.EdgeFeatures))
 	}
 	if x := s.Features.Sparse; x != nil {
 		list = append(list, of(nSparseOffsets, &x.Offsets), of(nSparseCols, &x.Cols), of(nSparseVals, &x.Vals))
