@@ -12,6 +12,7 @@ type Builder struct {
 	constant       bool      // nothing below the layer is trained
 	gradInPlace    bool      // the input's gradient overwrites the input's matrix
 	activationDone bool      // the output's gradient already includes the activation's derivative
+	outputUnread   bool      // of the last layer: only the loss reads its output, whose gradient may overwrite it
 	params         [][]Param // of each layer
 	places         [values]storage
 	scratch        [][2]int // rows and columns

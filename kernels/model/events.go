@@ -37,6 +37,8 @@ func (n *Network) root(l int, v Value) (r ref, ok bool) {
 		return n.root(l-1, Output)
 	case v == OutputGrad && l < len(n.Layers)-1:
 		return n.root(l+1, InputGrad)
+	case v == OutputGrad && n.Spec.InPlace && b.outputUnread:
+		return n.root(l, Output)
 	case at.kind == inPlace:
 		return n.root(l, at.in)
 	case v == Gathered && !n.Gathers(l):

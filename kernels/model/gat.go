@@ -85,6 +85,7 @@ type attentionLayer struct {
 func newAttentionLayer(b *Builder, l int, bias Param) *attentionLayer {
 	a := &attentionLayer{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
 	a.heads, a.width = b.Spec.attention(l)
+	b.outputUnread = a.plain
 	b.Alloc(Output, bias.Cols)
 	b.ShareStorage(GatheredGrad, OutputGrad)
 	if a.last && a.heads > 1 {

@@ -119,6 +119,7 @@ func newDense(b *Builder, l int, gathers bool) *dense {
 		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
 		gathers: gathers, activationDone: b.activationDone, first: b.Spec.Orders[l],
 	}
+	b.outputUnread = d.last
 	for i := len(b.params[l]) - 1; i >= 0; i-- {
 		if p := b.params[l][i]; p.Bias {
 			d.b = p
