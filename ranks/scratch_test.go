@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -49,6 +50,47 @@ func TestScratchGivesTheSameBits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// With a limit of memory, a single rank stores most values only for the intervals that run, and gives the
+// bits and the metrics of a run without a limit.
+func TestValuesOfRunningIntervals(t *testing.T) {
+	t.Parallel()
+	data := generated(t, false)
+	for name, set := range map[string]func(c *Config){
+		"dropout":            func(c *Config) {},
+		"without dropout":    func(c *Config) { c.Dropout, c.InputDropout = 0, 0 },
+		"layers that add":    func(c *Config) { c.Layers, c.Residual, c.Norm = 4, "add", "layer" },
+		"jumping":            func(c *Config) { c.Layers, c.Jumping = 3, "cat" },
+		"norm over vertices": func(c *Config) { c.Layers, c.Norm = 3, "batch" },
+		"products first":     func(c *Config) { c.Layers, c.Order = 3, "apply-first" },
+		"perceptron":         func(c *Config) { c.Model = "mlp" },
+		"attention":          func(c *Config) { c.Model, c.Heads = "gat", 2 },
+		"maxima":             func(c *Config) { c.Model = "sage-max" },
+		"powers":             func(c *Config) { c.Model, c.Hops = "sgc", 2 },
+		"initial residuals":  func(c *Config) { c.Model, c.Layers = "gcnii", 4 },
+		"half rows":          func(c *Config) { c.Gather = "bf16" },
+		"metric":             func(c *Config) { c.Monitor = "macro_f1" },
+		"smoothing":          func(c *Config) { c.LabelSmoothing = 0.1 },
+		"two classes":        func(c *Config) { c.Task = "multilabel" },
+		"one thread":         func(c *Config) { c.Threads = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Hidden, c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 16, 4, 1, 0, 9, 3
+			set(&c)
+			want := train(t, c, data)
+			c.Out += "-limited"
+			c.Memory, c.ForceMemory = "1MB", true
+			got := train(t, c, data)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the weights differ")
+			}
+			if !reflect.DeepEqual(got.Summary.Metrics, want.Summary.Metrics) || want.Summary.Metrics == nil {
+				t.Error("the metrics differ")
+			}
+		})
 	}
 }
 

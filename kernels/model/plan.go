@@ -28,6 +28,10 @@ const (
 	Emission
 )
 
+// InChain, added to InStep or Forward, stores values that an interval uses only between two gathers by
+// worker, not by vertex (Store.MakeSlots). It is for a rank that exchanges no rows.
+const InChain Memory = 1 << 7
+
 // Do is a stage of a layer in a task. Again means that it has run before, and recomputes its
 // values for the backward pass.
 type Do struct {
@@ -72,13 +76,15 @@ type span struct {
 // plan is the storage plan of a network's values.
 type plan struct {
 	net        *Network
-	memory     Memory
+	memory     Memory // without InChain
+	inChain    bool
 	events     []event
 	spans      []span
 	index      map[spanKey]int // position in spans
 	recomputed map[Do][]Do     // stages to repeat before a stage of the backward pass
 	widths     []int           // of the buffers
 	streamed   []bool          // buffers that no gather reads, if Spec.Streams
+	slotted    []bool          // buffers that are stored by worker (InChain)
 	idle       map[Do]int      // by the stage before a gather: a buffer that is unused until the gather has ended
 	gatherOnly map[Do]bool     // stages after which only the gather reads its rows, for the last time
 }
@@ -91,15 +97,15 @@ type spanKey struct {
 
 // newPlan assigns storage to the values of a network.
 func newPlan(n *Network, m Memory) *plan {
-	p := &plan{net: n, memory: m, events: n.epoch}
-	switch m {
+	p := &plan{net: n, memory: m &^ InChain, inChain: m&InChain > 0, events: n.epoch}
+	switch p.memory {
 	case Forward:
 		p.events = n.order(false)
 	case Emission:
 		p.events = n.emission()
 	}
 	p.layOut(nil)
-	if m == Recompute {
+	if p.memory == Recompute {
 		p.recompute()
 	}
 	return p
@@ -107,7 +113,8 @@ func newPlan(n *Network, m Memory) *plan {
 
 // layOut finds spans and buffers if the dropped stages run again.
 func (p *plan) layOut(dropped []Do) {
-	p.spans, p.index, p.recomputed, p.widths, p.streamed = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}, p.widths[:0], p.streamed[:0]
+	p.spans, p.index, p.recomputed = p.spans[:0], map[spanKey]int{}, map[Do][]Do{}
+	p.widths, p.streamed, p.slotted = p.widths[:0], p.streamed[:0], p.slotted[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
 	p.spans = slices.Grow(p.spans, len(events)) // approximate length
@@ -121,7 +128,7 @@ func (p *plan) layOut(dropped []Do) {
 			s.open = true
 		}
 	}
-	p.assignBuffers()
+	p.assignBuffers(p.chains(events))
 	p.findIdleBuffers(events, ends)
 }
 
@@ -166,7 +173,7 @@ func (p *plan) idleBuffer(from, to, width int, reads []ref, taken int) (buffer i
 		used[s.buffer] = used[s.buffer] || s.from <= to && s.to >= from && !last
 	}
 	for b, w := range p.widths {
-		if w == width && !used[b] && !p.streamed[b] {
+		if w == width && !used[b] && !p.streamed[b] && !p.slotted[b] {
 			return b, true
 		}
 	}
@@ -235,16 +242,17 @@ func (p *plan) extendSpan(r ref, at phase, i, to int, makers map[ref]int) *span 
 // assignBuffers assigns a buffer to each span, in the order of their start. It reuses the buffer of a
 // value that is no longer read, if the widths are equal. With unequal widths, an asynchronous interval
 // would overwrite rows of other intervals. If Spec.Streams is set, values that gathers read at random
-// and values that are read in order do not share buffers.
-func (p *plan) assignBuffers() {
+// and values that are read in order do not share buffers. chains has the chain of each event.
+func (p *plan) assignBuffers(chains []int) {
 	type pool struct {
-		cols    int
-		streams bool
+		cols           int
+		slotted, whole bool
 	}
 	free := map[pool]*buffers{}
 	for i := range p.spans {
 		s := &p.spans[i]
-		key := pool{s.cols, p.net.Spec.Streams && !s.open}
+		slotted := chains != nil && !s.open && chains[s.from] == chains[s.to]
+		key := pool{s.cols, slotted, !slotted && p.net.Spec.Streams && s.open}
 		of := free[key]
 		if of == nil {
 			of = &buffers{}
@@ -258,7 +266,8 @@ func (p *plan) assignBuffers() {
 		}
 		s.buffer = len(p.widths)
 		p.widths = append(p.widths, s.cols)
-		p.streamed = append(p.streamed, key.streams)
+		p.streamed = append(p.streamed, !slotted && p.net.Spec.Streams && !s.open)
+		p.slotted = append(p.slotted, slotted)
 		heap.Push(of, buffer{s.buffer, s.to})
 	}
 }
@@ -278,10 +287,35 @@ func (b *buffers) Pop() any {
 	return last
 }
 
+// chains returns, with InChain, a number for each event: an interval runs all events of one number
+// without a pause, in one task after another. nil means that no values are stored by worker.
+func (p *plan) chains(events []event) []int {
+	s := p.net.Spec
+	if !p.inChain || s.Sums() || !s.kind().Adds() {
+		return nil
+	}
+	list, k := make([]int, len(events)), 0
+	for i, e := range events {
+		if e.Stage >= Stages || e.Stage == Loss && s.WholeOutput {
+			k++
+		}
+		list[i] = k
+		if e.Stage == Loss && !s.Drops() { // an evaluation pauses here
+			k++
+		}
+	}
+	return list
+}
+
 // columns returns the number of floats per vertex.
-func (p *plan) columns() (sum int) {
-	for _, w := range p.widths {
-		sum = size.Sum(sum, w)
+func (p *plan) columns() int { return p.sumWidths(false) }
+
+// sumWidths returns the sum of the widths of buffers that are stored by worker, or by vertex.
+func (p *plan) sumWidths(slotted bool) (sum int) {
+	for b, w := range p.widths {
+		if p.slotted[b] == slotted {
+			sum = size.Sum(sum, w)
+		}
 	}
 	return sum
 }

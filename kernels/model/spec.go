@@ -47,6 +47,7 @@ type Spec struct {
 	WholeRows          bool    // if TakesWholeRows: ranks exchange the rows of hidden layers before their dropout (Whole); these layers are GatherFirst
 	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
+	WholeOutput        bool    // the output of all vertices is read after a pass, not only the loss of each interval
 	Streams            bool    // values that are read in order have their own matrices (Streamed)
 	Seed               uint64  // of dropout
 }

@@ -17,7 +17,8 @@ type Store struct {
 	ops     kernels.Ops
 	arena   *mapped.Arena
 	plan    *plan
-	buffers []kernels.Mat
+	buffers []kernels.Mat // zero for those stored by worker
+	slots   slots
 	whole   [phases][][]kernels.Mat // by layer and value; absent if not stored
 }
 
@@ -33,6 +34,10 @@ func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Aren
 func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
 	for b, cols := range s.plan.widths {
+		if s.plan.slotted[b] {
+			s.buffers = append(s.buffers, kernels.Mat{})
+			continue
+		}
 		home := a
 		if s.plan.streamed[b] {
 			home = a.For(Streamed)
@@ -50,6 +55,9 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 			for v := range n.values(l) {
 				if span, ok := s.plan.find(ph, l, v); ok {
 					s.whole[ph][l][v] = s.buffers[span.buffer]
+					if s.plan.slotted[span.buffer] {
+						s.slots.values = append(s.slots.values, slotValue{ph, l, v, span.buffer})
+					}
 				}
 			}
 		}
@@ -93,7 +101,7 @@ func (s *Store) Memory() Memory { return s.plan.memory }
 // dropout.
 func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }
 
-// Bytes returns the memory of the values on all own vertices.
+// Bytes returns the memory of the values on all own vertices, without those stored by worker.
 func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Rows) }
 
 // Columns returns the number of floats per own vertex of a network's values, with the
@@ -169,6 +177,7 @@ type Frame struct {
 	own     [phases][][]kernels.Mat // by layer and value
 	drawn   [phases]kernels.Mat     // the features with a pass's dropout
 	scratch [][]kernels.Mat         // by layer
+	slot    slot                    // nil: none
 	sums    []kernels.Vector[float64]
 	settled []kernels.Mat
 	step    Step

@@ -87,6 +87,8 @@ type Loss struct {
 	Split  kernels.Vector[uint8]
 	Scale  float32 // of the gradient
 	Count  bool    // hits and the validation loss are requested
+	// Observe, unless nil, is called with the logits.
+	Observe func(logits kernels.Mat)
 	Target
 	Found
 
@@ -108,6 +110,9 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 	l, logits, grad := t.Loss, t.Frame.At(d, model.Output), kernels.Mat{}
 	if t.Train {
 		grad = t.Frame.At(d, model.OutputGrad)
+	}
+	if l.Observe != nil {
+		l.Observe(logits)
 	}
 	if l.Objective != nil {
 		l.evaluate(o, grad, logits)

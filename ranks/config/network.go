@@ -23,11 +23,15 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
 	net.Streams = c.Scratch != ""
-	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous() // asynchronous intervals may still read the overwritten rows
+	net.WholeOutput = meta.Task != graph.MultiClass || meta.Classes == 2 // areas under ROC curves need all scores
+	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous()                 // asynchronous intervals may still read the overwritten rows
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
 	}, choices)
 }
+
+// LimitsMemory reports whether the run has a limit of memory.
+func (c *Config) LimitsMemory() bool { return c.Memory != "" || c.Scratch != "" }
 
 // lists reports whether rows can be gathered as lists of non-zeros: on the CPU, without rounding,
 // and along edges without weights.

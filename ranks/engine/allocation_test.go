@@ -121,7 +121,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 
 // countAllocations trains epochs without metrics.
 func countAllocations(t *testing.T, e *Engine, source params.Source) error {
-	tr, err := e.trainer(source, nil, Memory(e.Config))
+	tr, err := e.trainer(source, nil, Memory(e.Config, 1))
 	if err != nil {
 		return err
 	}

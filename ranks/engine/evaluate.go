@@ -35,6 +35,9 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			}
 		}()
 	}
+	if monitors {
+		t.observe(graph.SplitVal)
+	}
 	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 		return false, err
 	}

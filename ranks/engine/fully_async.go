@@ -116,7 +116,7 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 		part := *e
 		part.Arena = a
 		source := &newestWeights{}
-		t, err := part.trainer(source, nil, syncMemory(e.Config))
+		t, err := part.trainer(source, nil, syncMemory(e.Config, e.Peers.Size()))
 		if err != nil {
 			return nil, err
 		}

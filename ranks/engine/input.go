@@ -36,7 +36,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
 		}
-		if err := ghosts.fetch(e.ghostInput, at, once.store.Forward(0, model.Gathered)); err != nil {
+		if err := ghosts.fetch(e.ghostInput, at, once.store.Forward(0, model.Gathered)); err != nil { // no ghosts with InChain
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 // from *from on.
 func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
 	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
-	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward, scratch)
+	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward|chained(e.Config, e.Peers.Size()), scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
 	once.tensor, once.announces = tensor.CPU{}, false // the pass has no tensor work
 	o := graphwork.Options{Reduction: reduction, Forward: true}

@@ -102,7 +102,7 @@ const Activations = "activations and their gradients"
 func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *model.Store {
 	ops, sh := e.workers.teams[0], e.Shard
 	s := model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a.For(Activations))
-	if m != model.Forward {
+	if m&^model.InChain != model.Forward {
 		e.values = Values{Bytes: s.Bytes(), KeptBytes: s.Bytes()}
 	}
 	if m == model.Recompute {
@@ -142,6 +142,11 @@ func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped
 	sh, ops := e.Shard, e.workers.teams[0]
 	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn(), int64(len(sh.In.Cols)))
 	labels, split := kernels.Place(ops, a, sh.Labels), kernels.Place(ops, a, sh.Split)
+	largest := (n + count - 1) / max(count, 1)
+	if e.slotRows > 0 {
+		largest = min(largest, e.slotRows)
+	}
+	store.MakeSlots(len(e.workers.teams)+1, largest)
 	var list []*interval
 	for k := range count {
 		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.newOps()}

@@ -201,6 +201,10 @@ func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
 	i.ops.Borrow(s.workers.teams[worker])
+	s.store.Occupy(i.frame)
+	if s.endsChain(t) {
+		defer s.store.Vacate(i.frame)
+	}
 	if !i.isNeeded(t.Stage, t.Layer) {
 		i.skipStage(t.Stage, t.Layer)
 		return true, nil
@@ -224,6 +228,14 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 		return done, err
 	}
 	return true, nil
+}
+
+// endsChain reports whether the next task of t's interval does not follow at once, or belongs to another
+// pass.
+func (s *lockstep) endsChain(t schedule.Task) bool {
+	stage, ok := tensorStages[t.Stage]
+	last := t.Stage == schedule.Loss || t.Stage == schedule.Apply && !s.endsInLoss && t.Layer == len(s.store.Network.Layers)-1
+	return ok && (last && s.walk != s.epochWalk || s.store.Network.EndsChain(model.Do{Layer: t.Layer, Stage: stage}))
 }
 
 // publish makes the output of a tensor task visible to gathers.

@@ -50,7 +50,7 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 		},
 		workers: &workers{teams: []kernels.Ops{ops}},
 	}
-	store := e.store(e.network(), syncMemory(c), a)
+	store := e.store(e.network(), syncMemory(c, e.Peers.Size()), a)
 	if net.CacheInput {
 		store.CacheInput(c.Features == "bf16", a)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sync"
 
 	"siafu/graph"
 	"siafu/internal/fault"
@@ -113,6 +114,8 @@ func (t *trainer) evaluateBest() error {
 	defer t.workers.pauseClocks()()
 	copy(t.flat, h.Best)
 	t.loadWeights()
+	wanted := []uint8{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
+	t.observe(wanted...)
 	if err := t.forward(model.Pass{Epoch: h.Last.Epoch + 1}, false); err != nil {
 		return err
 	}
@@ -120,7 +123,7 @@ func (t *trainer) evaluateBest() error {
 		t.exchange.TakeStats() // belongs to no epoch
 	}
 	var err error
-	t.engine.metrics, err = t.computeMetrics(allMetrics, graph.SplitTrain, graph.SplitVal, graph.SplitTest)
+	t.engine.metrics, err = t.computeMetrics(allMetrics, wanted...)
 	return err
 }
 
@@ -142,15 +145,16 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 		t.pairing.loadPass(t)
 		return t.pairing.computeMetrics(metric, wanted)
 	}
-	o := t.engine.targets.Objective
-	if o == nil {
-		o = &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
+	var z []float32
+	o, truth, counted := t.objective(), t.engine.truth(), t.observed
+	t.endObservation()
+	if counted == nil {
+		z, counted = kernels.Fetch(t.adder, t.logits(), new([]float32)), newOutcomes(o, wanted)
+		counted.add(z, truth)
 	}
-	z, truth := kernels.Fetch(t.adder, t.logits(), new([]float32)), t.engine.truth()
 	all = make([]objective.Metrics, graph.SplitTest+1)
 	for _, split := range wanted {
-		tally := o.NewTally()
-		o.Add(tally, z, truth, split)
+		tally := counted.of[split]
 		if err := world.SumInt64s(t.comm, tally.Counts); err != nil {
 			return nil, err
 		}
@@ -167,6 +171,61 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 		err = t.addROCAUC(all, wanted, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
 	}
 	return all, err
+}
+
+// outcomes are the results of logits by split.
+type outcomes struct {
+	o  *objective.Objective
+	mu sync.Mutex
+	of map[uint8]objective.Tally
+}
+
+func newOutcomes(o *objective.Objective, splits []uint8) *outcomes {
+	t := &outcomes{o: o, of: map[uint8]objective.Tally{}}
+	for _, split := range splits {
+		t.of[split] = o.NewTally()
+	}
+	return t
+}
+
+// add adds rows. It may be called concurrently.
+func (t *outcomes) add(logits []float32, truth objective.Truth) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for split, tally := range t.of {
+		t.o.Add(tally, logits, truth, split)
+	}
+}
+
+// objective returns the task of the network.
+func (t *trainer) objective() *objective.Objective {
+	if o := t.engine.targets.Objective; o != nil {
+		return o
+	}
+	return &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
+}
+
+// observe makes the next passes count the results of their logits by the given splits, for
+// computeMetrics, if no matrix has the logits of all vertices.
+func (t *trainer) observe(splits ...uint8) {
+	if !t.logits().IsNil() {
+		return
+	}
+	t.observed = newOutcomes(t.objective(), splits)
+	truth := t.engine.truth()
+	for _, i := range t.intervals {
+		i.loss.Observe = func(logits kernels.Mat) {
+			t.observed.add(kernels.Fetch(i.ops, logits, new([]float32)), truth.Part(i.lo, i.hi))
+		}
+	}
+}
+
+// endObservation ends observe.
+func (t *trainer) endObservation() {
+	t.observed = nil
+	for _, i := range t.intervals {
+		i.loss.Observe = nil
+	}
 }
 
 // addROCAUC adds the areas under ROC curves, which need the scores of all ranks: rank 0

@@ -102,6 +102,7 @@ type Engine struct {
 	freeArena     *mapped.Arena       // of the free rank, nil in other modes
 	freeRank      *freeRank           // nil until the first stretch
 	targets       task.Target         // of all own vertices
+	slotRows      int                 // of a sketch, whose intervals are larger: rows of a run's intervals
 	metrics       []objective.Metrics // by split, on rank 0 after the best weights are known
 }
 

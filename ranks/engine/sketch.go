@@ -39,6 +39,10 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		},
 		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}
+	if c.Intervals = requested; m&model.InChain > 0 {
+		n := max(c.IntervalsOf(net, s.NumOwn(), counts.Edges), 1)
+		e.slotRows = (s.NumOwn() + n - 1) / n
+	}
 	var hops []shard.Hop
 	e.halo, hops = e.sketchLocalHalo(counts, kept)
 	store := e.store(e.network(), m, kept)

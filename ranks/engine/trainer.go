@@ -53,9 +53,10 @@ type trainer struct {
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
 	now            epochState
-	notedFallback  bool    // noteFallback has printed a line
-	storage        storage // of states, with views
-	viewRequested  bool    // whether any rank requests another view after the current epoch: the same on all graph ranks
+	observed       *outcomes // nil outside of observations
+	notedFallback  bool      // noteFallback has printed a line
+	storage        storage   // of states, with views
+	viewRequested  bool      // whether any rank requests another view after the current epoch: the same on all graph ranks
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run
@@ -66,7 +67,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	t, err := e.trainer(source, reduction, syncMemory(e.Config))
+	t, err := e.trainer(source, reduction, syncMemory(e.Config, e.Peers.Size()))
 	if err != nil {
 		return err
 	}
@@ -97,23 +98,31 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 }
 
 // Memory returns the lifetime of values while a run trains.
-func Memory(c config.Config) model.Memory {
+func Memory(c config.Config, parts int) model.Memory {
 	if c.Mode == "async" {
 		return model.Separate
 	}
-	return syncMemory(c)
+	return syncMemory(c, parts)
 }
 
 // syncMemory returns the lifetime of the values of all vertices in synchronous training. If training
 // has mini-batches, only evaluations and measurements use these values.
-func syncMemory(c config.Config) model.Memory {
+func syncMemory(c config.Config, parts int) model.Memory {
 	if c.Batches() > 0 && c.MeasureStaleness == 0 {
 		return model.Forward
 	}
 	if c.Batches() > 0 {
 		return model.InStep // with the rows of all layers after a forward pass
 	}
-	return passMemory(c)
+	return passMemory(c) | chained(c, parts)
+}
+
+// chained returns InChain if the memory of a run is limited and the run supports it.
+func chained(c config.Config, parts int) model.Memory {
+	if parts == 1 && c.LimitsMemory() && c.Mode == "pipe" && c.Tensor == "cpu" && c.MeasureStaleness == 0 && !c.Recompute {
+		return model.InChain
+	}
+	return 0
 }
 
 // passMemory returns the lifetime of values in the forward and the backward pass.

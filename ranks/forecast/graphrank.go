@@ -3,6 +3,7 @@ package forecast
 import (
 	"cmp"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	if f.Predicts {
 		return f.graphRank(rank, p, f.Config, model.Forward)
 	}
-	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
+	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config, f.Graph))
 	if f.Config.Scratch != "" {
 		return m.stream(f.Limit)
 	}
@@ -70,7 +71,7 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices), p.Edges)
 		stand := model.Forward
 		if c.SwitchToSync > 0 {
-			stand = engine.Memory(c)
+			stand = engine.Memory(c, f.Graph)
 		}
 		if inStep := f.graphRank(rank, p, c, stand); inStep.Of(Array) > m.Of(Array) {
 			return inStep
@@ -99,6 +100,10 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
 		f.ofBatches(m, c.IntervalsOf(f.Net, rows, 0))
 		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows, 0)), intervalBytes))
+	}
+	if stand&model.InChain > 0 { // a slot for each worker, and one more
+		slot := size.Product((n+int64(count)-1)/int64(max(count, 1)), int64(4*model.New(f.Net, f.Sparse).SlotColumns(stand)))
+		m.add("activations of running intervals", Array, size.Product(int64(cmp.Or(c.Threads, runtime.GOMAXPROCS(0))+1), slot))
 	}
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))

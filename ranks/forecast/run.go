@@ -42,7 +42,7 @@ type Forecast struct {
 // New sketches small networks with the run's shapes. It takes milliseconds and a constant amount
 // of memory.
 func New(r Run) *Forecast {
-	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), ops: kernels.NewTeam(1)}
+	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, engine.Memory(r.Config, r.Graph)), ops: kernels.NewTeam(1)}
 	switch b := r.Config.Batching(); {
 	case b.Draws():
 		f.batch = r.Config.BatchNetwork(r.Net).Footprint(false, model.InStep)

@@ -51,6 +51,22 @@ func (l *Layer) Returns() bool { return l.edges != nil }
 // rows returns the interval's part of a matrix of all own vertices.
 func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 
+// gatheredRows and backwardRows return the interval's rows of the results of GatherOwn and
+// GatherBackward. Only a frame with a slot has them if they are stored by worker.
+func (l *Layer) gatheredRows(i Interval) kernels.Mat {
+	if l.gathered.IsNil() {
+		return i.forward(model.Gathered)
+	}
+	return i.rows(l.gathered)
+}
+
+func (l *Layer) backwardRows(i Interval) kernels.Mat {
+	if l.backward.IsNil() {
+		return i.backward(model.EmittedGrad)
+	}
+	return i.rows(l.backward)
+}
+
 // scale returns the interval's part of a scale, empty if the scale is.
 func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { return x.Part(i.Lo, i.Hi) }
 
@@ -182,10 +198,10 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	m := l.maskTargets(p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.row), l.mesh.col, l.mesh.coef.SelfLoops
 	if l.lists.on {
-		l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.own, false)
+		l.lists.gather(i.Ops, l.gatheredRows(i), m, l.lists.own, false)
 		return
 	}
-	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
+	l.packed.rows.gatherOwn(i.Ops, l.gatheredRows(i), m, l.Rows, l.halves.rows)
 }
 
 // GatherGhosts completes the rows of GatherOwn along the edges from ghosts.
@@ -205,10 +221,10 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 		m := l.maskTargets(p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.mesh.row), l.mesh.col
 		if l.lists.on {
-			l.lists.gather(i.Ops, i.rows(l.gathered), m, l.lists.ghosts, true)
+			l.lists.gather(i.Ops, l.gatheredRows(i), m, l.lists.ghosts, true)
 			return
 		}
-		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
+		spmm(i.Ops, l.gatheredRows(i), m, l.Ghosts, l.halves.ghosts, true)
 	}
 }
 
@@ -249,7 +265,7 @@ func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, a
 // GatherBackward computes the interval's rows of Âᵀ times l.Grads along own edges and self
 // loops. AddSums adds the contributions of other ranks.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
-	dst, m := i.rows(l.backward), i.edges(l.edges.own)
+	dst, m := l.backwardRows(i), i.edges(l.edges.own)
 	if l.heads > 0 {
 		w.attendBackward(l, i, p, dst, m)
 		return
@@ -270,7 +286,7 @@ func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	m := l.mesh.sumsOf.edges(i.Lo, i.Hi)
 	m.RowScale = i.scale(l.mesh.col)
-	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
+	i.Ops.SpMM(l.backwardRows(i), m, sums, true)
 }
 
 // spmm gathers rows, or their rounded copies, if any, which include the scale of columns.

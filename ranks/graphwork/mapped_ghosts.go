@@ -72,7 +72,7 @@ func (m *mappedGhosts) gather(l *Layer, i Interval, p model.Pass) {
 	if i.Lo == i.Hi {
 		return
 	}
-	sums, dst := i.rows(m.sums), i.rows(l.gathered)
+	sums, dst := i.rows(m.sums), l.gatheredRows(i)
 	if !m.lasting || m.versions[i.Lo] != m.version {
 		edges := l.ghostEdges(i)
 		if !m.lasting {
