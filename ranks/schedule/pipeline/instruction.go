@@ -21,9 +21,11 @@ const (
 	RedundantBackward                   // backward pass of Stage on its shadow
 	SendRedundantGradients              // the gradient of the output of Stage, from Stage+1 to Peer, its shadow
 	ReceiveRedundantGradients           // the same on the shadow, from Peer = Stage+1
+
+	operations = iota
 )
 
-var opNames = [...]string{"receive-activations", "forward", "send-activations", "receive-gradients", "backward", "send-gradients", "reduce", "apply",
+var opNames = [operations]string{"receive-activations", "forward", "send-activations", "receive-gradients", "backward", "send-gradients", "reduce", "apply",
 	"redundant-forward", "spill", "redundant-backward", "send-redundant-gradients", "receive-redundant-gradients"}
 
 func (o Op) String() string { return opNames[o] }
