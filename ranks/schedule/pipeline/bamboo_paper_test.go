@@ -127,10 +127,7 @@ func TestRecovery(t *testing.T) {
 		}
 	}
 	done[2] = done[1].Protected()
-	for stage := range 3 {
-		done[stage][SendActivations] = done[stage+1][ReceiveActivations]
-		done[stage+1][SendGradients] = done[stage][ReceiveGradients]
-	}
+	s.Acknowledge(done)
 	lists := s.Failover([]int{2}, done)
 	equal(t, short(s.Of(1)[:17], 1), "<a0 F0 >a0 <a1 F1 >a1 <a2 F2 >a2 FRC0 FRC1 <g0 B0 >g0 <a3")
 	equal(t, short(s.Of(3)[:16], 3), "FRC0 FRC1 FRC2 <a0 F0 B0 >g0 FRC3 <a1 F1 B1 >g1")

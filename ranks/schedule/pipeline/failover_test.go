@@ -29,25 +29,7 @@ func progress(r *rand.Rand, lists [][]Instruction, instructions int) []Done {
 		next[stage]++
 		done[stage][i.Op]++
 	}
-	for stage := range done {
-		done[stage][SendActivations], done[stage][SendGradients], done[stage][SendRedundantGradients] = 0, 0, 0
-	}
-	return reported(done)
-}
-
-// reported completes the sends by what the neighbours have received.
-func reported(done []Done) []Done {
-	p := len(done)
-	for stage := range done {
-		if stage+1 < p {
-			done[stage][SendActivations] = done[stage+1][ReceiveActivations]
-		}
-		if stage > 0 {
-			done[stage][SendGradients] = done[stage-1][ReceiveGradients]
-			shadow := (stage - 1 + p - 1) % p
-			done[stage][SendRedundantGradients] = done[shadow][ReceiveRedundantGradients]
-		}
-	}
+	Settings{Stages: len(lists)}.Acknowledge(done)
 	return done
 }
 
@@ -204,7 +186,8 @@ func TestResume(t *testing.T) {
 			for range 6 {
 				done := progress(r, s.lists(), r.IntN(2*total))
 				done[victim] = done[s.Shadow(victim)].Protected()
-				check(t, s, []int{victim}, reported(done))
+				s.Acknowledge(done)
+				check(t, s, []int{victim}, done)
 			}
 		}
 	})

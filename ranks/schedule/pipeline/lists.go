@@ -45,10 +45,10 @@ func (l *lister) last() bool { return l.stage == l.Stages-1 }
 
 func (l *lister) forward(k int) {
 	if l.last() {
-		// The last stage reads the samples of stage 0 itself. It fills the time until the first
-		// activations arrive, P-1 forward passes, and afterwards each wait with one microbatch.
+		// The last stage reads the samples of stage 0 itself. It fills the time until the first activations
+		// arrive, P-1 forward passes, and then protects a microbatch in each wait.
 		l.protect(min(k+l.Stages-1, l.Microbatches))
-		l.repeatFirst(min(k-l.Stages+1, l.backwards))
+		l.repeat(min(k-l.Stages+1, l.backwards, l.protected))
 	}
 	if l.stage > 0 {
 		l.add(ReceiveActivations, l.stage, k, l.stage-1)
@@ -100,7 +100,7 @@ func (l *lister) protect(n int) {
 }
 
 // repeat adds redundant backward passes until the first n microbatches have one. They run while the
-// successor runs the same ones.
+// successor runs the same ones. The gradients of stage 0 reach the last stage after P-2 other stages.
 func (l *lister) repeat(n int) {
 	if !l.redundant || l.Redundancy != EagerForwardBackward {
 		return
@@ -111,14 +111,6 @@ func (l *lister) repeat(n int) {
 			l.add(ReceiveRedundantGradients, protected, l.repeated, protected+1)
 		}
 		l.add(RedundantBackward, protected, l.repeated, None)
-	}
-}
-
-// repeatFirst adds redundant backward passes of stage 0 on the last stage. The gradients of a microbatch
-// reach stage 0 after P-2 other stages.
-func (l *lister) repeatFirst(n int) {
-	if n > 0 {
-		l.repeat(n)
 	}
 }
 

@@ -14,16 +14,29 @@ func Resume(list []Instruction, done Done) []Instruction {
 }
 
 // Protected returns what the rank of a shadow has of a lost successor: its redundant passes and the
-// gradients that they received. The lost rank's own gradients are lost with it. The caller adds the
-// messages of the successor's neighbours to the sends.
+// gradients that they received. The lost rank's own gradients are lost with it. Acknowledge adds
+// the sends.
 func (d Done) Protected() (lost Done) {
 	lost[Forward], lost[Backward], lost[ReceiveGradients] = d[RedundantForward], d[RedundantBackward], d[ReceiveRedundantGradients]
 	return lost
 }
 
+// Acknowledge sets the completed sends of each stage to the messages that their receivers have.
+func (s Settings) Acknowledge(done []Done) {
+	for stage := range done {
+		if stage+1 < s.Stages {
+			done[stage][SendActivations] = done[stage+1][ReceiveActivations]
+		}
+		if stage > 0 {
+			done[stage][SendGradients] = done[stage-1][ReceiveGradients]
+			done[stage][SendRedundantGradients] = done[s.Shadow(stage-1)][ReceiveRedundantGradients]
+		}
+	}
+}
+
 // Failover returns the lists of a step in which the stages of victims run on their shadows (§3.5.2). The
-// list of a victim is nil. Done has the completed work by stage, that of a victim by Protected; nil is the
-// begin of a step. The shadow of a victim must not be a victim.
+// list of a victim is nil. Done has the completed work by stage, that of a victim by Protected, with
+// acknowledged sends; nil is the begin of a step. The shadow of a victim must not be a victim.
 func (s Settings) Failover(victims []int, done []Done) [][]Instruction {
 	lists := make([][]Instruction, s.Stages)
 	for stage := range lists {

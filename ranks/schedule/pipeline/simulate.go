@@ -12,8 +12,10 @@ type Costs struct {
 
 	// Preparation is the time that any redundancy adds to each own pass, as a fraction of the pass.
 	Preparation float64
-	// Overlap is the fraction of redundant work outside bubbles that takes no time, because it runs in
-	// parallel with own passes (§3.5.2).
+	// Detection is the time until all ranks know a loss and have agreed how to continue.
+	Detection float64
+	// Overlap is the fraction of redundant forward passes outside bubbles that takes no time, because it
+	// runs in parallel with own passes (§3.5.2).
 	Overlap float64
 }
 
@@ -55,7 +57,7 @@ type Usage struct {
 	Extra              float64 // redundant work that delays own work
 	WaitForPredecessor float64 // bubbles, including the redundant work that runs in them
 	WaitForSuccessor   float64
-	Idle               float64 // after the rank's last instruction
+	Idle               float64 // after the last instruction
 	Redundant          float64 // all redundant work
 }
 
@@ -63,7 +65,7 @@ type Usage struct {
 func (u Usage) Bubble() float64 { return u.WaitForPredecessor + u.WaitForSuccessor + u.Idle }
 
 // Event is an executed instruction. The time of a receive is its wait. Redundant work may overlap the
-// instruction after it.
+// instructions after it.
 type Event struct {
 	Instruction
 	Begin, End float64
@@ -83,7 +85,7 @@ func Simulate(s Settings, c Costs) Timeline {
 		lists[stage] = s.Of(stage)
 	}
 	if s.Redundancy != Off {
-		c.Forward, c.Backward = scaled(c.Forward, 1+c.Preparation), scaled(c.Backward, 1+c.Preparation)
+		c = c.prepared()
 	}
 	t, err := c.Execute(lists)
 	if err != nil {
@@ -92,20 +94,35 @@ func Simulate(s Settings, c Costs) Timeline {
 	return t
 }
 
-func scaled(list []float64, factor float64) []float64 {
-	next := make([]float64, len(list))
-	for k, x := range list {
-		next[k] = factor * x
+// prepared returns the costs with redundancy.
+func (c Costs) prepared() Costs {
+	scaled := func(list []float64) []float64 {
+		next := make([]float64, len(list))
+		for k, x := range list {
+			next[k] = (1 + c.Preparation) * x
+		}
+		return next
 	}
-	return next
+	c.Forward, c.Backward = scaled(c.Forward), scaled(c.Backward)
+	return c
 }
 
 // Execute returns the timeline of lists, one per rank. Messages between two stages in one direction follow
 // one another; other messages do not delay them. A send takes no time of the sender. The error names the
-// instructions that wait for ever.
-func (c *Costs) Execute(lists [][]Instruction) (Timeline, error) {
+// instruction that waits for ever.
+func (c Costs) Execute(lists [][]Instruction) (Timeline, error) {
+	return c.execute(lists, make([]float64, len(lists)))
+}
+
+// execute is Execute with a time at which each list begins. The begin is part of Usage.Idle.
+func (c Costs) execute(lists [][]Instruction, begin []float64) (Timeline, error) {
 	e := &executor{Costs: c, arrived: map[Instruction]float64{}, links: map[[2]int]float64{}}
 	e.ranks = make([]rankClock, len(lists))
+	for r := range lists {
+		if len(lists[r]) > 0 {
+			e.ranks[r].now = begin[r]
+		}
+	}
 	t := Timeline{Ranks: make([]Usage, len(lists)), Events: make([][]Event, len(lists))}
 	for moved := true; moved; {
 		moved = false
@@ -120,31 +137,33 @@ func (c *Costs) Execute(lists [][]Instruction) (Timeline, error) {
 		if k.next < len(lists[r]) {
 			return t, fmt.Errorf("list %d waits for ever at %v", r, lists[r][k.next])
 		}
-		k.payDebt(c)
+		k.payDebt(&c)
 		t.Seconds = max(t.Seconds, k.now)
 		t.Ranks[r], t.Events[r] = k.usage, k.events
 	}
 	for r := range t.Ranks {
-		t.Ranks[r].Idle = t.Seconds - e.ranks[r].now
+		u := &t.Ranks[r]
+		u.Idle = t.Seconds - u.Busy - u.Extra - u.WaitForPredecessor - u.WaitForSuccessor
 	}
 	return t, nil
 }
 
 // executor executes lists. The key of a message is its receive instruction.
 type executor struct {
-	*Costs
+	Costs
 	ranks   []rankClock
 	arrived map[Instruction]float64
 	links   map[[2]int]float64 // time at which each link is free
 }
 
-// rankClock is the progress of a rank. Debt is redundant work that has not delayed own work yet.
+// rankClock is the progress of a rank.
 type rankClock struct {
-	next   int
-	now    float64
-	debt   float64
-	usage  Usage
-	events []Event
+	next    int
+	now     float64
+	forward float64 // redundant forward passes that have neither run in a wait nor delayed own work yet
+	debt    float64 // other such redundant work
+	usage   Usage
+	events  []Event
 }
 
 // receiver returns the receive instruction of a send, and the stage that sends.
@@ -174,10 +193,15 @@ func (e *executor) step(k *rankClock, i Instruction) bool {
 		e.links[link] = max(e.links[link], k.now) + e.link(from, i.Peer)
 		e.arrived[receive] = e.links[link]
 	case i.Op.Redundant():
-		k.debt += seconds
+		begin += k.forward + k.debt
+		if i.Op == RedundantForward {
+			k.forward += seconds
+		} else {
+			k.debt += seconds
+		}
 		k.usage.Redundant += seconds
 	default:
-		k.payDebt(e.Costs)
+		k.payDebt(&e.Costs)
 		begin = k.now
 		k.now += seconds
 		k.usage.Busy += seconds
@@ -198,14 +222,16 @@ func (k *rankClock) wait(arrival float64, predecessor bool) {
 	} else {
 		k.usage.WaitForSuccessor += waited
 	}
-	k.debt = max(k.debt-waited, 0)
+	left := max(k.forward+k.debt-waited, 0)
+	k.forward = min(k.forward, left)
+	k.debt = left - k.forward
 	k.now = arrival
 }
 
 // payDebt delays own work by the redundant work that neither ran in a wait nor overlaps own work.
 func (k *rankClock) payDebt(c *Costs) {
-	extra := k.debt * (1 - c.Overlap)
+	extra := k.forward*(1-c.Overlap) + k.debt
 	k.now += extra
 	k.usage.Extra += extra
-	k.debt = 0
+	k.forward, k.debt = 0, 0
 }
