@@ -18,12 +18,13 @@ type Run struct {
 	Epochs  []Epoch
 	Summary Summary
 	Model   string // path of model.safetensors
+	Log     string // path of log.txt
 }
 
 // Read reads the folder of a run that has ended. The kind of a fault is Missing for a missing file
 // and Data for a damaged one.
 func Read(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
+	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile), Log: filepath.Join(dir, logFile)}
 	summary, err := readSummary(dir)
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Kind == fault.Missing {
 		return nil, f.Then("%s is not a run folder, or its run has not ended", dir)

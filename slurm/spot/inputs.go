@@ -34,6 +34,7 @@ type Inputs struct {
 	CheckpointStall float64 `json:"checkpoint_stall"`
 	Notice          float64 `json:"notice"`
 	Move            float64 `json:"move"`
+	Copies          float64 `json:"copies"`
 	Parts           int     `json:"parts"`
 	Price           float64 `json:"price"`
 	PriceDemand     float64 `json:"price_demand"`
@@ -70,7 +71,7 @@ func (in *Inputs) Validate() error {
 		{"batch", in.Batch, true}, {"iteration", in.Iteration, true}, {"price", in.Price, true}, {"price-demand", in.PriceDemand, true},
 		{"redundancy", in.Redundancy, false}, {"risk", in.Risk, false}, {"pause", in.Pause, false}, {"reconfigure", in.Reconfigure, false},
 		{"restart", in.Restart, false}, {"startup", in.Startup, false}, {"checkpoint-every", in.CheckpointEvery, true}, {"checkpoint-time", in.CheckpointTime, false},
-		{"checkpoint-stall", in.CheckpointStall, false}, {"notice", in.Notice, false}, {"move", in.Move, false}, {"samples", in.Samples, false},
+		{"checkpoint-stall", in.CheckpointStall, false}, {"notice", in.Notice, false}, {"move", in.Move, false}, {"copies", in.Copies, false}, {"samples", in.Samples, false},
 	} {
 		if !(x.value >= 0 && x.value <= 1e12) || x.positive && x.value < 1e-6 {
 			return bad(x.flag, x.value, map[bool]string{true: "set 0.000001 to 1e12", false: "set 0 to 1e12"}[x.positive])

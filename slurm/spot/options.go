@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"siafu/internal/fault"
-	"siafu/ranks/runfolder"
 )
 
 // Flags replace single inputs. Their fields have the names of Inputs; nil changes nothing.
@@ -32,6 +31,7 @@ type Flags struct {
 	CheckpointStall *float64 `help:"Seconds per checkpoint in which training waits."`
 	Notice          *float64 `help:"Seconds between notice and loss. AWS gives 120, GCP and Azure 30."`
 	Move            *float64 `help:"Seconds to move the state of a machine to another one."`
+	Copies          *float64 `help:"Relative time of storing state on other machines (siafu-copies)."`
 	Parts           *int     `help:"Parts of the graph per requested machine (siafu)."`
 	Price           *float64 `help:"Dollars per machine and hour."`
 	PriceDemand     *float64 `help:"Dollars per hour of the same machine on demand."`
@@ -103,70 +103,48 @@ type SimulateOptions struct {
 	Seed    uint64   `default:"1" help:"Seed of the first random trace. The next ones have the next seeds."`
 	Systems []string `help:"Systems to simulate. Values: bamboo, checkpoint, dropping, migration, varuna, oobleck, recycle, parcae, siafu-copies, siafu-restart. Empty: all."`
 	Network string   `default:"bert" help:"Published inputs of a network. Values: resnet, vgg, alexnet, gnmt, bert, gpt."`
-	Run     string   `placeholder:"DIR" help:"Run folder whose ranks and epoch time replace those of --network. A sample is an epoch."`
+	Run     string   `placeholder:"DIR" help:"Run folder whose ranks and epoch time replace those of --network. A sample is an epoch. If the run has lost ranks or was resumed, its lost seconds replace --pause and --restart."`
 	Inputs  string   `placeholder:"FILE" help:"JSON file with inputs, named as in the output of --json. They replace those of --network and --run."`
 	JSON    bool     `name:"json" help:"Print inputs and results as JSON."`
 
 	Flags `kong:"embed"`
 }
 
-// inputs returns the inputs: of the network, the run, the file and the flags, in this order.
-func (o SimulateOptions) inputs() (Inputs, error) {
-	in, err := Named(o.Network)
-	if err != nil {
-		return in, err
+// inputs returns the inputs: of the network, the run, the file and the flags, in this order. Measured is
+// nil without a run.
+func (o SimulateOptions) inputs() (in Inputs, m *Measured, err error) {
+	if in, err = Named(o.Network); err != nil {
+		return in, nil, err
 	}
 	if o.Run != "" {
-		if err := in.measured(o.Run); err != nil {
-			return in, err
+		if m, err = Measure(o.Run); err != nil {
+			return in, nil, err
 		}
+		m.apply(&in)
 	}
 	if o.Inputs != "" {
 		if err := in.ReadInputs(o.Inputs); err != nil {
-			return in, err
+			return in, nil, err
 		}
 	}
 	if o.apply(&in); o.MinDepth == nil {
 		in.MinDepth = min(in.MinDepth, in.Depth)
 	}
-	return in, in.Validate()
-}
-
-// measured replaces the inputs by those of a run folder: one machine per graph rank, and the mean
-// time of its epochs after the first one.
-func (in *Inputs) measured(dir string) error {
-	run, err := runfolder.Read(dir)
-	if err != nil {
-		return err
-	}
-	if len(run.Epochs) < 2 {
-		return fault.New(fault.Data, op, dir, "%d epochs", len(run.Epochs)).Then("use a run of at least 2 epochs")
-	}
-	ranks, seconds := 0, 0.0
-	for _, r := range run.Summary.PerRank {
-		if r.Role == "graph" {
-			ranks++
-		}
-	}
-	for _, e := range run.Epochs[1:] {
-		seconds += e.Seconds / float64(len(run.Epochs)-1)
-	}
-	in.Depth, in.MinDepth, in.Microbatches, in.Replicas = 1, 1, 1, max(ranks, 1)
-	in.Batch, in.Iteration, in.Pause = 1, seconds, seconds
-	return nil
+	return in, m, in.Validate()
 }
 
 // result is the output of --json.
 type result struct {
-	Inputs Inputs      `json:"inputs"`
-	Trace  *Statistics `json:"trace,omitempty"`
-	Rate   float64     `json:"rate,omitempty"`
-	Runs   []Run       `json:"runs"`
+	Inputs   Inputs      `json:"inputs"`
+	Measured *Measured   `json:"measured,omitempty"`
+	Trace    *Statistics `json:"trace,omitempty"`
+	Rate     float64     `json:"rate,omitempty"`
+	Runs     []Run       `json:"runs"`
 }
 
 // Print simulates the systems and prints a line for each.
 func (o SimulateOptions) Print(w io.Writer) error {
-	in, err := o.inputs()
+	in, m, err := o.inputs()
 	if err != nil {
 		return err
 	}
@@ -174,7 +152,7 @@ func (o SimulateOptions) Print(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := result{Inputs: in}
+	r := result{Inputs: in, Measured: m}
 	if o.Trace != "" {
 		err = o.replay(&r, systems)
 	} else {
@@ -185,6 +163,9 @@ func (o SimulateOptions) Print(w io.Writer) error {
 	}
 	if o.JSON {
 		return printJSON(w, r)
+	}
+	if m != nil {
+		fmt.Fprintln(w, m)
 	}
 	return printRuns(w, r.Runs)
 }

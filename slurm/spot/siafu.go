@@ -63,7 +63,7 @@ func (s *redundantParts) Due(c *Cluster) {
 	}
 	s.order = spread(c.Ready)
 	activate(c, len(c.Ready))
-	c.Train(partsRate(c, len(c.Ready)))
+	c.Train(partsRate(c, len(c.Ready)) / (1 + c.Copies))
 }
 
 func (s *restartParts) Lost(c *Cluster, _ []*Machine) {

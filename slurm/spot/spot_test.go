@@ -282,7 +282,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	depth := 3
-	in, err := SimulateOptions{Network: "vgg", Inputs: path, Flags: Flags{Depth: &depth}}.inputs()
+	in, _, err := SimulateOptions{Network: "vgg", Inputs: path, Flags: Flags{Depth: &depth}}.inputs()
 	if err != nil || in.Iteration != 2.5 || in.Depth != 3 || in.MinDepth != 3 || in.Batch != 384 {
 		t.Errorf("%v %+v", err, in)
 	}

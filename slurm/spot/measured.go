@@ -1,0 +1,103 @@
+package spot
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+
+	"siafu/internal/fault"
+	"siafu/ranks/runfolder"
+)
+
+// Measured are the times of a run, in seconds.
+type Measured struct {
+	Run       string  `json:"run"`
+	Ranks     int     `json:"ranks"` // graph ranks
+	Epoch     float64 `json:"epoch"` // mean of the epochs after the first one
+	Survived  Lost    `json:"survived"`
+	Restarted Lost    `json:"restarted"`
+}
+
+// Lost is the time that a run lost at events of one kind.
+type Lost struct {
+	Events  int     `json:"events"`
+	Seconds float64 `json:"seconds"` // of an event, without the epoch in progress
+}
+
+// The lines of log.txt after lost ranks and after a restart.
+var (
+	viewLine   = regexp.MustCompile(`(?m)^view number=[1-9]\d* .*after_epoch=(\d+)$`)
+	resumeLine = regexp.MustCompile(`(?m)^resume epoch=(\d+) `)
+)
+
+// Measure reads the run folder of a run that has ended, with at least two epochs.
+func Measure(dir string) (*Measured, error) {
+	run, err := runfolder.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(run.Epochs) < 2 {
+		return nil, fault.New(fault.Data, op, dir, "%d epochs", len(run.Epochs)).Then("use a run of at least 2 epochs")
+	}
+	log, err := os.ReadFile(run.Log)
+	if err != nil {
+		return nil, fault.System(op, run.Log, err)
+	}
+	m := &Measured{Run: dir}
+	for _, r := range run.Summary.PerRank {
+		if r.Role == "graph" {
+			m.Ranks++
+		}
+	}
+	for _, e := range run.Epochs[1:] {
+		m.Epoch += e.Seconds
+	}
+	m.Epoch /= float64(len(run.Epochs) - 1)
+	m.Survived, m.Restarted = m.lost(run.Epochs, viewLine, log), m.lost(run.Epochs, resumeLine, log)
+	return m, nil
+}
+
+// lost returns the mean time lost at the events of a log. Each event has the epoch from which the run
+// continued. The lost time is from the end of that epoch to the end of the next one, less the time of the
+// next one. It includes repeated epochs, and half an epoch in progress on average: this half is subtracted,
+// because Cluster.LoseIteration and Cluster.Rollback add it.
+func (m *Measured) lost(epochs []runfolder.Epoch, line *regexp.Regexp, log []byte) (l Lost) {
+	events := map[int]int{}
+	for _, match := range line.FindAllSubmatch(log, -1) {
+		epoch, _ := strconv.Atoi(string(match[1])) // digits
+		events[epoch]++
+	}
+	for k, e := range epochs[1:] {
+		before := epochs[k]
+		if n := events[before.Epoch]; n > 0 && !before.Time.IsZero() && !e.Time.IsZero() {
+			l.Events += n
+			l.Seconds += max(e.Time.Sub(before.Time).Seconds()-e.Seconds-e.EvalSeconds-float64(n)*m.Epoch/2, 0)
+		}
+	}
+	l.Seconds = ratio(l.Seconds, float64(l.Events))
+	return l
+}
+
+// apply replaces inputs by measured ones: a machine is a graph rank. Without a lost rank, the pause after a
+// loss is one epoch.
+func (m *Measured) apply(in *Inputs) {
+	in.Depth, in.MinDepth, in.Microbatches, in.Replicas = 1, 1, 1, max(m.Ranks, 1)
+	in.Batch, in.Iteration, in.Pause = 1, m.Epoch, m.Epoch
+	if m.Survived.Events > 0 {
+		in.Pause = m.Survived.Seconds
+	}
+	if m.Restarted.Events > 0 {
+		in.Restart = m.Restarted.Seconds
+	}
+}
+
+func (m *Measured) String() string {
+	of := func(l Lost) string {
+		if l.Events == 0 {
+			return "0"
+		}
+		return fmt.Sprintf("%d, %.3g s each", l.Events, l.Seconds)
+	}
+	return fmt.Sprintf("%s: ranks %d; epoch %.3g s; survived losses %s; restarts %s\n", m.Run, m.Ranks, m.Epoch, of(m.Survived), of(m.Restarted))
+}
