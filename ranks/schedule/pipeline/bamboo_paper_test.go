@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,26 @@ func TestInstructions(t *testing.T) {
 	equal(t, short(s.Of(0), 0), "F0 >a0 F1 >a1 <g0 B0 <g1 B1 reduce apply")
 	equal(t, short(s.Of(1), 1), "<a0 F0 >a0 <a1 F1 >a1 <g0 B0 >g0 <g1 B1 >g1 reduce apply")
 	equal(t, short(s.Of(2), 2), "<a0 F0 B0 >g0 <a1 F1 B1 >g1 reduce apply")
+}
+
+// "Here we assume the forward pass on node i and i+1 takes time t and 1.2t, respectively. Hence, a bubble of 0.6t
+// exists before each communication barrier" (figure 3.9). Backward passes take 2t and 2.4t.
+func TestFigure39(t *testing.T) {
+	c := Costs{Forward: []float64{1, 1.2}, Backward: []float64{2, 2.4}}
+	line := Simulate(Settings{Stages: 2, Microbatches: 20}, c)
+	waits := 0
+	for _, e := range line.Events[0] {
+		// The first and last two waits are those of filling and draining the pipeline.
+		if e.Op == ReceiveGradients && e.Microbatch >= 2 && e.Microbatch < 18 {
+			if wait := e.End - e.Begin; math.Abs(wait-0.6) > 1e-9 {
+				t.Errorf("%v waits %g", e.Instruction, wait)
+			}
+			waits++
+		}
+	}
+	if waits != 16 {
+		t.Errorf("%d waits", waits)
+	}
 }
 
 // "we schedule FRC on a node before the node starts communicating with its successor node. [...] Bamboo

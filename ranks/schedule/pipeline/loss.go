@@ -15,26 +15,35 @@ type Loss struct {
 // stages. Its pause is the time of the step until the loss.
 func (c Costs) Lose(s Settings, victim int, moment float64) (l Loss, err error) {
 	t := Simulate(s, c)
+	l.Pause = c.Pause(&t, victim, moment)
 	if s.Redundancy == Off {
 		again, err := c.Execute(s.Failover([]int{victim}, nil))
-		return Loss{c.Detection + moment, c.Detection + moment + again.Seconds}, err
+		l.Step = l.Pause + again.Seconds
+		return l, err
 	}
-	c = c.prepared()
 	done, begin := t.until(moment)
-	lost := done[victim]
-	shadow := s.Shadow(victim)
-	done[victim] = done[shadow].Protected()
+	done[victim] = done[s.Shadow(victim)].Protected()
 	for stage := range done {
 		begin[stage] = max(begin[stage], moment) + c.Detection
 	}
 	s.Acknowledge(done)
-	repeated := func(op Op, seconds []float64) float64 {
-		return float64(max(lost[op]-done[victim][op], 0)) * at(seconds, victim)
-	}
-	l.Pause = c.Detection + repeated(Forward, c.Forward) + repeated(Backward, c.Backward)
-	rest, err := c.execute(s.Failover([]int{victim}, done), begin)
+	rest, err := c.prepared().execute(s.Failover([]int{victim}, done), begin)
 	l.Step = rest.Seconds
 	return l, err
+}
+
+// Pause returns Loss.Pause for a loss at a time of a simulated step.
+func (c Costs) Pause(t *Timeline, victim int, moment float64) float64 {
+	if t.Settings.Redundancy == Off {
+		return c.Detection + moment
+	}
+	c = c.prepared()
+	done, _ := t.until(moment)
+	kept := done[t.Settings.Shadow(victim)].Protected()
+	repeated := func(op Op, seconds []float64) float64 {
+		return float64(max(done[victim][op]-kept[op], 0)) * at(seconds, victim)
+	}
+	return c.Detection + repeated(Forward, c.Forward) + repeated(Backward, c.Backward)
 }
 
 // until returns the instructions that each stage has completed at a time. An own pass that runs is

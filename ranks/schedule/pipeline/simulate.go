@@ -73,9 +73,10 @@ type Event struct {
 
 // Timeline is a simulated step.
 type Timeline struct {
-	Seconds float64
-	Ranks   []Usage   // by stage of the list
-	Events  [][]Event // in the order of the list
+	Settings Settings // of Simulate
+	Seconds  float64
+	Ranks    []Usage   // by stage of the list
+	Events   [][]Event // in the order of the list
 }
 
 // Simulate returns the timeline of a step. Equal arguments give equal timelines.
@@ -91,6 +92,7 @@ func Simulate(s Settings, c Costs) Timeline {
 	if err != nil {
 		panic(err) // lists of Of cannot deadlock
 	}
+	t.Settings = s
 	return t
 }
 
