@@ -41,7 +41,7 @@ func (o Options) parts() []trials.Part {
 			Why: "the heights of its bars are in the figure only", Write: o.figure313},
 		{Name: "figure3.14", Title: "bubbles and forward passes of BERT, modelled", Paper: "the bubble of the first 4 stages has room for all of the FRC, that of the last 4 for ~60 %",
 			Why: "the growth of the stages is fitted to these two statements", Write: o.figure314},
-		{Name: "failures", Title: "useful time with a failure every 10 minutes", Why: "inputs of BERT; published fractions of Oobleck's comparison are not in a text at hand", Write: o.failures},
+		{Name: "failures", Title: "useful time with a failure every 10 minutes", Why: "inputs of BERT; the text with the fractions that Oobleck's paper published is unavailable here", Write: o.failures},
 		{Name: "systems", Title: "value of all systems, same traces", Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
 		{Name: "pause", Title: "time lost with a rank", Why: "measured with siafu launch; epochs are repeated from the state or the checkpoint that a run continues from", Write: o.pause, Extra: true},
 	}
