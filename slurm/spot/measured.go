@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"siafu/internal/fault"
@@ -13,8 +14,9 @@ import (
 // Measured are the times of a run, in seconds.
 type Measured struct {
 	Run       string  `json:"run"`
-	Ranks     int     `json:"ranks"` // graph ranks
-	Epoch     float64 `json:"epoch"` // mean of the epochs after the first one
+	Ranks     int     `json:"ranks"`           // graph ranks at the begin
+	Parts     int     `json:"parts,omitempty"` // of the graph, if ranks carry several
+	Epoch     float64 `json:"epoch"`           // mean of the epochs after the first one
 	Survived  Lost    `json:"survived"`
 	Restarted Lost    `json:"restarted"`
 }
@@ -44,11 +46,10 @@ func Measure(dir string) (*Measured, error) {
 	if err != nil {
 		return nil, fault.System(op, run.Log, err)
 	}
-	m := &Measured{Run: dir}
-	for _, r := range run.Summary.PerRank {
-		if r.Role == "graph" {
-			m.Ranks++
-		}
+	of := &run.Summary
+	m := &Measured{Run: dir, Ranks: max(of.Ranks-of.Servers-of.Bridges, 1)}
+	if slices.ContainsFunc(of.PerRank, func(r runfolder.RankReport) bool { return r.Part != nil }) {
+		m.Parts = of.Parts
 	}
 	for _, e := range run.Epochs[1:] {
 		m.Epoch += e.Seconds
@@ -82,7 +83,10 @@ func (m *Measured) lost(epochs []runfolder.Epoch, line *regexp.Regexp, log []byt
 // apply replaces inputs by measured ones: a machine is a graph rank. Without a lost rank, the pause after a
 // loss is one epoch.
 func (m *Measured) apply(in *Inputs) {
-	in.Depth, in.MinDepth, in.Microbatches, in.Replicas = 1, 1, 1, max(m.Ranks, 1)
+	in.Depth, in.MinDepth, in.Microbatches, in.Replicas = 1, 1, 1, m.Ranks
+	if m.Parts > 0 {
+		in.Parts = max((m.Parts+m.Ranks/2)/m.Ranks, 1)
+	}
 	in.Batch, in.Iteration, in.Pause = 1, m.Epoch, m.Epoch
 	if m.Survived.Events > 0 {
 		in.Pause = m.Survived.Seconds

@@ -23,7 +23,7 @@ func folder(t *testing.T, log string, late map[int]float64) string {
 		fmt.Fprintf(&epochs, `{"epoch":%d,"seconds":2,"eval_seconds":0.5,"time":%q}`+"\n", epoch, at.Format(time.RFC3339Nano))
 	}
 	for name, text := range map[string]string{
-		"summary.json": `{"per_rank": [{"role": "graph"}, {"role": "graph"}, {"role": "server"}]}`, "config.toml": "", "metrics.jsonl": epochs.String(), "log.txt": log,
+		"summary.json": `{"ranks": 3, "servers": 1, "parts": 5, "per_rank": [{"role": "graph", "part": 0}, {"role": "graph", "rank": 1, "part": 1}, {"role": "server"}]}`, "config.toml": "", "metrics.jsonl": epochs.String(), "log.txt": log,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -42,13 +42,13 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Survived: 3 s for one loss and 6 s for two, each less 1 s. Restarted: 13 s, less 1 s.
-	want := Measured{dir, 2, 2, Lost{3, 2}, Lost{1, 12}}
-	if m.Run != want.Run || m.Ranks != 2 || m.Epoch != 2 || m.Survived.Events != 3 || m.Restarted.Events != 1 ||
+	want := Measured{dir, 2, 5, 2, Lost{3, 2}, Lost{1, 12}}
+	if m.Run != want.Run || m.Ranks != want.Ranks || m.Parts != want.Parts || m.Epoch != 2 || m.Survived.Events != 3 || m.Restarted.Events != 1 ||
 		math.Abs(m.Survived.Seconds-2) > 1e-9 || math.Abs(m.Restarted.Seconds-12) > 1e-9 {
 		t.Errorf("%+v, want %+v", *m, want)
 	}
 	in, _, err := SimulateOptions{Network: "bert", Run: dir}.inputs()
-	if err != nil || in.Pause != m.Survived.Seconds || in.Restart != m.Restarted.Seconds || in.Machines() != 2 || in.Iteration != 2 {
+	if err != nil || in.Pause != m.Survived.Seconds || in.Restart != m.Restarted.Seconds || in.Machines() != 2 || in.Iteration != 2 || in.Parts != 3 {
 		t.Errorf("%v %+v", err, in)
 	}
 	var out bytes.Buffer
