@@ -7,7 +7,8 @@ import (
 
 // Merge returns the failover schedule of a shadow: its own instructions and those of its victim (§3.5.2).
 // The lists are those of two stages for the same settings, whole or what Resume leaves of them. The result
-// has neither messages between the two stages nor redundant work for or by the victim.
+// has neither messages between the two stages nor redundant work for or by the victim. An empty list leaves
+// the other one as it is.
 //
 // The result is a sequence of groups. A group has at most one pass of each list whose data are on this rank
 // or arrive with the messages of the group. In a group are, in this order: sends of the victim, sends of the
@@ -26,10 +27,16 @@ func Merge(shadow, victim []Instruction) []Instruction {
 	m.take(&m.victim, victim, m.shadow.stage)
 	m.take(&m.shadow, shadow, m.victim.stage)
 	slices.SortStableFunc(m.tail, func(a, b Instruction) int { return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stage, b.Stage)) })
-	for ; !m.victim.empty() || !m.shadow.empty(); m.group++ {
+	for idle := 0; !m.victim.empty() || !m.shadow.empty(); m.group++ {
+		before := len(m.list)
 		m.sends(&m.victim)
 		m.sends(&m.shadow)
 		m.passes()
+		if idle++; len(m.list) > before {
+			idle = 0
+		} else if idle > m.between()+1 {
+			panic("pipeline: lists of different steps")
+		}
 	}
 	return append(m.list, m.tail...)
 }
@@ -84,40 +91,48 @@ func (m *merger) sends(s *side) {
 	}
 }
 
-// next returns the number of instructions up to and including the next pass of a side, and the pass.
-func (s *side) next() (n int, pass Instruction) {
+// candidate is the next pass of a side, with the receives before it.
+type candidate struct {
+	side     *side
+	receives []Instruction
+	pass     Instruction
+	ready    bool         // the messages can have arrived
+	needs    *Instruction // the pass of the other side that must come before; nil: none
+}
+
+// candidate returns the next pass of a side. It is not ready if the side has none.
+func (m *merger) candidate(s, other *side) candidate {
+	n := 0
 	for n < len(s.list) && s.list[n].Op.Receives() {
 		n++
 	}
 	if n == len(s.list) {
-		return 0, Instruction{}
+		return candidate{}
 	}
-	return n + 1, s.list[n]
+	c := candidate{side: s, receives: s.list[:n], pass: s.list[n], ready: m.arrive(s.list[:n], other)}
+	if on, is := s.local[c.pass]; is && slices.Contains(other.list, on) {
+		c.needs = &on
+	}
+	return c
 }
 
-// passes moves the next pass of each side to the result, if its data can be there.
+// passes moves the next pass of each side to the result, if its data are there. The data may be the result of
+// the other side's pass in the same group.
 func (m *merger) passes() {
-	v, pv := m.victim.next()
-	s, ps := m.shadow.next()
-	vReady, sReady := v > 0 && m.arrives(&m.victim, &m.shadow), s > 0 && m.arrives(&m.shadow, &m.victim)
-	vNeeds, sNeeds := m.needs(&m.victim, &m.shadow, pv), m.needs(&m.shadow, &m.victim, ps)
-	withV := vReady && (vNeeds == nil || *vNeeds == ps && sReady && sNeeds == nil)
-	withS := sReady && (sNeeds == nil || *sNeeds == pv && vReady && vNeeds == nil)
-	var passes []Instruction
-	for _, part := range []struct {
-		side *side
-		n    int
-		with bool
-	}{{&m.victim, v, withV}, {&m.shadow, s, withS}} {
-		if part.with {
-			m.list = append(m.list, part.side.list[:part.n-1]...)
-			passes = append(passes, part.side.list[part.n-1])
-			part.side.list = part.side.list[part.n:]
+	v, s := m.candidate(&m.victim, &m.shadow), m.candidate(&m.shadow, &m.victim)
+	var group []Instruction
+	for _, pair := range [][2]candidate{{v, s}, {s, v}} {
+		c, other := pair[0], pair[1]
+		if !c.ready || c.needs != nil && (!other.ready || other.needs != nil || other.pass != *c.needs) {
+			continue
 		}
+		m.list = append(m.list, c.receives...)
+		group = append(group, c.pass)
+		c.side.list = c.side.list[len(c.receives)+1:]
 	}
 	// Backward passes first. Of two backward passes, that of the later stage; of two forward passes, that of
 	// the earlier stage: its result may be the input of the other one.
-	slices.SortFunc(passes, func(a, b Instruction) int {
+	slices.SortFunc(group, func(a, b Instruction) int {
 		if a.Op != b.Op {
 			return cmp.Compare(b.Op, a.Op)
 		}
@@ -126,34 +141,27 @@ func (m *merger) passes() {
 		}
 		return cmp.Compare(a.Stage, b.Stage)
 	})
-	m.list = append(m.list, passes...)
+	m.list = append(m.list, group...)
 }
 
-// needs returns the pass of the other side that a pass waits for, or nil.
-func (m *merger) needs(s, other *side, pass Instruction) *Instruction {
-	if on, is := s.local[pass]; is && slices.Contains(other.list, on) {
-		return &on
-	}
-	return nil
+// between returns the number of stages between the two.
+func (m *merger) between() int {
+	return max(m.victim.stage-m.shadow.stage, m.shadow.stage-m.victim.stage) - 1
 }
 
-// arrives reports whether the messages before the next pass of a side can have arrived, if the other side
-// sends what they depend on through other stages.
-func (m *merger) arrives(s, other *side) bool {
+// arrive reports whether messages can have arrived, if the other side sends what they depend on through the
+// stages between the two.
+func (m *merger) arrive(receives []Instruction, other *side) bool {
 	first, last := min(m.victim.stage, m.shadow.stage), max(m.victim.stage, m.shadow.stage)
-	between := last - first - 1
-	if between == 0 {
+	if m.between() == 0 {
 		return true
 	}
-	for _, i := range s.list {
-		if !i.Op.Receives() {
-			break
-		}
+	for _, i := range receives {
 		on := Instruction{SendActivations, first, i.Microbatch, first + 1}
 		if i.Op == ReceiveGradients {
 			on = Instruction{SendGradients, last, i.Microbatch, last - 1}
 		}
-		if at, is := other.sent[on]; is && (at == notYet || m.group < at+between) {
+		if group, is := other.sent[on]; is && (group == notYet || m.group < group+m.between()) {
 			return false
 		}
 	}
