@@ -15,6 +15,7 @@ import "C"
 
 import (
 	"fmt"
+	"syscall"
 	"unsafe"
 )
 
@@ -59,6 +60,14 @@ func hostName() (string, error) {
 	defer C.free(unsafe.Pointer(text))
 	err := failure("MPI_Get_processor_name", C.siafu_name(text))
 	return C.GoString(text), err
+}
+
+// outlive makes the library continue after lost connections.
+func outlive() error {
+	if rc := C.siafu_outlive(); rc != 0 {
+		return syscall.Errno(rc)
+	}
+	return nil
 }
 
 // abortWorld ends all processes of the world.

@@ -45,6 +45,9 @@ void siafu_clear(MPI_Request *reqs, int n);
 // that has not ended, n if all have, and minus MPI's code for an error.
 int siafu_test(MPI_Request *reqs, int n, int next);
 
+// siafu_outlive makes the library continue after lost TCP connections (lost.c). It returns an errno.
+int siafu_outlive(void);
+
 // siafu_error writes the text of a code, at most MPI_MAX_ERROR_STRING bytes.
 int siafu_error(int code, char *text);
 // siafu_name writes the host's name, at most MPI_MAX_PROCESSOR_NAME bytes.

@@ -7,10 +7,8 @@ import (
 	"time"
 )
 
-// After a rank is lost, Open MPI 4.1 sometimes blocks for ever in a call that never waits: a send over
-// TCP fails, and the handler of the failure takes a lock that its caller holds. With messages in transit
-// between hosts, one rank was blocked after 2 of 10 losses. It was after 1 of 10 when the library was
-// started without thread safety, and one thread at a time entered it.
+// Losses of connections that lost.c does not handle may block Open MPI 4.1 for ever, in a call that never
+// waits: for example if its components are part of its main library.
 
 // entered has the times at which threads have entered the library, 0 for free places.
 var entered [64]atomic.Int64
@@ -38,9 +36,11 @@ func leave(place int) {
 	}
 }
 
-// Observe calls stuck, once, if a call of the library that never waits takes longer than limit. It
-// lasts until the process ends.
+// Observe makes the library continue after lost connections to other hosts: messages to and from the
+// ranks there remain in transit. It calls stuck, once, if a call that never waits takes longer than
+// limit. Both last until the process ends.
 func Observe(limit time.Duration, stuck func()) {
+	_ = outlive() // without free descriptors, a lost connection may end this rank
 	observed.Store(true)
 	go func() {
 		for range time.Tick(limit / 8) {
