@@ -145,8 +145,8 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Rank() == 0 {
 			fmt.Fprintf(out.Err, "siafu: %v\n", err)
 		}
-		if !mpi.Forsaken(w) && w.Barrier() == nil {
-			stop()
+		if !mpi.Forsaken(w) {
+			stop() // waits for all ranks, also for those without members, which have no error
 		}
 		l.WaitForRank0() // rank 0 must end first: launchers report the first exit code
 		return reported{err}

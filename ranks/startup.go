@@ -118,7 +118,7 @@ func (r *member) assign() error {
 // partition makes the requested shards if they are missing. If the dataset's folder is not
 // writable, it uses the run folder.
 func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
-	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
+	o := partitionOptions(&r.cfg, r.Graph)
 	place := partition.Place{Data: r.data, Root: r.cfg.PartsDir, Spare: filepath.Join(folder, "parts"), Fingerprint: meta.Fingerprint()}
 	var report *partition.Report
 	r.shards, report, err = place.Ensure(o, func(o partition.Options) {
@@ -131,6 +131,10 @@ func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
 	host.ForgetPeak()
 	r.reporter.Note(report.String())
 	return nil
+}
+
+func partitionOptions(c *Config, parts int) partition.Options {
+	return partition.Options{Method: c.Partitioner, Order: c.VertexOrder, Parts: parts, Seed: 1}
 }
 
 // shareFolders shares the locations of the shards and of the run with all ranks. Collective over the
@@ -176,6 +180,11 @@ func (r *joined) read() error {
 		return err
 	}
 	r.record()
+	if r.cfg.Survive && r.view.Number == 0 {
+		if err := r.views.opens(shard.Paths(r.shards, r.Graph)); err != nil {
+			return err
+		}
+	}
 	if r.isServer() {
 		return nil
 	}

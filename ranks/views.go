@@ -50,7 +50,8 @@ type viewSequence struct {
 	watcher     *signals.Watcher
 	out         IO
 	replaceable bool
-	rank        int // this rank
+	rank        int    // this rank
+	host        string // of this rank, in a world of processes
 	departure   *departure
 	connected   func() // called when the ranks are connected; may be nil
 
@@ -164,7 +165,7 @@ func (c *viewSequence) run(w world.Comm, v world.View) error {
 	c.kind = kindOf(w)
 	if c.replaceable {
 		if w != nil {
-			c.rank = w.Rank()
+			c.rank, c.host = w.Rank(), w.Hosts()[w.Rank()]
 		}
 		silence, err := c.cfg.SilenceLimit()
 		if err != nil {
@@ -172,10 +173,14 @@ func (c *viewSequence) run(w world.Comm, v world.View) error {
 		}
 		var zones []int
 		if w != nil && c.cfg.Survive {
-			if zones, err = readZones(c.cfg.Zones, w.Hosts()); err != nil {
-				return failOnRank0(world.Launch{Rank: c.rank}, err)
+			zones, err = readZones(c.cfg.Zones, w.Hosts())
+			if err := agree(w, err); err != nil {
+				return err
 			}
-			c.departure = watchDeparture(&c.cfg, w.Hosts()[c.rank], c.out)
+			if err := c.checkTakeovers(w, v.Parts); err != nil {
+				return err
+			}
+			c.departure = watchDeparture(&c.cfg, c.host, c.out)
 			defer c.departure.close()
 			mpi.Observe(max(2*silence, minStuck), func() {
 				warn(c.out, "rank %d: a call of MPI does not return; this rank ends", c.rank)

@@ -89,6 +89,12 @@ func (p Place) Made(o Options) *Meta {
 	return m
 }
 
+// Folder returns the folder of the shards that o requests, or "" if there are no usable shards.
+func (p Place) Folder(o Options) string {
+	folder, _, _ := p.serving(o) // the program that opens the shards reports the error
+	return folder
+}
+
 // serving returns the folder and the Meta of the shards that o requests. The folder is "" if there
 // are none.
 func (p Place) serving(o Options) (string, *Meta, error) {

@@ -58,8 +58,16 @@ func (s *Shard) UseAll(ds *graph.Dataset) {
 	s.Features, s.Labels, s.Targets, s.Split = ds.Features, ds.Labels, ds.Targets, ds.Split
 }
 
-// read returns a shard with the arrays of f, which the shard closes, also after an error. It verifies neither the arrays nor the header, which
-// may have any length.
+// Paths returns the paths of the shards in a folder, by rank.
+func Paths(folder string, parts int) (list []string) {
+	for rank := range parts {
+		list = append(list, filepath.Join(folder, name(rank)))
+	}
+	return list
+}
+
+// read returns a shard with the arrays of f, which the shard closes, also after an error. It verifies
+// neither the arrays nor the header, which may have any length.
 func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
 	s = &Shard{files: []io.Closer{f}, Weighted: f.Has(nInStrength), Whole: !f.Has(nInCols)}
 	if f.Has(nSparseOffsets) {
