@@ -14,8 +14,17 @@ import (
 	"siafu/ranks/world/membership"
 )
 
-// survivor is a rank of an elastic world. Its goroutine listens to the other ranks. It ends the
-// current view when a rank is lost.
+// survivor is a rank of an elastic world. It has two threads of control: run runs views one after another,
+// and listen handles the messages and losses of other ranks. A loss is handled in these steps:
+//
+//   - lose tells link that the rank is lost, and interrupt ends the view here;
+//   - run reports to all live ranks how the view has ended and which states are stored here (agree);
+//   - the coordinator decides (decide), and each rank sends the decision on and applies it (apply): it
+//     sends the states of parts that have moved away;
+//   - agree returns when the states of parts that have moved here have arrived, and run begins the
+//     next view.
+//
+// All fields after mu are guarded by it. machine decides without input or output.
 type survivor struct {
 	comm world.Comm
 	job  ElasticJob
@@ -95,20 +104,7 @@ func (s *survivor) run() error {
 			}
 			return s.job.RunMember(c, v, s.copyState)
 		})
-		ended, shared := (*world.EndedError)(nil), (*world.AgreedError)(nil)
-		interrupted := errors.As(err, &ended)
-		s.mu.Lock()
-		failed := s.failed
-		s.mu.Unlock()
-		proposed := s.job.Ended(v)
-		if failed == nil && err != nil && !interrupted && !errors.As(err, &shared) {
-			failed = err
-		}
-		if failed != nil {
-			s.mesh.Break()
-			return failed
-		}
-		d, failed := s.agree(ending{!interrupted && proposed == membership.Proposal{}, proposed})
+		d, failed := s.next(err, s.job.Ended(v))
 		if failed != nil {
 			s.mesh.Break()
 			return failed
@@ -119,6 +115,23 @@ func (s *survivor) run() error {
 		}
 		s.job.Continue(*d)
 	}
+}
+
+// next agrees with the other ranks on what follows a view. err is the error of the members here. It is
+// the one of this rank unless the view was interrupted, or all members have the same error.
+func (s *survivor) next(err error, proposed membership.Proposal) (*membership.Decision, error) {
+	interrupted, shared := (*world.EndedError)(nil), (*world.AgreedError)(nil)
+	ended := !errors.As(err, &interrupted)
+	s.mu.Lock()
+	failed := s.failed
+	s.mu.Unlock()
+	if failed == nil && err != nil && ended && !errors.As(err, &shared) {
+		failed = err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return s.agree(ending{ended && proposed == membership.Proposal{}, proposed})
 }
 
 // agree reports the end of the view here, waits for the decision of the coordinator, and for the states
@@ -197,31 +210,6 @@ func (s *survivor) apply(d membership.Decision) {
 	}
 	s.interrupt()
 	s.changed.Broadcast()
-}
-
-// copyMoved sends the state of a part that has moved here to the shadow. Without the copy, the loss of
-// this rank in its first epoch with the part would lose the part.
-func (s *survivor) copyMoved(at membership.State) {
-	if s.shadow >= 0 {
-		s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
-	}
-}
-
-// replicate chooses a new shadow if the old one is lost, and sends it the states of the parts here.
-func (s *survivor) replicate() {
-	shadow := s.machine.Shadow()
-	if shadow == s.shadow {
-		return
-	}
-	s.shadow = shadow
-	clear(s.copied)
-	clear(s.sent)
-	v := s.machine.View()
-	for _, at := range s.job.States() {
-		if s.shadow >= 0 && v.Rank(at.Part) == s.comm.Rank() {
-			s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
-		}
-	}
 }
 
 // interrupt ends the current view here if it cannot continue.
@@ -361,22 +349,6 @@ func (s *survivor) receive(m alive.Message) error {
 		s.changed.Broadcast()
 	}
 	return nil
-}
-
-// copyState sends the state of a part to the shadow, and waits until the shadow has confirmed the one
-// before. So a part and its copy have a state of the same epoch.
-func (s *survivor) copyState(at membership.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shadow < 0 {
-		return
-	}
-	before := s.sent[at.Part]
-	s.sent[at.Part] = at.Epoch
-	s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
-	for to := s.shadow; s.shadow == to && s.failed == nil && !s.interrupted() && s.copied[at.Part] < before; {
-		s.changed.Wait()
-	}
 }
 
 func (s *survivor) send(to int, kind byte, x any) { s.mesh.Send(to, kind, encode(x)) }
