@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,7 +68,10 @@ type pauses struct {
 }
 
 // pause is the cost of a loss.
-type pause struct{ begin, epoch, repeated float64 }
+type pause struct {
+	begin, epoch, repeated float64
+	others                 int // ranks that were lost as a consequence
+}
 
 // pause writes medians over the losses of random ranks at random moments, and the overhead without
 // losses.
@@ -112,8 +116,12 @@ func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (
 		}
 		ratios = append(ratios, with/without)
 	}
-	t.Row("after a loss", "losses", "s until training begins", "s until an epoch has ended", "epochs repeated")
+	t.Row("after a loss", "losses", "s until training begins", "s until an epoch has ended", "epochs repeated", "other ranks lost")
 	for k, w := range list {
+		others := 0
+		for _, one := range measured[k] {
+			others += one.others
+		}
 		column := func(of func(pause) float64) string {
 			var x []float64
 			for _, one := range measured[k] {
@@ -123,7 +131,7 @@ func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (
 			return fmt.Sprintf("%.2f (%.2f to %.2f)", median, x[0], x[len(x)-1])
 		}
 		t.Row(w.name, fmt.Sprint(o.Losses), column(func(p pause) float64 { return p.begin }),
-			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }))
+			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }), fmt.Sprint(others))
 	}
 	fmt.Fprintf(t, "epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
 		simulate.Median(ratios), o.Losses)
@@ -192,6 +200,19 @@ func (t *transcript) count(text string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Count(t.text.Bytes(), []byte(text))
+}
+
+var lostRank = regexp.MustCompile(`(?m)^siafu: rank \d+ on \S+ is lost$`)
+
+// lost returns the number of lost ranks.
+func (t *transcript) lost() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ranks := map[string]bool{}
+	for _, line := range lostRank.FindAllString(t.text.String(), -1) {
+		ranks[line] = true
+	}
+	return len(ranks)
 }
 
 func (p *pauses) start(ctx context.Context, launch, train []string) (*training, error) {
@@ -299,7 +320,9 @@ func (p *pauses) lose(ctx context.Context, w way) (one pause, err error) {
 		return one, err
 	}
 	one.epoch, one.repeated = time.Since(killed).Seconds(), float64(before-first+1)
-	return one, r.finish()
+	err = r.finish()
+	one.others = max(r.output.lost()-1, 0)
+	return one, err
 }
 
 // killRank kills a rank of a launch, and returns the number of killed processes.

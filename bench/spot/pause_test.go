@@ -31,7 +31,7 @@ func TestPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(out.String()), " ")
-		for _, want := range []string{`--survive 1 [\d.]+ .* [012]\.00 \(`, `every epoch 1 [\d.]+ .* [012]\.00 \(`, `defaults 1 [\d.]+ .* [4-9]\.00 \(`, `relative to that without --survive: \d\.\d+`} {
+		for _, want := range []string{`--survive 1 [\d.]+ .* [012]\.00 \(\S+ to \S+\) 0 `, `every epoch 1 [\d.]+ .* [012]\.00 \(`, `defaults 1 [\d.]+ .* [4-9]\.00 \(`, `relative to that without --survive: \d\.\d+`} {
 			if !regexp.MustCompile(want).MatchString(text) {
 				t.Errorf("local=%t: no %q in\n%s", local, want, out.String())
 			}
