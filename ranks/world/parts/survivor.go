@@ -272,14 +272,17 @@ func (s *survivor) lose(lost []int) {
 		return
 	}
 	s.o.Lost()
+	excluded := s.machine.Excluded()
 	for _, r := range lost {
 		s.link.lose(r)
-		s.mesh.Drop(r)
+		if !excluded { // else the other ranks decide which processes must end
+			s.mesh.Drop(r)
+		}
 		if s.machine.Live()[0] == s.comm.Rank() {
 			s.o.Log("rank %d on %s is lost", r, s.comm.Hosts()[r])
 		}
 	}
-	if s.machine.Excluded() {
+	if excluded {
 		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "", "rank %d has lost the ranks %v, and the other ranks may continue without it", s.comm.Rank(), lost).
 			Then("if the run has ended, resume it from its last checkpoint")})
 		return
