@@ -34,6 +34,7 @@ func Leave(o LeaveOptions, out io.Writer) error {
 // departure watches for requests that the ranks of this host leave.
 type departure struct {
 	host   string
+	older  int // bytes of requests that are older than this rank
 	left   atomic.Bool
 	cancel context.CancelFunc
 
@@ -85,7 +86,7 @@ func (d *departure) requested(run string) bool {
 	defer d.mu.Unlock()
 	if !d.left.Load() && time.Since(d.looked) >= lookEvery {
 		d.looked = time.Now()
-		d.left.Store(runfolder.Leaves(run, d.host))
+		d.left.Store(runfolder.Leaves(run, d.host, d.older))
 	}
 	return d.left.Load()
 }
@@ -96,44 +97,36 @@ func (d *departure) close() {
 	}
 }
 
-// readZones reads a file of lines "HOST ZONE", and returns the zone of each rank as a number. Without a
-// file, each host is a zone.
-func readZones(path string, hosts []string) ([]int, error) {
-	zone := map[string]string{}
-	if path != "" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fault.System("zones", path, err)
-		}
-		defer f.Close()
-		lines := bufio.NewScanner(f)
-		for n := 1; lines.Scan(); n++ {
-			fields := strings.Fields(lines.Text())
-			if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-				continue
-			}
-			if len(fields) != 2 {
-				return nil, fault.New(fault.Data, "zones", path, "line %d: %q", n, lines.Text()).Then("it must have a host and a zone")
-			}
-			zone[fields[0]] = fields[1]
-		}
-		if err := lines.Err(); err != nil {
-			return nil, fault.System("zones", path, err)
-		}
+// readZones reads a file of lines "HOST ZONE", and returns the zone of a host. It fails if one of the given
+// hosts has no line. Without a file, each host is a zone.
+func readZones(path string, hosts []string) (func(host string) string, error) {
+	if path == "" {
+		return func(host string) string { return host }, nil
 	}
-	numbers := map[string]int{}
-	var list []int
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.System("zones", path, err)
+	}
+	defer f.Close()
+	zone := map[string]string{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 {
+			return nil, fault.New(fault.Data, "zones", path, "line %d: %q", n, lines.Text()).Then("it must have a host and a zone")
+		}
+		zone[fields[0]] = fields[1]
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fault.System("zones", path, err)
+	}
 	for _, h := range hosts {
-		name, ok := zone[h]
-		if path == "" {
-			name = h
-		} else if !ok {
+		if _, ok := zone[h]; !ok {
 			return nil, fault.New(fault.Data, "zones", path, "host %q has no line", h).Then("name the zone of each host")
 		}
-		if _, ok := numbers[name]; !ok {
-			numbers[name] = len(numbers)
-		}
-		list = append(list, numbers[name])
 	}
-	return list, nil
+	return func(host string) string { return zone[host] }, nil
 }

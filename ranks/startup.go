@@ -181,7 +181,7 @@ func (r *joined) read() error {
 	}
 	r.record()
 	if r.cfg.Survive && r.view.Number == 0 {
-		if err := r.views.opens(shard.Paths(r.shards, r.Graph)); err != nil {
+		if err := opens("train", r.views.host, shard.Paths(r.shards, r.Graph)); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,11 @@ func (r *prepared) begin() (*begun, error) {
 		}
 	}
 	// All checks are done, and nothing has been written yet.
-	return b, agree(r.world, r.beginFolder())
+	if err := agree(r.world, r.beginFolder()); err != nil {
+		return nil, err
+	}
+	r.invite()
+	return b, nil
 }
 
 // sameAssignment fails if the shards come from two partitionings of the same dataset, for

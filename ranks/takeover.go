@@ -28,13 +28,13 @@ func (c *viewSequence) checkTakeovers(w world.Comm, parts int) error {
 		return err
 	}
 	if len(shared) > 0 {
-		err = c.opens(strings.Split(string(shared), "\x00"))
+		err = opens("train", c.host, strings.Split(string(shared), "\x00"))
 	}
 	return agree(w, err)
 }
 
-// opens returns an error if this rank cannot open a file. It does not read the files.
-func (c *viewSequence) opens(paths []string) error {
+// opens returns an error if this host cannot open a file. It does not read the files.
+func opens(op, host string, paths []string) error {
 	for _, path := range paths {
 		f, err := os.Open(path)
 		if err == nil {
@@ -45,7 +45,7 @@ func (c *viewSequence) opens(paths []string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = fault.Missing
 		}
-		return fault.New(kind, "train", path, "host %s cannot open it, but may have to take over parts of lost ranks: %v", c.host, errors.Unwrap(err)).
+		return fault.New(kind, op, path, "host %s cannot open it, but may have to take over parts of lost ranks: %v", host, errors.Unwrap(err)).
 			Then("make the dataset and its shards readable at the same path on all hosts")
 	}
 	return nil

@@ -38,6 +38,7 @@ type grammar struct {
 	Sweep      sweepCmd      `cmd:"" group:"Training" help:"Train once for each combination of flag values."`
 	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
 	Leave      leaveCmd      `cmd:"" group:"Cluster" help:"Move the parts of hosts to other ranks of a run (--survive)."`
+	Join       joinCmd       `cmd:"" group:"Cluster" help:"Join a run from another machine, as a spare rank (--survive)."`
 	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
 	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
 	Spot       spotCmd       `cmd:"" group:"Cluster" help:"Generate traces of spot machines, and simulate training on them."`
@@ -45,7 +46,7 @@ type grammar struct {
 	Predict    predictCmd    `cmd:"" group:"Results" help:"Predict every vertex with a trained network."`
 	Export     exportCmd     `cmd:"" group:"Results" help:"Export a trained network for other programs."`
 	Report     reportCmd     `cmd:"" group:"Results" help:"Compare run folders."`
-	Bench      benchCmd      `cmd:"" group:"Benchmarks" help:"Run benchmarks and reproduce published tables."`
+	Bench      benchCmd      `cmd:"" group:"Results" help:"Run benchmarks and reproduce published tables."`
 	Doctor     doctorCmd     `cmd:"" group:"This machine" help:"Print what this machine and this build support."`
 	Clean      cleanCmd      `cmd:"" group:"This machine" help:"Remove leftovers of killed commands."`
 	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version."`
@@ -214,6 +215,14 @@ type leaveCmd struct {
 }
 
 func (c *leaveCmd) Run(io commandline.Console) error { return ranks.Leave(c.Options, io.Out) }
+
+type joinCmd struct {
+	Options ranks.JoinOptions `embed:""`
+}
+
+func (c *joinCmd) Run(ctx context.Context, io commandline.Console) error {
+	return ranks.Join(ctx, c.Options, ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last, Lead: io.Lead})
+}
 
 type exportCmd struct {
 	Options ranks.ExportOptions `embed:""`

@@ -31,7 +31,7 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own lists the files that this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile, leavingFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile, leavingFile, invitationFile), bare...)
 
 // bare lists what a folder without a marker may contain after a claim: the lock, an unfinished
 // marker, and shards that could not be stored next to the dataset.
@@ -311,6 +311,7 @@ func (f *Folder) Close() error {
 		f.undo()
 		return nil
 	}
+	_ = os.Remove(filepath.Join(f.dir, invitationFile))
 	var first error
 	for _, file := range []*os.File{f.metrics, f.log, f.eventsFile} {
 		if file == nil {

@@ -37,12 +37,20 @@ func Leave(run string, hosts []string) error {
 	return nil
 }
 
-// Leaves reports whether the ranks of a host must leave a run.
-func Leaves(run, host string) bool {
+// LeavingBytes returns the length of the list of hosts that must leave a run.
+func LeavingBytes(run string) int {
+	text, _ := os.ReadFile(filepath.Join(run, leavingFile))
+	return len(text)
+}
+
+// Leaves reports whether the ranks of a host must leave a run. The first bytes of the list are ignored:
+// they are older than the ranks.
+func Leaves(run, host string, older int) bool {
 	text, err := os.ReadFile(filepath.Join(run, leavingFile))
 	if err != nil {
 		return false
 	}
+	text = text[min(older, len(text)):]
 	var hosts []string
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		hosts = append(hosts, strings.TrimSpace(lines.Text()))

@@ -2,10 +2,15 @@ package world
 
 import "sync"
 
+// Sender starts to send messages, like a Comm.
+type Sender interface {
+	Isend(buf []byte, dst, tag int) (Request, error)
+}
+
 // Outbox sends messages without waiting for completion, and reuses the memory of sent
 // messages. Several goroutines may use it concurrently.
 type Outbox struct {
-	comm Comm
+	sender Sender
 
 	mu      sync.Mutex
 	pending []pendingSend
@@ -19,8 +24,8 @@ type pendingSend struct {
 	to      int
 }
 
-// NewOutbox makes an outbox of a communicator.
-func NewOutbox(c Comm) *Outbox { return &Outbox{comm: c} }
+// NewOutbox makes an outbox of a communicator or another sender.
+func NewOutbox(s Sender) *Outbox { return &Outbox{sender: s} }
 
 // Buffer returns empty memory for a message, reused from a sent message if possible.
 func (o *Outbox) Buffer() ([]byte, error) {
@@ -52,7 +57,7 @@ func (o *Outbox) Buffer() ([]byte, error) {
 func (o *Outbox) Post(b []byte, to, tag int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	r, err := o.comm.Isend(b, to, tag)
+	r, err := o.sender.Isend(b, to, tag)
 	if err == nil {
 		o.pending = append(o.pending, pendingSend{r, b, to})
 	}

@@ -5,4 +5,8 @@
 // connection means that the process has ended if its port refuses another connection. A host that
 // was cut off, and a process that was stopped, are silent. Lost distinguishes the two, because only
 // silent ranks may still compute.
+//
+// A process that was started later is a guest (Join), and a rank after Admit. It has a second connection
+// to each rank, a Stream for data, because MPI cannot add processes. The token of the world in Contacts
+// keeps other programs out. Nothing is encrypted.
 package alive

@@ -16,7 +16,7 @@ func meshes(t *testing.T, n int, silent time.Duration) []*Mesh {
 	t.Helper()
 	list := make([]*Mesh, n)
 	err := inproc.Run(n, func(c world.Comm) error {
-		m, err := Connect(c, silent)
+		m, err := Connect(c, silent, nil)
 		list[c.Rank()] = m
 		return err
 	})
@@ -121,8 +121,10 @@ func TestRefusedElsewhere(t *testing.T) {
 	}
 	closed.Close()
 	l := &list[0].where[1]
+	list[0].mu.Lock()
 	l.Machine = "another"
 	l.Addresses = []string{l.Addresses[len(l.Addresses)-1], closed.Addr().String()}
+	list[0].mu.Unlock()
 	list[1].peers[0].conn.Close() // the process and its port exist
 	if e := next(t, list[0]); !e.Lost || e.Certain {
 		t.Errorf("%+v", e)
@@ -131,7 +133,9 @@ func TestRefusedElsewhere(t *testing.T) {
 	list = meshes(t, 2, 5*time.Second)
 	l = &list[0].where[1]
 	_, port, _ := net.SplitHostPort(l.Addresses[0])
+	list[0].mu.Lock()
 	l.Machine, l.Addresses = "another", []string{"255.255.255.255:" + port, closed.Addr().String(), closed.Addr().String()}
+	list[0].mu.Unlock()
 	list[1].peers[0].conn.Close()
 	if e := next(t, list[0]); !e.Lost || e.Certain {
 		t.Errorf("%+v", e)
@@ -141,9 +145,8 @@ func TestRefusedElsewhere(t *testing.T) {
 // An address of a rank may lead to another rank. The connection is then made by the next address.
 func TestAddressOfAnotherRank(t *testing.T) {
 	err := inproc.Run(3, func(c world.Comm) error {
-		m := &Mesh{rank: c.Rank(), silent: 5 * time.Second, events: make(chan Event, 1), closed: make(chan struct{}), peers: make([]*peer, 3)}
-		var err error
-		if m.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		m := newMesh(c.Rank(), 3, 5*time.Second)
+		if err := m.open("127.0.0.1:0"); err != nil {
 			return err
 		}
 		defer m.Break()
@@ -171,9 +174,8 @@ func TestAddressOfAnotherRank(t *testing.T) {
 // Connections of other programs do no harm, even if they stay open.
 func TestStrangers(t *testing.T) {
 	err := inproc.Run(2, func(c world.Comm) error {
-		m := &Mesh{rank: c.Rank(), silent: 5 * time.Second, events: make(chan Event, 1), closed: make(chan struct{}), peers: make([]*peer, 2)}
-		var err error
-		if m.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		m := newMesh(c.Rank(), 2, 5*time.Second)
+		if err := m.open("127.0.0.1:0"); err != nil {
 			return err
 		}
 		defer m.Break()

@@ -8,6 +8,13 @@
 // decision sends it on to all before it acts, so that either all live ranks receive it or none. If
 // the coordinator is lost, the next one decides from the same reports. Every rank begins every
 // decided view, even if it already knows of another loss, and then ends it and reports again.
+//
+// A process that was started later, a guest, joins with a decision. All live ranks must have reported
+// the guest, so that each has a connection to it. A decision admits one guest at most, because two
+// guests may have no connection to each other. After a decision the caller must report the losses of
+// ranks that it knew as guests. Ranks send decisions to their guests, and the newest one to a guest that
+// arrives. A guest acts on a decision when all ranks that it is connected to have sent this decision or are
+// lost: the live ranks do not wait for a guest, and may decide without a decision that only it has received.
 package membership
 
 import (
@@ -27,6 +34,14 @@ type Loss struct {
 // State is the stored state of a part after an epoch.
 type State struct{ Part, Epoch int }
 
+// Guest is a process that wants to join the world. It becomes a rank when a decision admits it.
+type Guest struct {
+	ID      uint64 // random
+	Host    string
+	Zone    string // failure domain
+	Contact []byte // how other guests reach it, opaque
+}
+
 // Report is the message of a rank whose members have ended a view.
 type Report struct {
 	Number int    // of the view
@@ -34,16 +49,18 @@ type Report struct {
 	Ended  bool   // the run has ended
 	Proposal
 	States []State
+	Guests []Guest // that this rank has a connection to
 }
 
 // Proposal is a request of a rank for the next view.
 type Proposal struct {
 	View   *world.View // nil: any
 	Leaves bool        // the rank must not carry members any more
+	Admits bool        // the view has ended for guests
 }
 
 // none reports whether nothing is proposed.
-func (p Proposal) none() bool { return p.View == nil && !p.Leaves }
+func (p Proposal) none() bool { return p == Proposal{} }
 
 // Decision is the message of a coordinator.
 type Decision struct {
@@ -54,26 +71,38 @@ type Decision struct {
 	Lack  bool  // the states of a part are lost: the run continues from a checkpoint
 	Epoch int   // from which the run continues, unless Lack is set
 	From  []int // by part: the rank that has the state to continue from, -1: none
+	// Joined has the ranks that have joined, ascending. They are the last ranks of View.
+	Joined []Guest
 }
 
 // Machine is the state of one rank.
 type Machine struct {
 	rank, least int
 	view        world.View
-	zones       []int // of ranks
+	zones       []string // of ranks
 	lost        []Loss
 	settled     int      // number of losses before the current view
 	reports     []Report // by rank; Number is -1 before the first
-	decided     bool     // the current view has been decided to end, and this rank has not begun the next
+	joined      []Guest
+	decided     bool // the current view has been decided to end, and this rank has not begun the next
 }
 
 // New returns the machine of a rank in the view v. The run stops if fewer than least ranks are left.
-// zones are numbers of failure domains, by rank; nil: each rank has its own.
-func New(rank, least int, v world.View, zones []int) *Machine {
+// zones are names of failure domains, by rank; nil: each rank has its own.
+func New(rank, least int, v world.View, zones []string) *Machine {
 	m := &Machine{rank: rank, least: least, view: v, zones: zones, reports: make([]Report, v.Started())}
 	for r := range m.reports {
 		m.reports[r].Number = -1
 	}
+	return m
+}
+
+// Join returns the machine of the rank that a decision has admitted, in the view of the decision. The
+// other parameters are those of New.
+func Join(least int, d Decision, zones []string) *Machine {
+	m := New(d.View.Started()-1, least, d.View, zones)
+	m.Lose(d.Lost...)
+	m.settled, m.joined = len(d.Lost), d.Joined
 	return m
 }
 
@@ -149,8 +178,8 @@ func (m *Machine) Shadow() int {
 
 // Report returns this rank's report of the end of the current view, to be sent to all live ranks. It
 // must be sent again after each new loss until a decision arrives.
-func (m *Machine) Report(ended bool, p Proposal, states []State) Report {
-	r := Report{Number: m.view.Number, Lost: sorted(m.lost), Ended: ended, Proposal: p, States: states}
+func (m *Machine) Report(ended bool, p Proposal, states []State, guests []Guest) Report {
+	r := Report{Number: m.view.Number, Lost: sorted(m.lost), Ended: ended, Proposal: p, States: states, Guests: guests}
 	m.reports[m.rank] = r
 	return r
 }
@@ -185,22 +214,46 @@ func (m *Machine) Decide() *Decision {
 		}
 	}
 	m.decided = true
-	d := &Decision{Lost: sorted(m.lost), Done: ended || same, Few: len(carriers) < max(m.least, 1)}
+	d := &Decision{Lost: sorted(m.lost), Done: ended || same, Joined: m.joined}
+	var admitted []Guest
+	if !d.Done {
+		admitted = m.admitted(live)
+	}
+	for i, g := range admitted {
+		d.Joined = append(slices.Clip(d.Joined), g)
+		carriers = append(carriers, m.view.Started()+i)
+	}
+	d.Few = len(carriers) < max(m.least, 1)
 	if len(carriers) == 0 {
 		carriers = live
 	}
-	d.View = m.next(proposed, carriers)
+	d.View = m.next(proposed, carriers, len(admitted))
 	m.locate(d)
 	return d
 }
 
+// admitted returns the first guest that all live ranks have reported, if any.
+func (m *Machine) admitted(live []int) []Guest {
+	for _, g := range m.reports[m.rank].Guests {
+		reported := func(r int) bool {
+			return slices.ContainsFunc(m.reports[r].Guests, func(other Guest) bool { return other.ID == g.ID })
+		}
+		if !slices.ContainsFunc(live, func(r int) bool { return !reported(r) }) {
+			return []Guest{g}
+		}
+	}
+	return nil
+}
+
 // next returns the view after the current one: the proposed one, in which the members of other ranks
-// than the given carriers move to carriers without members, or else to those with the fewest.
-func (m *Machine) next(proposed *world.View, carriers []int) world.View {
+// than the given carriers move to carriers without members, or else to those with the fewest. The
+// view has the given number of new ranks.
+func (m *Machine) next(proposed *world.View, carriers []int, joined int) world.View {
 	next := m.view.Restart()
 	if proposed != nil && proposed.Replaces(m.view) {
 		next.Carrier = slices.Clone(proposed.Carrier)
 	}
+	next.Spares += joined
 	fewest := func() int {
 		best := carriers[0]
 		for _, r := range carriers {
@@ -222,7 +275,49 @@ func (m *Machine) next(proposed *world.View, carriers []int) world.View {
 			}
 		}
 	}
+	if last := next.Started() - 1; joined > 0 && len(next.Carried(last)) == 0 {
+		deal(next, last)
+	}
 	return next
+}
+
+// deal moves members to a rank that carries none, if fewer ranks carry members than at the start of
+// the run: those of a rank of the start that carries none now, and then others, until the numbers of
+// members differ by at most one.
+func deal(v world.View, to int) {
+	first := world.View{Parts: v.Parts, Ranks: v.Ranks, Servers: v.Servers, Bridges: v.Bridges}
+	most, carriers := 0, 0
+	for r := range v.Started() {
+		if n := len(v.Carried(r)); n > 0 {
+			carriers++
+			if n > len(v.Carried(most)) {
+				most = r
+			}
+		}
+	}
+	if carriers >= first.Started() {
+		return
+	}
+	for _, member := range v.Carried(most) {
+		if home := first.Rank(member); len(v.Carried(home)) == 0 {
+			for _, member := range first.Carried(home) {
+				v.Carrier[member] = to
+			}
+			break
+		}
+	}
+	for {
+		for r := range v.Started() {
+			if len(v.Carried(r)) > len(v.Carried(most)) {
+				most = r
+			}
+		}
+		list := v.Carried(most)
+		if len(list) < len(v.Carried(to))+2 {
+			return
+		}
+		v.Carrier[list[len(list)-1]] = to
+	}
 }
 
 // locate chooses the newest epoch of which all parts have a state, and for each part a rank that
@@ -266,6 +361,13 @@ func (m *Machine) Apply(d Decision) bool {
 	m.Lose(d.Lost...)
 	m.settle(d.Lost)
 	m.view, m.decided = d.View, false
+	for _, g := range d.Joined[len(m.joined):] {
+		m.reports = append(m.reports, Report{Number: -1})
+		if m.zones != nil {
+			m.zones = append(m.zones, g.Zone)
+		}
+	}
+	m.joined = d.Joined
 	return true
 }
 

@@ -42,7 +42,7 @@ func (s *survivor) replicate() {
 	clear(s.sent)
 	v := s.machine.View()
 	for _, at := range s.job.States() {
-		if s.shadow >= 0 && v.Rank(at.Part) == s.comm.Rank() {
+		if s.shadow >= 0 && v.Rank(at.Part) == s.rank {
 			s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
 		}
 	}

@@ -26,7 +26,7 @@ func RunParts(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if c.Size() == 1 {
 		return InProcess(v, body)
 	}
-	p, err := newRemoteLink(c)
+	p, err := connect(c)
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,17 @@ func InProcess(v world.View, body func(c world.Comm) error) error {
 
 // remoteLink sends packets to other ranks and receives theirs. It serves one view after another.
 type remoteLink struct {
-	comm    world.Comm
-	packets world.Comm // carries packets, in order
-	bulk    world.Comm // carries long blocks
-	outbox  *world.Outbox
-	next    atomic.Uint32 // tag of the next long block
-	gone    []atomic.Bool // by rank: whether it is lost
+	rank   int
+	hosts  []string // of all ranks
+	limits func() world.Limits
+	abort  func(code int, cause error)
+	outbox *world.Outbox
+	next   atomic.Uint32  // tag of the next long block
+	gone   []*atomic.Bool // by rank: whether it is lost
+
+	founders int       // ranks of the start, which comm connects
+	comm     transport // nil on a rank that has joined later
+	streams  transport // to and from ranks that have joined later, nil if none can
 
 	// Of the current view.
 	view      world.View
@@ -70,8 +75,8 @@ type blockRequest struct {
 	rank int
 }
 
-// newRemoteLink makes the communicators. Collective over c.
-func newRemoteLink(c world.Comm) (*remoteLink, error) {
+// connect makes the link between the ranks of c. Collective over c.
+func connect(c world.Comm) (*remoteLink, error) {
 	ranks := world.All(c.Size())
 	packets, err := c.Sub(ranks)
 	if err != nil {
@@ -81,19 +86,63 @@ func newRemoteLink(c world.Comm) (*remoteLink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &remoteLink{comm: c, packets: packets, bulk: bulk, outbox: world.NewOutbox(packets), gone: make([]atomic.Bool, c.Size())}, nil
+	p := newRemoteLink(c.Rank(), c.Hosts())
+	p.limits, p.abort = c.Limits, packets.Abort
+	p.founders, p.comm = c.Size(), comms{packets, bulk}
+	return p, nil
+}
+
+func newRemoteLink(rank int, hosts []string) *remoteLink {
+	p := &remoteLink{rank: rank}
+	p.outbox = world.NewOutbox(p)
+	p.extend(hosts)
+	return p
+}
+
+// extend adds ranks on the given hosts. It is called between two views.
+func (p *remoteLink) extend(hosts []string) {
+	for _, h := range hosts {
+		p.hosts, p.gone = append(p.hosts, h), append(p.gone, new(atomic.Bool))
+	}
+}
+
+// via returns the transport to and from a rank.
+func (p *remoteLink) via(rank int) transport {
+	if p.rank < p.founders && rank < p.founders {
+		return p.comm
+	}
+	return p.streams
+}
+
+// Isend implements world.Sender.
+func (p *remoteLink) Isend(b []byte, to, tag int) (world.Request, error) {
+	return p.via(to).Isend(b, to, tag)
+}
+
+// tryRecv returns the next packet of a rank or of any rank, if one has arrived.
+func (p *remoteLink) tryRecv(from int) (m world.Message, ok bool, err error) {
+	if from != world.Any {
+		return p.via(from).TryRecv(from, world.Any)
+	}
+	if p.comm != nil {
+		m, ok, err = p.comm.TryRecv(world.Any, world.Any)
+	}
+	if !ok && err == nil && len(p.hosts) > p.founders {
+		m, ok, err = p.streams.TryRecv(world.Any, world.Any)
+	}
+	return m, ok, err
 }
 
 // run runs the members of a view, like RunParts. Collective over the ranks that are not lost.
 func (p *remoteLink) run(v world.View, body func(c world.Comm) error) error {
-	p.view, p.finished, p.ended = v, make([]bool, p.comm.Size()), nil
+	p.view, p.finished, p.ended = v, make([]bool, v.Started()), nil
 	p.incoming, p.abandoned = nil, nil
-	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(p.comm.Rank())...), Remote: p, Name: v.Name}
+	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(p.rank)...), Remote: p, Name: v.Name}
 	for m := range v.Members() {
-		s.Hosts = append(s.Hosts, p.comm.Hosts()[v.Rank(m)])
+		s.Hosts = append(s.Hosts, p.hosts[v.Rank(m)])
 	}
-	if len(s.Here) == 0 { // this rank only waits for the end of the others
-		p.packets.SetLimits(world.Limits{})
+	if c, ok := p.comm.(comms); ok && len(s.Here) == 0 { // this rank only waits for the end of the others
+		c.SetLimits(world.Limits{})
 	}
 	err := inproc.RunShare(s, body)
 	var ended *world.EndedError
@@ -119,7 +168,7 @@ func (p *remoteLink) Process(member int) int { return p.view.Rank(member) }
 func (p *remoteLink) Abandon(r world.Request) { p.abandoned = append(p.abandoned, r.(blockRequest)) }
 
 // Abort implements inproc.Remote.
-func (p *remoteLink) Abort(code int, cause error) { p.packets.Abort(code, cause) }
+func (p *remoteLink) Abort(code int, cause error) { p.abort(code, cause) }
 
 // Carry implements inproc.Remote. It sends even long messages within packets, because they must not
 // overtake one another.
@@ -135,7 +184,7 @@ func (p *remoteLink) Carry(to int, l inproc.Packet) (world.Request, error) {
 	if err := p.send(rank, l, f); err != nil {
 		return nil, err
 	}
-	r, err := p.bulk.Isend(l.Data, rank, f.tag)
+	r, err := p.via(rank).sendBlock(l.Data, rank, f.tag)
 	return blockRequest{r, rank}, err
 }
 
@@ -149,7 +198,7 @@ func (p *remoteLink) Fetch(r inproc.Receiver) error {
 		if lost := p.lost.Load(); lost != nil {
 			return lost
 		}
-		m, ok, err := p.packets.TryRecv(world.Any, world.Any)
+		m, ok, err := p.tryRecv(world.Any)
 		if err != nil {
 			return err
 		}
@@ -194,7 +243,7 @@ func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 		if p.gone[c.from].Load() {
 			continue
 		}
-		ended, err := c.receive(p.bulk, r)
+		ended, err := c.receive(p.via(c.from), r)
 		if err == nil && ended {
 			err = r.Deliver(c.packet)
 		} else {
@@ -209,12 +258,12 @@ func (p *remoteLink) receiveBlocks(r inproc.Receiver) error {
 
 // receive begins to receive a block when the receiver has a buffer for it, and reports whether the
 // block has arrived.
-func (c *incomingBlock) receive(bulk world.Comm, r inproc.Receiver) (ended bool, err error) {
+func (c *incomingBlock) receive(via transport, r inproc.Receiver) (ended bool, err error) {
 	if c.request == nil {
 		if c.packet.Data = r.Room(c.packet, c.block.length); c.packet.Data == nil {
 			return false, nil
 		}
-		if c.request, err = world.Irecv(bulk, c.packet.Data, c.from, c.block.tag); err != nil {
+		if c.request, err = via.receiveBlock(c.packet.Data, c.from, c.block.tag); err != nil {
 			return false, err
 		}
 	}
@@ -230,7 +279,7 @@ func (p *remoteLink) close(ended *world.EndedError) error {
 		p.ended, last.From = ended, ended.Member
 	}
 	others := world.All(len(p.finished))
-	others = slices.Delete(others, p.packets.Rank(), p.packets.Rank()+1)
+	others = slices.Delete(others, p.rank, p.rank+1)
 	for _, r := range others {
 		if p.gone[r].Load() {
 			continue
@@ -259,7 +308,7 @@ func (p *remoteLink) drain(rank int) (bool, error) {
 		if p.gone[rank].Load() {
 			return true, nil
 		}
-		m, ok, err := p.packets.TryRecv(rank, world.Any)
+		m, ok, err := p.tryRecv(rank)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -280,7 +329,7 @@ func (p *remoteLink) settle() error {
 		if p.gone[c.from].Load() {
 			continue
 		}
-		if _, err := c.receive(p.bulk, discarder{}); err != nil {
+		if _, err := c.receive(p.via(c.from), discarder{}); err != nil {
 			return err
 		}
 		p.abandoned = append(p.abandoned, blockRequest{c.request, c.from})
@@ -300,7 +349,7 @@ func (p *remoteLink) settle() error {
 // until polls until done, an error or the limit of waits. what and rank, or world.Any, name what it
 // waits for.
 func (p *remoteLink) until(what string, rank int, done func() (bool, error)) error {
-	limit := p.comm.Limits().Abort
+	limit := p.limits().Abort
 	for began := time.Now(); ; time.Sleep(closePoll) {
 		if ended, err := done(); ended || err != nil {
 			return err
@@ -308,9 +357,9 @@ func (p *remoteLink) until(what string, rank int, done func() (bool, error)) err
 		if waited := time.Since(began); limit > 0 && waited > limit {
 			of := "other ranks"
 			if rank != world.Any {
-				of = fmt.Sprintf("rank %d on %s", rank, p.comm.Hosts()[rank])
+				of = fmt.Sprintf("rank %d on %s", rank, p.hosts[rank])
 			}
-			return fault.New(fault.Runtime, "parts", "", "rank %d has waited %v for %s %s", p.comm.Rank(), waited.Round(time.Second), what, of)
+			return fault.New(fault.Runtime, "parts", "", "rank %d has waited %v for %s %s", p.rank, waited.Round(time.Second), what, of)
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 //
 // All fields after mu are guarded by it. machine decides without input or output.
 type survivor struct {
-	comm world.Comm
+	rank int
 	job  ElasticJob
 	o    Elasticity
 	mesh *alive.Mesh
@@ -36,12 +36,16 @@ type survivor struct {
 	machine  *membership.Machine
 	ended    *ending              // of the current view, nil while it runs here
 	decision *membership.Decision // that this rank has not begun
+	newest   *membership.Decision // that this rank has received; nil before the first
 	missing  map[int]int          // parts whose states are on the way, and the ranks that send them
 	copied   map[int]int          // by part: epoch of the newest copy that the shadow has confirmed
 	sent     map[int]int          // by part: epoch of the newest copy that was sent to the shadow
 	shadow   int                  // rank to which copies are sent, -1 without one
 	done     bool                 // the run has ended
 	failed   error                // this rank must end
+	guests   []membership.Guest   // that this rank has a connection to
+	asking   map[uint64]bool      // guests that are connected to all ranks
+	joined   map[uint64]int       // ranks of admitted guests
 	changed  *sync.Cond           // of any of these
 }
 
@@ -58,6 +62,7 @@ const (
 	stateKind    // of a part that moves
 	copyKind     // of a part's state, for the shadow of its rank
 	copiedKind   // confirms it
+	askKind      // of a guest that is connected to all ranks
 )
 
 // packedState is a message with the state of a part.
@@ -68,30 +73,39 @@ type packedState struct {
 
 // newSurvivor connects this rank to the others. Collective over c.
 func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*survivor, error) {
-	link, err := newRemoteLink(c)
+	link, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := alive.Connect(c, o.LostAfter)
+	mesh, err := alive.Connect(c, o.LostAfter, o.Vet)
 	if err != nil {
 		return nil, err
 	}
+	s := survivorOf(membership.New(c.Rank(), o.Least, v, o.zones(c.Hosts())), c.Rank(), job, o, mesh, link)
+	s.o.Connected(Admission{s})
+	go s.listen()
+	return s, nil
+}
+
+// survivorOf returns a connected rank.
+func survivorOf(m *membership.Machine, rank int, job ElasticJob, o Elasticity, mesh *alive.Mesh, link *remoteLink) *survivor {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
 	if o.Lost == nil {
 		o.Lost = func() {}
 	}
-	if o.Connected != nil {
-		o.Connected()
+	if o.Connected == nil {
+		o.Connected = func(Admission) {}
 	}
 	s := &survivor{
-		comm: c, job: job, o: o, mesh: mesh, link: link, machine: membership.New(c.Rank(), o.Least, v, o.Zones), missing: map[int]int{}, copied: map[int]int{}, sent: map[int]int{},
+		rank: rank, job: job, o: o, mesh: mesh, link: link, machine: m, missing: map[int]int{}, copied: map[int]int{}, sent: map[int]int{},
+		asking: map[uint64]bool{}, joined: map[uint64]int{},
 	}
+	s.link.streams = streams{mesh, link.founders} // 0 on a rank that has joined
 	s.changed = sync.NewCond(&s.mu)
 	s.shadow = s.machine.Shadow()
-	go s.listen()
-	return s, nil
+	return s
 }
 
 // run runs views until the run has ended.
@@ -141,6 +155,12 @@ func (s *survivor) agree(e ending) (*membership.Decision, error) {
 	defer s.mu.Unlock()
 	s.ended = &e
 	s.report()
+	return s.await()
+}
+
+// await waits for the decision of the coordinator, and for the states of parts that move here. The caller
+// holds mu.
+func (s *survivor) await() (*membership.Decision, error) {
 	for s.decision == nil && s.failed == nil {
 		s.changed.Wait()
 	}
@@ -163,7 +183,7 @@ func (s *survivor) agree(e ending) (*membership.Decision, error) {
 
 // report sends this rank's report to all live ranks, and decides if it is the last one.
 func (s *survivor) report() {
-	r := s.machine.Report(s.ended.done, s.ended.proposal, s.job.States())
+	r := s.machine.Report(s.ended.done, s.ended.proposal, s.job.States(), s.guests)
 	s.broadcast(reportKind, r)
 	s.decide()
 }
@@ -184,13 +204,28 @@ func (s *survivor) apply(d membership.Decision) {
 		return
 	}
 	s.broadcast(decisionKind, d)
+	for _, g := range s.guests {
+		s.mesh.SendGuest(g.ID, decisionKind, encode(d))
+	}
 	before := s.machine.View()
 	s.machine.Apply(d)
-	s.ended, s.decision, s.done = nil, &d, d.Done
+	admitted := d.Joined[s.mesh.Size()-s.mesh.Founders():]
+	s.admit(admitted)
+	s.begin(d, before)
+	for _, g := range admitted { // lost before its admission
+		if !s.mesh.Connected(s.joined[g.ID]) {
+			s.lose(s.machine.Lose(membership.Loss{Rank: s.joined[g.ID]}))
+		}
+	}
+}
+
+// begin begins the view of a decision on this rank. The machine has applied it.
+func (s *survivor) begin(d membership.Decision, before world.View) {
+	s.ended, s.decision, s.newest, s.done = nil, &d, &d, d.Done
 	clear(s.missing)
 	clear(s.copied)
 	clear(s.sent) // epochs may be repeated
-	me := s.comm.Rank()
+	me := s.rank
 	s.replicate()
 	for part, from := range d.From {
 		at := membership.State{Part: part, Epoch: d.Epoch}
@@ -255,7 +290,16 @@ func (s *survivor) listen() {
 func (s *survivor) handle(e alive.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.handleLocked(e)
+}
+
+func (s *survivor) handleLocked(e alive.Event) {
+	if rank, ok := s.joined[e.Guest]; ok && e.Guest != 0 {
+		e.From = rank
+	}
 	switch {
+	case e.From < 0:
+		s.handleGuest(e)
 	case e.Lost:
 		s.lose(s.machine.Lose(membership.Loss{Rank: e.From, Certain: e.Certain}))
 	case s.machine.Lost(e.From):
@@ -274,17 +318,22 @@ func (s *survivor) lose(lost []int) {
 	s.o.Lost()
 	excluded := s.machine.Excluded()
 	for _, r := range lost {
-		s.link.lose(r)
 		if !excluded { // else the other ranks decide which processes must end
-			s.mesh.Drop(r)
+			s.mesh.Drop(r) // before link, which waits for transfers: then none uses memory of this rank
 		}
-		if s.machine.Live()[0] == s.comm.Rank() {
-			s.o.Log("rank %d on %s is lost", r, s.comm.Hosts()[r])
+		s.link.lose(r)
+		if s.machine.Live()[0] == s.rank {
+			s.o.Log("rank %d on %s is lost", r, s.link.hosts[r])
 		}
 	}
 	if excluded {
-		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "", "rank %d has lost the ranks %v, and the other ranks may continue without it", s.comm.Rank(), lost).
+		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "", "rank %d has lost the ranks %v, and the other ranks may continue without it", s.rank, lost).
 			Then("if the run has ended, resume it from its last checkpoint")})
+		return
+	}
+	if s.orphaned() {
+		s.fail(fault.New(fault.Stopped, "join", "", "the ranks that the launcher has started have ended").
+			Then("if the run has not ended, start it again: it resumes from its last checkpoint"))
 		return
 	}
 	s.replicate()
@@ -302,7 +351,7 @@ func (s *survivor) fail(err error) {
 	}
 	v := s.machine.View()
 	s.link.interrupt(&world.EndedError{Member: max(s.lostMember(), 0), Name: v.Name})
-	for r := range s.comm.Size() {
+	for r := range s.link.gone {
 		s.link.lose(r)
 	}
 	s.changed.Broadcast()
@@ -329,7 +378,7 @@ func (s *survivor) receive(m alive.Message) error {
 		if err != nil {
 			return err
 		}
-		if m.Kind == copyKind && s.machine.View().Rank(p.Part) == s.comm.Rank() {
+		if m.Kind == copyKind && s.machine.View().Rank(p.Part) == s.rank {
 			return nil // late, of an earlier view
 		}
 		s.job.Unpack(p.State, p.Data)
@@ -359,7 +408,7 @@ func (s *survivor) send(to int, kind byte, x any) { s.mesh.Send(to, kind, encode
 func (s *survivor) broadcast(kind byte, x any) {
 	data := encode(x)
 	for _, r := range s.machine.Live() {
-		if r != s.comm.Rank() {
+		if r != s.rank {
 			s.mesh.Send(r, kind, data)
 		}
 	}

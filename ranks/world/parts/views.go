@@ -30,14 +30,27 @@ type ElasticJob interface {
 
 // Elasticity has the settings of RunViews.
 type Elasticity struct {
-	LostAfter time.Duration // a rank that has been silent for this time is lost
-	Least     int           // the run stops if fewer ranks are left
-	Zones     []int         // failure domains of ranks; nil: each has its own
+	LostAfter time.Duration            // a rank that has been silent for this time is lost
+	Least     int                      // the run stops if fewer ranks are left
+	Zone      func(host string) string // failure domain of a host; nil: each rank has its own
 	// Lost is called when ranks are lost, at any time, before members notice. MPI may use memory of
 	// this rank for messages to and from lost ranks as long as the process exists.
 	Lost      func()
-	Connected func() // called when the ranks are connected
-	Log       func(format string, args ...any)
+	Connected func(Admission) // called when the ranks are connected
+	// Vet returns an error for a request (Join) that must be refused. nil: all are refused.
+	Vet func(request []byte) error
+	Log func(format string, args ...any)
+}
+
+// zones returns the failure domains of ranks on the given hosts.
+func (o *Elasticity) zones(hosts []string) (list []string) {
+	if o.Zone == nil {
+		return nil
+	}
+	for _, h := range hosts {
+		list = append(list, o.Zone(h))
+	}
+	return list
 }
 
 // RunViews runs a job through successive views, each like RunParts. The first view is v. A view

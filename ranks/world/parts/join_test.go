@@ -1,0 +1,90 @@
+package parts_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/membership"
+	"siafu/ranks/world/parts"
+)
+
+// hosting is an ElasticJob that waits in one round until a process wants to join.
+type hosting struct {
+	*rounds
+	at        int // round of part 0, in the first view
+	admission parts.Admission
+	invite    func(parts.Admission)
+}
+
+// RunMember implements parts.ElasticJob.
+func (h *hosting) RunMember(c world.Comm, v world.View, copied func(membership.State)) error {
+	return h.rounds.RunMember(c, v, func(s membership.State) {
+		if v.Number == 0 && s.Part == 0 && s.Epoch == h.at {
+			h.invite(h.admission)
+			for late := time.Now().Add(time.Minute); !h.admission.Requested() && time.Now().Before(late); {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		copied(s)
+	})
+}
+
+// A process joins when the members of a rank have moved away. It takes members, and exchanges short and
+// long blocks with the others, in this view and in a later one in which parts move to and from it.
+func TestProcessJoins(t *testing.T) {
+	v := world.View{Parts: 6, Ranks: 3}
+	for _, block := range []int{100, longBlock} {
+		list := []turn{
+			{at: 4, end: true, member: 2, proposed: func(v world.View) world.View { return v.WithoutRank(1) }},
+			{at: 6, end: true, member: 0, proposed: func(v world.View) world.View { return v.Move(0, 3) }},
+			{at: 8, end: true, member: 5, proposed: func(v world.View) world.View { return v.Move(3, 0) }},
+		}
+		vet := func(request []byte) error {
+			if string(request) != "please" {
+				return errors.New("no")
+			}
+			return nil
+		}
+		var joining sync.WaitGroup
+		joiner := newRounds(v, 3, block, list)
+		invite := func(a parts.Admission) {
+			joining.Go(func() {
+				e := patient
+				e.Vet = vet
+				err := parts.Join(parts.Joiner{Contacts: a.Contacts(), Host: "elsewhere", Request: []byte("please"), Elasticity: e}, func(rank int) parts.ElasticJob {
+					if rank != 3 {
+						t.Errorf("joined as rank %d", rank)
+					}
+					return joiner
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		err := inproc.Run(v.Started(), func(c world.Comm) error {
+			job := &hosting{rounds: newRounds(v, c.Rank(), block, list), at: 3, invite: invite}
+			e := patient
+			e.Vet, e.Connected = vet, func(a parts.Admission) { job.admission = a }
+			if err := parts.RunViews(c, v, job, e); err != nil {
+				return err
+			}
+			job.check(t)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		joining.Wait()
+		if n := len(joiner.lived); n != 3 || joiner.lived[0].Number != 1 || len(joiner.lived[0].Carried(3)) != 2 {
+			t.Errorf("block of %d bytes: the process was in %d views, from %+v on", block, n, joiner.lived)
+		}
+		if last := joiner.lived[len(joiner.lived)-1]; len(joiner.done) != len(last.Carried(3)) || len(joiner.done) == 0 {
+			t.Errorf("it has finished %v of %+v", joiner.done, last)
+		}
+	}
+}
