@@ -17,7 +17,7 @@ type partHops struct {
 // shareHops gives each graph rank the counts of its hops, if the partitioning has counted them. Rank
 // 0 reads them. Collective over the world.
 func (r *joined) shareHops() error {
-	if r.Graph == 1 { // no ghosts
+	if r.partitions() == 1 { // no ghosts
 		return nil
 	}
 	var mine partHops
@@ -35,8 +35,8 @@ func (r *joined) shareHops() error {
 	if err := json.Unmarshal(blob, &all); err != nil {
 		return err
 	}
-	if r.shard != nil && r.rank < len(all.Hops) && all.Assignment == r.shard.Assignment {
-		r.hops = all.Hops[r.rank]
+	if r.shard != nil && r.ownPartition() < len(all.Hops) && all.Assignment == r.shard.Assignment {
+		r.hops = all.Hops[r.ownPartition()]
 	}
 	return nil
 }
@@ -46,9 +46,9 @@ func (r *joined) shareHops() error {
 func (r *joined) readHops() (p partHops) {
 	folder := r.shards
 	if folder == "" {
-		folder = shard.Folder(r.data, r.Graph)
+		folder = shard.Folder(r.data, r.partitions())
 	}
-	m, err := partition.FindIn(folder, r.data, r.Graph)
+	m, err := partition.FindIn(folder, r.data, r.partitions())
 	if err != nil {
 		return p
 	}

@@ -109,7 +109,7 @@ func (r *joined) invite() {
 	dir, err := os.Getwd()
 	if err == nil {
 		err = r.reporter.folder.Invite(invitation{
-			Contacts: a.Contacts(), Directory: dir, Data: r.data, Shards: r.shards, Parts: r.view.Parts, Assignment: r.shard.Assignment,
+			Contacts: a.Contacts(), Directory: dir, Data: r.data, Shards: r.shards, Parts: r.partitions(), Assignment: r.shard.Assignment,
 			Launch: os.Getenv(runfolder.LaunchVariable), Config: r.cfg,
 		})
 	}

@@ -240,3 +240,22 @@ func TestMpirunLinks(t *testing.T) {
 		}
 	}
 }
+
+// So do pipelines: two of two stages.
+func TestMpirunRunsPipelines(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	c := inStages(t, func(c *Config) { c.Model, c.Residual, c.Redundancy, c.InputDropout = "sage", "add", "eflb", 0.3 })
+	inside := pipelineRun(t, c, 2, 2, data)
+	out := filepath.Join(t.TempDir(), "run")
+	cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--pipeline", "2,2", "--batch", c.Batch, "--microbatches", "4", "--redundancy", "eflb", "--model", "sage", "--residual", "add",
+		"--layers", "5", "--hidden", "8", "--dropout", "0.3", "--input-dropout", "0.3", "--lr", "0.01", "--epochs", "3", "--defaults", "fixed", "--out", out, "--quiet")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	outside := readRun(t, out)
+	if !bytes.Equal(outside.model, inside.model) {
+		t.Error("model.safetensors differs between processes and goroutines")
+	}
+	sameLosses(t, "mpirun", outside.losses(), inside.losses(), 0)
+}

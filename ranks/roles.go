@@ -12,6 +12,7 @@ import (
 type roles struct {
 	view           world.View
 	Graph, Servers int
+	Stages         int // of a pipeline, 1 without pipelines: member d*Stages+s has stage s of pipeline d
 	rank           int
 	threads        int // workers of a part
 	rankThreads    int // workers of a rank, for all its parts
@@ -24,7 +25,7 @@ func assign(c Config, v world.View, w world.Comm) (roles, error) {
 			return roles{}, err
 		}
 	}
-	r := roles{view: v, Graph: v.Parts, Servers: v.Servers, rank: w.Rank()}
+	r := roles{view: v, Graph: v.Parts, Servers: v.Servers, Stages: max(c.Pipelining().Stages, 1), rank: w.Rank()}
 	r.rankThreads = threads(c, v, w)
 	here := v.Carried(v.Rank(r.rank))
 	r.threads = share(r.rankThreads, slices.Index(here, r.rank), len(here))
@@ -59,6 +60,27 @@ func share(workers, k, parts int) int {
 
 // isServer reports whether this member is a parameter server.
 func (r roles) isServer() bool { return r.rank >= r.Graph }
+
+// partitions returns the number of partitions of the graph, and ownPartition the one of this graph rank: each
+// graph rank has its own, or each pipeline.
+func (r roles) partitions() int   { return r.Graph / max(r.Stages, 1) }
+func (r roles) ownPartition() int { return r.rank / max(r.Stages, 1) }
+
+// stageRanks returns the members with a stage of each pipeline, ascending.
+func (r roles) stageRanks(stage int) (list []int) {
+	for d := range r.partitions() {
+		list = append(list, d*r.Stages+stage)
+	}
+	return list
+}
+
+// pipelineRanks returns the members of a pipeline, by stage.
+func (r roles) pipelineRanks(d int) (list []int) {
+	for s := range r.Stages {
+		list = append(list, d*r.Stages+s)
+	}
+	return list
+}
 
 // clients returns the number of parts that use the k-th server.
 func (r roles) clients(k int) int { return (r.Graph - k + r.Servers - 1) / r.Servers }

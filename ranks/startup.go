@@ -1,10 +1,12 @@
 package ranks
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/partition"
@@ -118,11 +120,11 @@ func (r *member) assign() error {
 // partition makes the requested shards if they are missing. If the dataset's folder is not
 // writable, it uses the run folder.
 func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
-	o := partitionOptions(&r.cfg, r.Graph)
+	o := partitionOptions(&r.cfg, r.partitions())
 	place := partition.Place{Data: r.data, Root: r.cfg.PartsDir, Spare: filepath.Join(folder, "parts"), Fingerprint: meta.Fingerprint()}
 	var report *partition.Report
 	r.shards, report, err = place.Ensure(o, func(o partition.Options) {
-		r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
+		r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.partitions(), o.Method, o.Order, meta.Name)
 	})
 	if err != nil || report == nil {
 		return err
@@ -176,12 +178,12 @@ func (r *joined) read() error {
 		return err
 	}
 	r.net = r.cfg.NetworkOf(r.meta)
-	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
+	if err := r.cfg.Divide(r.meta.Train, r.partitions()); err != nil {
 		return err
 	}
 	r.record()
 	if r.cfg.Survive && r.view.Number == 0 {
-		if err := opens("train", r.views.host, shard.Paths(r.shards, r.Graph)); err != nil {
+		if err := opens("train", r.views.host, shard.Paths(r.shards, r.partitions())); err != nil {
 			return err
 		}
 	}
@@ -201,7 +203,7 @@ func (r *joined) openShard() (err error) {
 		}
 		r.closes(func() { _ = release() }, true)
 	}
-	if r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank); err == nil {
+	if r.shard, err = shard.OpenIn(r.shards, r.data, r.partitions(), r.ownPartition()); err == nil {
 		r.closes(func() { _ = r.shard.Close() }, true)
 	}
 	return err
@@ -211,7 +213,11 @@ func (r *joined) openShard() (err error) {
 // over the world.
 func (r *joined) startEngine(orders string) (*prepared, error) {
 	p := &prepared{joined: r, orders: orders, tensor: tensor.CPU{}}
-	peers, err := r.world.Sub(r.graphRanks())
+	graph, err := r.world.Sub(r.graphRanks())
+	if err != nil {
+		return nil, err
+	}
+	peers, stages, err := r.divide(graph)
 	if err != nil {
 		return nil, err
 	}
@@ -220,11 +226,14 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
+			Config: r.cfg, World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
 			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.views.replaceable {
 			rank.Views = r
+		}
+		for _, member := range r.pipelineRanks(r.ownPartition()) {
+			rank.Carriers = append(rank.Carriers, r.view.Rank(member))
 		}
 		if p.engine, err = engine.New(rank); err != nil {
 			p.tensor.Close()
@@ -236,6 +245,28 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 		return p, err
 	}
 	return p, p.engine.PrepareTargets()
+}
+
+// divide returns the communicators of the graph ranks with the same stage, and of the stages of a pipeline.
+// Without pipelines all graph ranks have the same stage, and stages is nil. Collective over the graph
+// ranks.
+func (r *joined) divide(graph world.Comm) (peers, stages world.Comm, err error) {
+	if r.cfg.Pipeline == "" || r.isServer() {
+		return graph, nil, nil
+	}
+	join := func(mine *world.Comm, ranks []int) {
+		c, failed := graph.Sub(ranks)
+		if err = errors.Join(err, failed); c != nil && slices.Contains(ranks, r.rank) {
+			*mine = c
+		}
+	}
+	for s := range r.Stages {
+		join(&peers, r.stageRanks(s))
+	}
+	for d := range r.partitions() {
+		join(&stages, r.pipelineRanks(d))
+	}
+	return peers, stages, err
 }
 
 // newBackend makes the backend of a graph rank's tensor tasks. The engine closes it.
@@ -322,7 +353,7 @@ func (r *joined) sameAssignment() error {
 	}
 	if r.shard != nil && mine != string(first) {
 		err = fault.New(fault.Data, "train", r.shards, "the shards of rank %d and rank 0 belong to different partitionings", r.rank).
-			Then(`run "siafu partition --parts %d %s" and start again`, r.Graph, r.data)
+			Then(`run "siafu partition --parts %d %s" and start again`, r.partitions(), r.data)
 	}
 	return agree(r.world, err)
 }

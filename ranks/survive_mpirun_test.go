@@ -101,3 +101,44 @@ func TestSurvivalNeedsRecovery(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }
+
+// A process with a stage of a pipeline is killed in the middle of a step: the process before it continues
+// with both stages, and the model has the bytes of a run without a loss.
+func TestKilledStageContinuesOnItsShadow(t *testing.T) {
+	t.Parallel()
+	siafu, data := program(t), generated(t, true)
+	run := func(t *testing.T, fault string) ([]byte, string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "run")
+		line := strings.Fields("train " + data + " --pipeline 3 --batch cluster:16,2 --microbatches 4 --redundancy eflb --survive --lost-after 2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
+		cmd := mpitest.Mpirun(t, 3, siafu, line...)
+		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
+		if fault != "" {
+			cmd.Env = append(cmd.Env, inject.Variable+"="+fault+":"+filepath.Join(t.TempDir(), "mark"))
+		}
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		model, err := os.ReadFile(modelFile(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := os.ReadFile(filepath.Join(out, "log.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return model, string(log)
+	}
+	want, _ := run(t, "")
+	for victim, carriers := range map[int]string{0: "[2 1 2]", 1: "[0 0 2]", 2: "[0 1 1]"} {
+		t.Run(fmt.Sprint("stage ", victim), func(t *testing.T) {
+			got, log := run(t, fmt.Sprintf("%d:∇AV:2:kill", victim))
+			if !bytes.Equal(got, want) {
+				t.Errorf("model.safetensors differs\n%s", log)
+			}
+			if !strings.Contains(log, "carriers="+carriers) || !strings.Contains(log, "pipeline resumed_epoch=2 ") {
+				t.Errorf("no step was resumed with the carriers %s\n%s", carriers, log)
+			}
+		})
+	}
+}

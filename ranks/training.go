@@ -30,6 +30,7 @@ func (r *begun) run() error {
 func (r *begun) trainFrom(epoch int, source params.Source, h *stopping.History) error {
 	r.engine.PartState, r.engine.Exact = r.partState, r.from.Switched
 	r.engine.HistoryRows, r.from.rows = r.from.rows, nil
+	r.engine.StepState = r.views.step(r.member)
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (r *begun) trainAfter(epoch int, weights []float32, u *params.Updater, h *s
 			slots = u.State()
 		}
 		for _, state := range slots {
-			if err := r.engine.Peers.Bcast(mapped.Bytes(state), 0); err != nil {
+			if err := r.engine.Graph.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
 		}
@@ -115,7 +116,7 @@ func (r *begun) source(epoch int, weights []float32) (params.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := params.NewReplicated(r.engine.Peers, r.net, weights, u, r.arena)
+	own := params.NewReplicated(r.engine.Graph, r.net, weights, u, r.arena)
 	if r.cfg.LocalEpochs == 0 {
 		return own, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule/pipeline"
 	"siafu/ranks/world"
 	"siafu/ranks/world/membership"
 	"siafu/ranks/world/parts"
@@ -131,13 +132,35 @@ func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
 	r.copied(at)
 }
 
+// StoreStep implements engine.Views.
+func (r *joined) StoreStep(s *engine.StepState) {
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	r.views.steps[r.rank] = interrupted{r.view.Number, s}
+}
+
+// step returns the state of a step in which the last view has ended, from which a part continues: its own,
+// or what its shadow has computed for it. It returns nil if this rank has none.
+func (c *viewSequence) step(r *member) *engine.StepState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own, ok := c.steps[r.rank]; ok && own.view == r.view.Number-1 {
+		return own.step
+	}
+	shadow, ok := r.view.Shadow(r.rank)
+	if of := c.steps[shadow]; ok && of.step != nil && of.view == r.view.Number-1 {
+		return of.step.Protected()
+	}
+	return nil
+}
+
 // stateShare is the share of the time that states may take: with epochs of a few milliseconds, they
 // are stored every tenth of a second.
 const stateShare = 0.01
 
 // Share implements engine.Views.
 func (r *member) Share() float64 {
-	if r.cfg.Survive {
+	if r.cfg.Survive && r.cfg.PipelineSettings().Redundancy == pipeline.Off { // a lost stage continues only in the epoch after a stored state
 		return stateShare
 	}
 	return 0

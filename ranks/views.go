@@ -10,6 +10,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/world"
 	"siafu/ranks/world/membership"
@@ -56,6 +57,13 @@ type viewSequence struct {
 	states   map[int][]storedState // by part: of the last epochs, the newest last
 	few      bool                  // too few ranks are left: the run stops after an epoch
 	folder   string                // of the run, after it is known
+	steps    map[int]interrupted   // by part: the step in which a view has ended
+}
+
+// interrupted is the state of a part in the middle of a step, and the number of the view that ended in it.
+type interrupted struct {
+	view int
+	step *engine.StepState
 }
 
 // newViewSequence makes a run. Injected faults replace a view, and lost ranks of a run that survives
@@ -63,7 +71,7 @@ type viewSequence struct {
 func newViewSequence(c Config, data string, limits world.Limits, watcher *signals.Watcher, out IO) *viewSequence {
 	return &viewSequence{
 		cfg: c, data: data, limits: limits, watcher: watcher, out: out,
-		replaceable: c.Survive || inject.Replaces(os.Getenv), states: map[int][]storedState{},
+		replaceable: c.Survive || inject.Replaces(os.Getenv), states: map[int][]storedState{}, steps: map[int]interrupted{},
 	}
 }
 
@@ -84,7 +92,7 @@ func (c *viewSequence) run(w world.Comm, v world.View) error {
 			if err := agree(w, err); err != nil {
 				return err
 			}
-			if err := c.checkTakeovers(w, v.Parts); err != nil {
+			if err := c.checkTakeovers(w, v.Parts/max(v.Stages, 1)); err != nil {
 				return err
 			}
 			c.departure = watchDeparture(&c.cfg, c.host, c.out)

@@ -51,18 +51,22 @@ func newClusters(s *shard.Shard, rank, clusters, layers int, team *kernels.Team,
 // SketchClusters makes the arrays of NewClusters in a, which is a sketch.
 func SketchClusters(s *shard.Shard, a *mapped.Arena) { newClusters(s, 0, 1, 1, nil, a) }
 
+// Fork returns Clusters with the same members and a field of its own. The two must not Join at once.
+func (c *Clusters) Fork() *Clusters {
+	fork := *c
+	fork.field = Field{Ends: make([]int, len(c.field.Ends)), Layers: make([]Edges, len(c.field.Layers))}
+	return &fork
+}
+
 // Members returns the own vertices of a cluster.
 func (c *Clusters) Members(k int) []uint32 { return c.members[c.start[k]:c.start[k+1]] }
 
 // Join returns the field of some clusters: their vertices, in the order of the clusters,
 // and the edges between any two of these vertices. Degrees and sums count only these edges
-// (Cluster-GCN, KDD'19, section 3.2). Features go to x [at least rows x features]. The
-// field is valid until the next call.
+// (Cluster-GCN, KDD'19, section 3.2). Features go to x [at least rows x features], unless x is empty.
+// The field is valid until the next call.
 func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 	f, s := &c.field, c.shard
-	for _, v := range f.Rows {
-		c.places[v.Row] = -1
-	}
 	f.Rows = f.Rows[:0]
 	for _, k := range list {
 		for _, v := range c.Members(k) {
@@ -96,11 +100,17 @@ func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
 		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
 		f.IDs[i], f.InDegree[i] = s.Own[v.Row], uint32(e.Offsets[i+1]-e.Offsets[i])
 	}
+	for _, v := range f.Rows {
+		c.places[v.Row] = -1
+	}
 	for l := range f.Layers {
 		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources, Weights: e.Weights, Features: e.Features}
 	}
 	for l := range f.Ends {
 		f.Ends[l] = len(f.Rows)
+	}
+	if x.IsNil() {
+		return f
 	}
 	c.team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -68,16 +68,17 @@ func (c *submitCmd) foreseeMemory(io commandline.Console, data string, meta *gra
 	if err != nil {
 		return err
 	}
-	n := int64(v.Parts)
-	reports := slices.Repeat([]partition.RankReport{{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, v.Parts)
+	parts := r.Partitions(v.Parts)
+	n := int64(parts)
+	reports := slices.Repeat([]partition.RankReport{{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, parts)
 	place := partition.Place{Data: data, Root: r.PartsDir}
-	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: v.Parts}); m != nil && m.Fingerprint == meta.Fingerprint() {
+	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: parts}); m != nil && m.Fingerprint == meta.Fingerprint() {
 		reports = m.Report.Ranks
 	}
 	var peak, certain int64
 	for rank := range min(c.Options.TasksPerNode, v.Ranks) {
 		for _, part := range v.Carried(rank) {
-			m := f.GraphRank(part, reports[part])
+			m := f.GraphRank(part, reports[part/max(v.Stages, 1)])
 			peak, certain = size.Sum(peak, m.Peak()), size.Sum(certain, m.Certain())
 		}
 		peak = size.Sum(peak, forecast.Program)

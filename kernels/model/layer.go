@@ -29,7 +29,7 @@ const (
 
 // Backward reports whether a stage is one of the backward pass.
 func (s Stage) Backward() bool {
-	return s == ApplyBackward || s == EmitBackward || s == gatherBackward
+	return s == ApplyBackward || s == EmitBackward || s == gatherBackward || s == receiveGrads || s == sendGrads
 }
 
 // Value names a matrix that stages or gathers pass on: input and output of a layer, and values

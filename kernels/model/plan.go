@@ -61,6 +61,11 @@ func (d Do) phase() phase {
 const (
 	gather Stage = Stages + iota
 	gatherBackward
+	// Of a Section, in the order of a microbatch.
+	receiveRows
+	sendRows
+	receiveGrads
+	sendGrads
 )
 
 // span is the lifetime of a value in a phase: from the event that writes it to the last one
@@ -96,8 +101,12 @@ type spanKey struct {
 }
 
 // newPlan assigns storage to the values of a network.
-func newPlan(n *Network, m Memory) *plan {
-	p := &plan{net: n, memory: m &^ InChain, inChain: m&InChain > 0, events: n.epoch}
+func newPlan(n *Network, m Memory) *plan { return newSectionPlan(n, n.Section(), m) }
+
+// newSectionPlan assigns storage to the values of a section. Only the memories InStep and Recompute
+// allow fewer than all layers.
+func newSectionPlan(n *Network, s Section, m Memory) *plan {
+	p := &plan{net: n, memory: m &^ InChain, inChain: m&InChain > 0, events: n.sectionEvents(s)}
 	switch p.memory {
 	case Forward:
 		p.events = n.order(false)

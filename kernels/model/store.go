@@ -11,7 +11,8 @@ import (
 // are the parts of it on which tasks work.
 type Store struct {
 	Network *Network
-	Rows    int // own vertices
+	Section Section // of the layers whose values have memory
+	Rows    int     // own vertices
 
 	input   Vertices
 	ops     kernels.Ops
@@ -28,11 +29,20 @@ const Streamed = "activations read in order"
 
 // NewStore allocates the values of a network with the lifetimes of m. All memory comes from a.
 func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
-	return newStore(n, in, newPlan(n, m), ops, a)
+	return NewSectionStore(n, n.Section(), in, m, ops, a)
+}
+
+// NewSectionStore allocates the values of a section of a network, and the values that it receives from
+// the layers before and after it. in needs features only if the section has the first layer. m is
+// InStep, unless the section is the whole network. All memory comes from a.
+func NewSectionStore(n *Network, of Section, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := newStore(n, in, newSectionPlan(n, of, m), ops, a)
+	s.Section = of
+	return s
 }
 
 func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
-	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
+	s := &Store{Network: n, Section: n.Section(), Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
 	for b, cols := range s.plan.widths {
 		if s.plan.slotted[b] {
 			s.buffers = append(s.buffers, kernels.Mat{})
@@ -112,6 +122,21 @@ func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 // pass [own x ·]. They return the zero Mat if the value has no matrix or is the features.
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
+
+// Export copies the first rows of all values, and Import restores them in a store of the same section.
+func (s *Store) Export(rows int) (values [][]float32) {
+	for _, b := range s.buffers {
+		values = append(values, slices.Clone(kernels.Fetch(s.ops, b.Part(0, rows), new([]float32))))
+	}
+	return values
+}
+
+// Import is the opposite of Export.
+func (s *Store) Import(rows int, values [][]float32) {
+	for k, b := range s.buffers {
+		kernels.Write(s.ops, b.Part(0, rows), values[k])
+	}
+}
 
 // IdleRows returns an unused matrix that is as wide as the rows that layer l gathers after a stage,
 // Emit or ApplyBackward. It returns the zero Mat if there is no such matrix. An interval may use its

@@ -27,7 +27,9 @@ type Batching struct {
 	Fanouts  []int // Neighbour: sampled neighbours of a vertex, by layer from the input on
 	Size     int   // Neighbour: training vertices of a rank in a step
 	Clusters int   // Cluster: number of clusters of a rank
-	Joined   int   // Cluster: clusters in a step
+	Joined   int   // Cluster: clusters in a mini-batch
+	// Cluster with pipelines: mini-batches in a step, else 0.
+	Microbatches int
 }
 
 // DefaultSize is the batch size of Neighbour, as in DGL's GraphSAGE examples.
@@ -57,7 +59,11 @@ func (c *Config) Batching() Batching {
 	case kind == Cluster && len(n) <= 2:
 		joined := append(n, 1)[1]
 		if joined <= n[0] {
-			return Batching{Kind: kind, Count: (n[0] + joined - 1) / joined, Clusters: n[0], Joined: joined}
+			b := Batching{Kind: kind, Count: (n[0] + joined - 1) / joined, Clusters: n[0], Joined: joined}
+			if c.Pipeline != "" && c.Microbatches > 0 && b.Count%c.Microbatches == 0 {
+				b.Count, b.Microbatches = b.Count/c.Microbatches, c.Microbatches
+			}
+			return b
 		}
 	}
 	return Batching{}
@@ -130,8 +136,8 @@ func (c *Config) checkBatch() error {
 		return fault.New(fault.Usage, "train", "", "--batch=%q with --model=%s, which gathers in %d layers", c.Batch, c.Model, c.gathers()).
 			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per layer that gathers and, optionally, the training vertices of a mini-batch after them; "+
 				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; N is from 1 to %d", mostBatches)
-	case c.Steps(c.Epochs) > mostEpochs:
-		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d updates in total", mostEpochs)
+	case c.Steps(c.Epochs)*max(b.Microbatches, 1) > mostEpochs:
+		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d mini-batches in total", mostEpochs)
 	}
 	return nil
 }

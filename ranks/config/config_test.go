@@ -15,6 +15,24 @@ func TestValidate(t *testing.T) {
 		t.Fatalf("the defaults are refused: %v", err)
 	}
 	for flag, set := range map[string]func(*Config){
+		"pipeline":               func(c *Config) { c.Pipeline, c.Batch = "2,", "cluster:4" },
+		"pipeline ":              func(c *Config) { c.Pipeline = "2" }, // without clusters
+		"pipeline of neighbours": func(c *Config) { c.Pipeline, c.Batch = "2", "neighbor:5,5" },
+		"pipeline of histories":  func(c *Config) { c.Pipeline, c.Batch = "2", "history:4" },
+		"pipeline too deep":      func(c *Config) { c.Pipeline, c.Batch = "3", "cluster:4" },
+		"pipeline of ranks":      func(c *Config) { c.Pipeline, c.Batch, c.Ranks, c.Servers = "2", "cluster:4", 3, 0 },
+		"pipeline of parts":      func(c *Config) { c.Pipeline, c.Batch, c.Parts, c.Ranks, c.Servers = "2", "cluster:4", 2, 2, 0 },
+		"microbatches":           func(c *Config) { c.Pipeline, c.Batch, c.Microbatches = "2", "cluster:4", 0 },
+		"microbatches ":          func(c *Config) { c.Pipeline, c.Batch, c.Microbatches = "2", "cluster:4", 3 },
+		"microbatches  ":         func(c *Config) { c.Microbatches = 2 },
+		"schedule":               func(c *Config) { c.Pipeline, c.Batch, c.Schedule = "2", "cluster:4", "zb-h1" },
+		"schedule ":              func(c *Config) { c.Schedule = "gpipe" },
+		"balance":                func(c *Config) { c.Balance = "memory" },
+		"balance ":               func(c *Config) { c.Pipeline, c.Batch, c.Balance = "2", "cluster:4", "time" },
+		"redundancy":             func(c *Config) { c.Redundancy = "eflb" },
+		"redundancy ":            func(c *Config) { c.Pipeline, c.Batch, c.Redundancy = "1", "cluster:4", "eflb" },
+		"mode of pipelines":      func(c *Config) { c.Pipeline, c.Batch, c.Mode = "2", "cluster:4", "free" },
+		"tensor of pipelines":    func(c *Config) { c.Pipeline, c.Batch, c.Tensor = "2", "cluster:4", "cuda" },
 		"ranks":                  func(c *Config) { c.Ranks = -1 },
 		"parts":                  func(c *Config) { c.Parts = -1 },
 		"parts too few":          func(c *Config) { c.Parts, c.Ranks, c.Servers = 2, 4, 0 },

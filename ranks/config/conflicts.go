@@ -72,6 +72,16 @@ var (
 	traces  = fact{"--trace", "trace", func(s situation) bool { return s.Trace != "" }}
 )
 
+// Facts about pipelines of layers.
+var (
+	pipelines  = fact{"--pipeline", "pipeline", func(s situation) bool { return s.Pipeline != "" }}
+	noPipeline = fact{"no --pipeline", "pipeline", func(s situation) bool { return s.Pipeline == "" }}
+	partitions = fact{"--parts", "parts", func(s situation) bool { return s.Parts > 0 }}
+	pipelining = fact{"--microbatches, --schedule, --balance or --redundancy", "microbatches schedule balance redundancy", func(s situation) bool {
+		return s.Microbatches > 1 || cmp.Or(s.Schedule, "1f1b") != "1f1b" || cmp.Or(s.Redundancy, "off") != "off" || s.Balance == ByMemory
+	}}
+)
+
 // Facts about the exchange of ghost rows.
 var (
 	inexact      = fact{"ghost rows or gradients of other epochs", "refresh ghost-gradients", func(s situation) bool { return !s.Exact() }}
@@ -234,6 +244,8 @@ var edgeConflicts = []conflict{
 // conflicts are all pairs of facts that siafu does not support together. The first one that
 // holds is reported.
 var conflicts = slices.Concat([]conflict{
+	{pipelining, noPipeline, "set --pipeline P with P stages, 1 or more"},
+	{pipelines, partitions, "leave --parts out: each pipeline has one partition"},
 	{survives, asynchronous, "leave --mode out: ranks continue from an epoch that all have ended"},
 	{survives, inFunctions, "leave --tensor out: a bridge has tasks of several epochs"},
 	{survives, traces, "leave --trace out: a timeline has the tasks of one world"},

@@ -13,6 +13,7 @@ var identities = map[string]func(c *Config, net model.Spec) bool{
 	"random":    func(c *Config, _ model.Spec) bool { return c.Init == "" },
 	"momentum":  func(c *Config, _ model.Spec) bool { return c.Optimizer == "sgd" },
 	"batches":   func(c *Config, _ model.Spec) bool { return c.Batches() > 0 },
+	"pipelines": func(c *Config, _ model.Spec) bool { return c.Pipeline != "" },
 	"scaled":    func(c *Config, _ model.Spec) bool { return c.InputScale != 1 },
 	"loss":      func(c *Config, _ model.Spec) bool { return c.LabelSmoothing > 0 || c.Weighs() || c.Task != "" },
 	"pool":      func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionPoolHidden) },

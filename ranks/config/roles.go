@@ -37,14 +37,16 @@ func (c *Config) SilenceLimit() (time.Duration, error) {
 // View returns the roles of the given number of ranks: the servers, and the parts of each
 // graph rank.
 func (c *Config) View(ranks int) (world.View, error) {
-	v := world.View{Servers: c.Servers, Spares: c.Spares}
+	v, stages := world.View{Servers: c.Servers, Spares: c.Spares}, c.Pipelining().Ranks()
 	if v.Servers < 0 {
 		v.Servers = 0
-		if n := ranks - c.Bridges - c.Spares; n > 2 || n == 2 && c.Asynchronous() {
+		if n := ranks - c.Bridges - c.Spares; stages > 0 {
+			v.Servers = max(min(n-stages, stages), 0)
+		} else if n > 2 || n == 2 && c.Asynchronous() {
 			v.Servers = 1 // with two synchronous ranks, a server would leave only one graph rank
 		}
 	}
-	v.Bridges = c.Bridges
+	v.Bridges, v.Stages = c.Bridges, c.Pipelining().Stages
 	v.Ranks = ranks - v.Servers - v.Bridges - v.Spares
 	if v.Ranks < 1 && v.Spares > 0 {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d spares, %d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Spares, v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
@@ -57,6 +59,10 @@ func (c *Config) View(ranks int) (world.View, error) {
 	if v.Servers > v.Ranks {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
 			Then("lower --servers to the number of graph ranks, or start more ranks")
+	}
+	if stages > 0 && v.Ranks != stages {
+		return world.View{}, fault.New(fault.Usage, "train", "", "--pipeline=%s with %d graph ranks", c.Pipeline, max(v.Ranks, 0)).
+			Then("start %d ranks, or choose P and D with a product of %d", stages+v.Servers+v.Bridges+v.Spares, max(v.Ranks, 1))
 	}
 	if v.Parts = cmp.Or(c.Parts, v.Ranks); v.Parts < v.Ranks {
 		return world.View{}, fault.New(fault.Usage, "train", "", "--parts=%d for %d graph ranks", v.Parts, v.Ranks).

@@ -23,7 +23,7 @@ import (
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
 		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory, c.checkTimes, c.checkCost,
-		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkConflicts, c.checkSandboxes, c.checkLambda,
+		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkPipeline, c.checkConflicts, c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (c *Config) checkTimes() error {
 
 // checkView returns a fault if the ranks cannot carry the parts. It needs both numbers.
 func (c *Config) checkView() error {
-	if c.Parts == 0 || c.Ranks == 0 {
+	if c.Parts == 0 && c.Pipeline == "" || c.Ranks == 0 {
 		return nil
 	}
 	_, err := c.View(c.Ranks)

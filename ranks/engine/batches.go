@@ -59,7 +59,7 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 		return nil, nil
 	}
 	b := &batches{
-		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1),
+		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1) * max(kind.Microbatches, 1),
 		seed: e.Config.Seed, firstPieces: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
 	}
 	update := func(layer int) error {
@@ -270,16 +270,10 @@ func (b *batches) shuffle(epoch int) {
 // beginStep starts the k-th step of the epoch; step counts the run's steps. Its loss is the
 // mean over the training vertices of all ranks' batches. Collective over the graph ranks.
 func (b *batches) beginStep(epoch, k, step, rank int) error {
-	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
-	for q, order := range b.orders {
-		b.firstPieces[q] = order[lo]
-		for _, piece := range order[lo:hi] {
-			total += b.training[q][piece]
-		}
-	}
+	pieces, scale := b.piecesOf(k, rank)
 	if b.sampleStep != nil {
 		var err error
-		if b.current, err = b.sampleStep(epoch, step, b.orders[rank][lo:hi]); err != nil {
+		if b.current, err = b.sampleStep(epoch, step, pieces); err != nil {
 			return err
 		}
 	} else {
@@ -287,10 +281,28 @@ func (b *batches) beginStep(epoch, k, step, rank int) error {
 		b.clusters.Begin(epoch, b.firstPieces)
 		b.computed.begin(b.firstPieces[rank], step)
 	}
-	for _, i := range b.current.intervals {
-		i.loss.Scale = float32(1 / float64(max(total, 1)))
-	}
+	b.current.scaleLoss(scale)
 	return nil
+}
+
+// piecesOf returns a rank's pieces of the k-th step of an epoch, and the scale of the loss: 1 divided by
+// the number of training vertices in the pieces of all ranks.
+func (b *batches) piecesOf(k, rank int) (pieces []int, scale float32) {
+	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
+	for q, order := range b.orders {
+		b.firstPieces[q] = order[lo]
+		for _, piece := range order[lo:hi] {
+			total += b.training[q][piece]
+		}
+	}
+	return b.orders[rank][lo:hi], float32(1 / float64(max(total, 1)))
+}
+
+// scaleLoss sets the scale of the loss of all intervals.
+func (s *lockstep) scaleLoss(scale float32) {
+	for _, i := range s.intervals {
+		i.loss.Scale = scale
+	}
 }
 
 // activity describes the current lockstep.

@@ -35,16 +35,19 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			}
 		}()
 	}
-	if monitors {
-		t.observe(graph.SplitVal)
-	}
-	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
-		return false, err
-	}
-	own := t.localFindings(t.intervals)
-	if monitors {
-		if err := t.monitor(&own); err != nil {
+	var own findings
+	if t.engine.evaluates() {
+		if monitors {
+			t.observe(graph.SplitVal)
+		}
+		if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 			return false, err
+		}
+		own = t.localFindings(t.intervals)
+		if monitors {
+			if err := t.monitor(&own); err != nil {
+				return false, err
+			}
 		}
 	}
 	found, err := t.sumFindings(own, false)

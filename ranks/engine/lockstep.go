@@ -103,7 +103,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 		i.loss.Count = count
 	}
 	for l := range s.store.Network.Layers {
-		if s.gathers(l) {
+		if s.gathers(l) && s.store.Section.Has(l) {
 			s.graph.Layer(l).Rows = s.store.Emitted(l, p)
 		}
 	}

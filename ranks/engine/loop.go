@@ -22,27 +22,24 @@ func (t *trainer) loop(first int) error {
 		if leave, err := t.before.run(&t.now); leave || err != nil {
 			return err
 		}
-		for k := range max(t.cfg.Batches(), 1) {
+		start, err := t.pipeline.resume(epoch)
+		if err != nil {
+			return err
+		}
+		for k := start; k < max(t.cfg.Batches(), 1); k++ {
 			step := t.cfg.Steps(epoch-1) + 1 + k
 			if k > 0 {
 				if err := t.pull(epoch, step); err != nil {
 					return err
 				}
 			}
-			pass, err := t.beginStep(epoch, k, step)
-			if err != nil {
-				return err
+			if err := t.trainStep(epoch, k, step); err != nil {
+				return t.pipeline.interrupted(k, err)
 			}
-			if err := t.source.Begin(); err != nil {
-				return err
-			}
-			if err := pass.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
-				return err
-			}
-			t.now.loss += t.localFindings(pass.intervals)[trainLoss]
 			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Flush(step, t.grad) }); err != nil {
-				return err
+				return t.pipeline.interrupted(k, err)
 			}
+			t.pipeline.endStep()
 		}
 		if _, err := t.after.run(&t.now); err != nil {
 			return err
@@ -82,6 +79,26 @@ func (t *trainer) pull(epoch, step int) error {
 	})
 }
 
+// trainStep runs the passes of the k-th step of an epoch, and pushes the gradients of all layers.
+// Collective over the graph ranks.
+func (t *trainer) trainStep(epoch, k, step int) error {
+	if t.pipeline != nil {
+		return t.pipeline.train(epoch, k, step)
+	}
+	pass, err := t.beginStep(epoch, k, step)
+	if err != nil {
+		return err
+	}
+	if err := t.source.Begin(); err != nil {
+		return err
+	}
+	if err := pass.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
+		return err
+	}
+	t.now.loss += t.localFindings(pass.intervals)[trainLoss]
+	return nil
+}
+
 // beginStep returns the passes of the k-th step of an epoch. Collective over the graph ranks.
 func (t *trainer) beginStep(epoch, k, step int) (*lockstep, error) {
 	b := t.batches
@@ -95,7 +112,7 @@ func (t *trainer) beginStep(epoch, k, step int) (*lockstep, error) {
 		return nil, err
 	}
 	t.pass = model.Pass{Epoch: epoch, Train: true}
-	err := t.timed(schedule.Receive, epoch, func() error { return b.beginStep(epoch, k, step, t.comm.Rank()) })
+	err := t.timed(schedule.Receive, epoch, func() error { return b.beginStep(epoch, k, step, t.engine.Peers.Rank()) })
 	return b.current, err
 }
 

@@ -108,7 +108,7 @@ func (e *Engine) setTargetScale(o *objective.Objective, truth objective.Truth) e
 // logits on the ranks. Collective over the graph ranks.
 func (t *trainer) evaluateBest() error {
 	h := t.history
-	if _, here := t.tensor.(tensor.CPU); !here || t.stopped || h.Divergence != nil || h.Best == nil {
+	if _, here := t.tensor.(tensor.CPU); !here || !t.engine.evaluates() || t.stopped || h.Divergence != nil || h.Best == nil {
 		return nil
 	}
 	defer t.workers.pauseClocks()()
@@ -155,10 +155,10 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 	all = make([]objective.Metrics, graph.SplitTest+1)
 	for _, split := range wanted {
 		tally := counted.of[split]
-		if err := world.SumInt64s(t.comm, tally.Counts); err != nil {
+		if err := world.SumInt64s(t.engine.Peers, tally.Counts); err != nil {
 			return nil, err
 		}
-		if err := world.SumFloat64s(t.comm, tally.Sums); err != nil {
+		if err := world.SumFloat64s(t.engine.Peers, tally.Sums); err != nil {
 			return nil, err
 		}
 		all[split] = o.Metrics(tally, int(split))
@@ -247,7 +247,7 @@ func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int,
 				block = binary.LittleEndian.AppendUint32(block, math.Float32bits(score))
 			}
 		}
-		blocks, err := world.Gather(t.comm, 0, block)
+		blocks, err := world.Gather(t.engine.Peers, 0, block)
 		if err != nil {
 			return err
 		}

@@ -10,18 +10,19 @@ import (
 // outline. A simulator with only an outline gets the same graphs.
 type Outline struct {
 	Layers      []LayerOutline
-	Intervals   int   // of the rank's vertices
-	InputCached bool  // ÂX: the first layer emits nothing
-	Loss        bool  // the forward pass ends in the loss
-	Pairs       bool  // the loss is over pairs of any vertices
-	Ghosts      bool  // rows come from other ranks
-	Returns     bool  // gradients return to other ranks
-	Sums        int   // tasks that add up rows for other ranks, in each layer
-	Pieces      int   // tasks that make gradients of ghosts, in each layer
-	GhostTasks  []int // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
-	Mixed       int   // tasks that put the rows of ghosts together, some of which are computed and some received in the last layer of GhostTasks; 0: all are computed
-	Barrier     bool  // nopipe: all intervals are in the same stage
-	Fused       bool  // consecutive tensor tasks are one
+	Section     model.Section // of the pass, if not all layers: a stage of a pipeline
+	Intervals   int           // of the rank's vertices
+	InputCached bool          // ÂX: the first layer emits nothing
+	Loss        bool          // the forward pass ends in the loss
+	Pairs       bool          // the loss is over pairs of any vertices
+	Ghosts      bool          // rows come from other ranks
+	Returns     bool          // gradients return to other ranks
+	Sums        int           // tasks that add up rows for other ranks, in each layer
+	Pieces      int           // tasks that make gradients of ghosts, in each layer
+	GhostTasks  []int         // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
+	Mixed       int           // tasks that put the rows of ghosts together, some of which are computed and some received in the last layer of GhostTasks; 0: all are computed
+	Barrier     bool          // nopipe: all intervals are in the same stage
+	Fused       bool          // consecutive tensor tasks are one
 }
 
 // LayerOutline describes what a layer needs from the graph and from other vertices.
@@ -37,8 +38,17 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
 	}
-	o.Layers = layersOf(s.store.Network)
+	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
+	o.Loss = o.Loss && o.section().Has(len(o.Layers)-1)
 	return o
+}
+
+// section returns the layers of the pass.
+func (o Outline) section() model.Section {
+	if o.Section == (model.Section{}) {
+		return model.Section{End: len(o.Layers)}
+	}
+	return o.Section
 }
 
 // outline returns the outline of a rank in bounded asynchrony.

@@ -98,10 +98,11 @@ func dependenciesOf(lists [][]schedule.ID, i int) []schedule.ID {
 	return ids
 }
 
-// forward adds the forward pass, from the features to the loss. It returns its last tasks.
+// forward adds the forward pass of the section, from the features to the loss if it has all layers. It
+// returns its last tasks.
 func (p *passBuilder) forward() (done []schedule.ID) {
-	last := len(p.Layers) - 1
-	for l := range last + 1 {
+	last, s := len(p.Layers)-1, p.section()
+	for l := s.First; l < s.End; l++ {
 		if l > 0 || !p.InputCached {
 			done = p.addTensorTasks(schedule.Emit, l, done)
 		}
@@ -166,11 +167,12 @@ func (p *passBuilder) addTotals(stage schedule.Stage, l int, done []schedule.ID)
 	return p.addWhole(stage, l, p.join(done))
 }
 
-// backward adds the backward pass, from the gradient of the logits to the gradients of the
-// weights.
+// backward adds the backward pass of the section, from the gradient of the logits to the gradients of
+// the weights.
 func (p *passBuilder) backward(done []schedule.ID) {
 	var updated []schedule.ID
-	for l := len(p.Layers) - 1; l >= 0; l-- {
+	s := p.section()
+	for l := s.End - 1; l >= s.First; l-- {
 		done = p.addTensorTasks(schedule.ApplyBackward, l, done)
 		if p.Layers[l].GathersBackward {
 			done = p.gatherBackward(l, p.join(done))

@@ -28,7 +28,9 @@ import (
 type Rank struct {
 	Config  config.Config // valid; "auto" settings of the engine are resolved in Network and Codecs
 	World   world.Comm    // graph ranks first, then servers
-	Peers   world.Comm    // the graph ranks of World, which have the same numbers in both
+	Peers   world.Comm    // the graph ranks of World, which have the same numbers in both; with pipelines, those of the same stage
+	Graph   world.Comm    // all graph ranks of World; nil: Peers
+	Stages  world.Comm    // the stages of this rank's pipeline, by number; nil without pipelines
 	Limits  world.Limits  // on waits for other ranks
 	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
 	Network model.Spec
@@ -44,10 +46,12 @@ type Rank struct {
 	Recorders   []*trace.Recorder // one per thread, none without a timeline
 	Fault       *inject.Fault     // nil except in tests
 	Reporter    Reporter
-	Views       Views     // nil with a single view
-	PartState   PartState // state to continue from, if the run does; set before Train
-	HistoryRows []byte    // on rank 0: Snapshot.Rows to continue from, if the run does
-	Exact       bool      // of --refresh auto: the run continues after its epochs without ghosts; set before Train
+	Views       Views      // nil with a single view
+	PartState   PartState  // state to continue from, if the run does; set before Train
+	StepState   *StepState // to continue from after a loss, if the run does; set before Train
+	Carriers    []int      // with pipelines: the process of each stage of this rank's pipeline
+	HistoryRows []byte     // on rank 0: Snapshot.Rows to continue from, if the run does
+	Exact       bool       // of --refresh auto: the run continues after its epochs without ghosts; set before Train
 }
 
 // Reporter receives the output of a run during training. Rank 0's reporter writes to the
@@ -109,6 +113,9 @@ type Engine struct {
 // New starts the workers of a rank.
 func New(r Rank) (*Engine, error) {
 	e := &Engine{Rank: r}
+	if e.Graph == nil {
+		e.Graph = e.Peers
+	}
 	var err error
 	if e.workers, err = newWorkers(r); err != nil {
 		return nil, err

@@ -206,7 +206,13 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 	debug.FreeOSMemory() // memory of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()), e.edgeData(), of, e.packers, e.Arena)
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{maxClusterRows(source, c.Clusters, c.Joined)}, b.count, update)}
+	most := maxClusterRows(source, c.Clusters, c.Joined)
+	if e.Stages != nil {
+		b.source, b.joinedClusters = noStats{}, source
+		t.pipeline = e.newPipeline(t, b, most)
+		return nil
+	}
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{most}, b.count, update)}
 	b.source, b.current, b.joinedClusters = noStats{}, d.template, source
 	b.sampleStep = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
@@ -13,6 +14,13 @@ import (
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
+
+// SketchedStage is a stage of a pipeline, and the edges of the whole graph. It is ignored without
+// pipelines.
+type SketchedStage struct {
+	Number int
+	Edges  int64
+}
 
 // Sketch makes the arrays of a graph rank on a shard, which is a sketch itself, to estimate
 // their memory. m is the lifetime of values. Weights and the intervals' own arrays
@@ -28,7 +36,7 @@ import (
 //
 // Design note: one interval stands for all intervals in host memory, because the matrices
 // cover all own vertices, for any number of intervals.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena, stage SketchedStage) {
 	onDevice, requested := ops.Remote(), c.Intervals
 	if !onDevice || s.Features.Sparse != nil {
 		c.Intervals = 1
@@ -42,6 +50,10 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Intervals = requested; m&model.InChain > 0 {
 		n := max(c.IntervalsOf(net, s.NumOwn(), counts.Edges), 1)
 		e.slotRows = (s.NumOwn() + n - 1) / n
+	}
+	if c.Pipeline != "" {
+		e.Stages = absentRanks{rank: stage.Number, size: c.Pipelining().Stages}
+		e.Meta = &graph.Meta{Vertices: s.Vertices, Edges: stage.Edges}
 	}
 	var hops []shard.Hop
 	e.halo, hops = e.sketchLocalHalo(counts, kept)

@@ -69,7 +69,7 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.maxFieldSize(int(c.Train))
 	net := e.variatesNetwork()
-	e.sketchStepBuffers(net, []int{rows}, a)
+	e.sketchStepBuffers(net, net.Section(), []int{rows}, a)
 	e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), a.For(graphwork.Coefficients))
 	width, ghosts := widest(net), e.Shard.NumGhosts()
 	rest := a.For(halo.Ghosts)
@@ -82,9 +82,9 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 }
 
 // sketchStepBuffers allocates as newStepBuffers does, without the intervals' own memory.
-func (e *Engine) sketchStepBuffers(net *model.Network, most []int, a *mapped.Arena) *model.Store {
-	r := e.allocStepBuffers(net, most, a)
-	return model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], a.For(Activations))
+func (e *Engine) sketchStepBuffers(net *model.Network, of model.Section, most []int, a *mapped.Arena) *model.Store {
+	r := e.allocStepBuffers(net, of, most, a)
+	return model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], a.For(Activations))
 }
 
 // sketchSampledSteps allocates the memory of sampled steps. Values have room for the largest
@@ -93,7 +93,6 @@ func (e *Engine) sketchStepBuffers(net *model.Network, most []int, a *mapped.Are
 // for few samples, and is too much for a small graph.
 func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	b, most, net := e.Config.Batching(), MaxSampledRows(e.Config, e.Shard.Vertices, c), e.batchNetwork()
-	store := e.sketchStepBuffers(net, most, a)
 	along := e.edgeData()
 	var blocks []graphwork.Block
 	for _, n := range SampledEdges(e.Config, c, most) {
@@ -108,7 +107,20 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	} else {
 		sample.Sketch(e.sampling(), a)
 	}
-	graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
+	step := func(of model.Section) {
+		store := e.sketchStepBuffers(net, of, most, a)
+		graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
+	}
+	if e.Stages == nil {
+		step(net.Section())
+		return
+	}
+	p := e.pipelineStage()
+	for stage, of := range e.stages(net) {
+		for range p.slots(stage) {
+			step(of)
+		}
+	}
 }
 
 // widest returns the largest width of the rows that a network gathers.

@@ -20,7 +20,8 @@ type stepBuffers struct {
 	template       *lockstep
 	intervalCounts []int         // intervals of each stretch
 	scratch        *mapped.Arena // of the step
-	packed         kernels.Mat   // rows of ÂX of the step's vertices if cached, otherwise features
+	rows, columns  int           // of the largest step, and of features
+	packed         kernels.Mat   // rows of ÂX of the step's vertices if cached, otherwise features; empty if a section reads neither
 	cached         bool          // whether packed has ÂX
 	ids            []uint32
 	labels         []int32
@@ -31,9 +32,15 @@ type stepBuffers struct {
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each
 // stretch.
 func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int) error) *stepBuffers {
-	r := e.allocStepBuffers(net, most, e.Arena)
-	store := model.NewStore(net, r.vertices(r.packed.Rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
-	e.values = Values{Bytes: store.Bytes(), KeptBytes: store.Bytes()}
+	return e.newSectionBuffers(t, net, net.Section(), most, steps, update, nil)
+}
+
+// newSectionBuffers allocates steps of a section of a network. Steps with the buffers of like run at
+// other times, and share the gradients of weights; nil: none.
+func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int) error, like *stepBuffers) *stepBuffers {
+	r := e.allocStepBuffers(net, of, most, e.Arena)
+	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()
 	r.template = e.lockstep(store, nil)
 	r.template.endsInLoss, r.template.steps, r.template.update, r.template.delay = true, steps, update, t.delay
 	r.template.stale = t.stale
@@ -45,22 +52,30 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 		}
 		for range count {
 			i := &interval{index: len(r.template.intervals), skippedLayers: skipped, ops: e.workers.newOps()}
-			i.frame = store.Batch(r.vertices(r.packed.Rows), 0, 0, 0, r.cachedInput(), i.ops, t.sharedWeights, nil)
+			var frame *model.Frame
+			if like != nil {
+				frame = like.template.intervals[i.index].frame
+			}
+			i.frame = store.Batch(r.vertices(r.rows), 0, 0, 0, r.cachedInput(), i.ops, t.sharedWeights, frame)
 			r.template.intervals = append(r.template.intervals, i)
 		}
 	}
 	return r
 }
 
-// allocStepBuffers allocates the buffers of steps, without the values of a network and intervals.
-func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Arena) *stepBuffers {
-	r, rows := &stepBuffers{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput}, 0
+// allocStepBuffers allocates the buffers of steps, without the values of a section of a network and
+// intervals.
+func (e *Engine) allocStepBuffers(net *model.Network, of model.Section, most []int, a *mapped.Arena) *stepBuffers {
+	r := &stepBuffers{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput, columns: net.Spec.Dims[0]}
 	for _, n := range most {
 		r.intervalCounts = append(r.intervalCounts, e.workers.intervals(&e.Config, net.Spec, n, 0))
-		rows += n
+		r.rows += n
 	}
+	rows := r.rows
 	a = a.For(Activations)
-	r.packed = kernels.NewMat(e.workers.teams[0], a, rows, net.Spec.Dims[0])
+	if of.First == 0 {
+		r.packed = kernels.NewMat(e.workers.teams[0], a, rows, r.columns)
+	}
 	r.ids, r.labels, r.split = mapped.Make[uint32](a, rows), mapped.Make[int32](a, rows), mapped.Make[uint8](a, rows)
 	if r.lossTargets.Objective = e.targets.Objective; e.targets.Values != nil {
 		r.lossTargets.Values = mapped.Make[float32](a, rows*r.lossTargets.Objective.Outputs)
@@ -71,10 +86,10 @@ func (e *Engine) allocStepBuffers(net *model.Network, most []int, a *mapped.Aren
 // vertices returns the first vertices of the step.
 func (r *stepBuffers) vertices(rows int) model.Vertices {
 	in := model.Vertices{
-		Features: model.Features{Rows: rows, Dim: r.packed.Cols},
+		Features: model.Features{Rows: rows, Dim: r.columns},
 		IDs:      kernels.HostVector(r.ids[:rows]), LocalIDs: kernels.HostVector(r.ids),
 	}
-	if !r.cached {
+	if !r.cached && !r.packed.IsNil() {
 		in.Features.Dense = r.packed.Part(0, rows)
 	}
 	return in

@@ -49,6 +49,7 @@ type trainer struct {
 	views          Views           // nil with a single view
 	phases         *tune.Phases    // nil: all epochs train along one route
 	batches        *batches        // nil in full-batch training
+	pipeline       *pipelineRank   // nil without pipelines
 	correction     *correction     // nil without corrections
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
@@ -79,7 +80,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if t.alternates {
 		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
 	}
-	defer e.describeWaits(t.activity, nil, e.World, e.Peers)()
+	defer e.describeWaits(t.activity, nil, e.comms()...)()
 	e.beginTuning(t.lockstep, first)
 	if err := t.unpack(e.PartState); err != nil {
 		return err
@@ -136,7 +137,7 @@ func passMemory(c config.Config) model.Memory {
 // trainer makes a trainer. reduction may be nil. Collective over the graph ranks.
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	t := &trainer{
-		engine: e, cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
+		engine: e, cfg: e.Config, comm: e.Graph, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	n, ops := e.Network.NumWeights(), e.workers.newOps()
@@ -326,6 +327,18 @@ func (t *trainer) gatherParts() ([]PartState, error) {
 	}
 	return list, err
 }
+
+// comms returns all communicators of the rank.
+func (e *Engine) comms() []world.Comm {
+	list := []world.Comm{e.World, e.Peers}
+	if e.Stages != nil {
+		list = append(list, e.Graph, e.Stages)
+	}
+	return list
+}
+
+// evaluates reports whether the rank takes part in evaluations: with pipelines, the first stages do.
+func (e *Engine) evaluates() bool { return e.Stages == nil || e.Stages.Rank() == 0 }
 
 // timed counts the time of a collective step, which is no worker's task.
 func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {

@@ -22,6 +22,8 @@ type Views interface {
 	// s is complete only on rank 0, and valid until StoreState returns. own is this part's own
 	// state.
 	StoreState(s Snapshot, own PartState)
+	// StoreStep stores the state of a step in which the view has ended.
+	StoreStep(s *StepState)
 	// Share is the largest fraction of the time that states may take if epochs are short; 0: a
 	// state is stored after each epoch.
 	Share() float64
@@ -79,6 +81,9 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 // ranks.
 func (t *trainer) pack() (PartState, error) {
 	if t.batches != nil {
+		if t.batches.store == nil { // each step samples its own vertices
+			return PartState{}, nil
+		}
 		return t.batches.store.Pack(), nil
 	}
 	source, ok := t.training.ghosts.(halo.Portable)
@@ -116,7 +121,7 @@ func (t *trainer) label() string {
 // over the graph ranks.
 func (t *trainer) unpack(own PartState) error {
 	if t.batches != nil {
-		if own == nil {
+		if own == nil || t.batches.store == nil {
 			return nil
 		}
 		return t.batches.store.Unpack(own)

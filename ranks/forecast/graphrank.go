@@ -19,6 +19,7 @@ import (
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule/pipeline"
 	"siafu/ranks/tensor"
 )
 
@@ -63,6 +64,9 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 		return f.graphRank(rank, p, f.Config, model.Forward)
 	}
 	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config, f.Graph))
+	if f.Config.Pipeline != "" {
+		return m
+	}
 	if f.Config.Scratch != "" {
 		return m.stream(f.Limit)
 	}
@@ -90,7 +94,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n), p.Edges)
 	if c.Batching().Draws() && !f.Predicts {
-		f.sampledSteps(m, p, c)
+		f.sampledSteps(m, rank, p, c)
 	} else if batches := c.Batches(); batches > 0 && !f.Predicts {
 		each, rows := f.batch, int(n)/batches
 		if d := c.Samples(); d > 0 {
@@ -135,7 +139,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 
 // sampledSteps appends the memory of sampled steps in addition to their values: intervals, and on the
 // heap their rows, sampled edges and edges in gathering order.
-func (f *Forecast) sampledSteps(m *Memory, p partition.RankReport, c config.Config) {
+func (f *Forecast) sampledSteps(m *Memory, rank int, p partition.RankReport, c config.Config) {
 	b, most, count := c.Batching(), engine.MaxSampledRows(c, f.Vertices, p), 0
 	for _, n := range most {
 		count += c.IntervalsOf(f.Net, n, 0)
@@ -149,9 +153,40 @@ func (f *Forecast) sampledSteps(m *Memory, p partition.RankReport, c config.Conf
 		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, coarse graphs and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
+	if c.Pipeline != "" {
+		f.stage(m, rank, c, rows)
+	}
 	f.edgeValues(m, rows, edges, largest)
+	if c.PipelineSettings().Redundancy >= pipeline.EagerForward { // intervals of the next stage's layers
+		count *= 2
+	}
 	f.ofBatches(m, count)
 	m.add(intervals, Heap, size.Product(int64(count), intervalBytes))
+}
+
+// stage appends the heap of a stage of a pipeline: sums of gradients, and messages of the given number of
+// rows, all of an update's with redundancy.
+func (f *Forecast) stage(m *Memory, rank int, c config.Config, rows int64) {
+	settings, net := c.PipelineSettings(), model.New(c.BatchNetwork(f.Net), false)
+	sections := f.Stages()
+	at := sections[rank%len(sections)]
+	copies, sums := int64(2), int64(1)
+	if settings.Redundancy != pipeline.Off {
+		copies += int64(settings.Microbatches)
+	}
+	if settings.Redundancy >= pipeline.EagerForward {
+		sums++
+	}
+	m.add(weights, Heap, size.Product(sums, floats(int64(f.Net.NumWeights()))))
+	m.add("messages between stages", Heap, size.Product(copies, floats(rows, int64(net.CrossingColumns(at.First)+net.CrossingColumns(at.End)))))
+}
+
+// Stages returns the layers of each stage of a pipeline, nil without pipelines.
+func (f *Forecast) Stages() []model.Section {
+	if f.Config.Pipeline == "" {
+		return nil
+	}
+	return engine.Stages(f.Config, model.New(f.Config.BatchNetwork(f.Net), false), shard.Counts{Vertices: f.Vertices, Edges: f.Edges})
 }
 
 // ofBatches appends the memory of count intervals of mini-batches. Weights are excluded, because
@@ -182,7 +217,8 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 		return errors.New("forecast: no number holds the size of an array")
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
-	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
+	stages := max(c.Pipelining().Stages, 1)
+	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
 	lanes, err := cuda.Queues(far, cuda.Own, tensor.DeviceQueues)
 	if err != nil {
@@ -195,7 +231,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	case c.GPUsApply():
 		tasks = tensor.NewDevice(lanes)
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch)
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch, engine.SketchedStage{Number: rank % stages, Edges: f.Edges})
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
 	m.add(onDevice, Device, far.Most())

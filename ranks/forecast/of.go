@@ -33,11 +33,12 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if err := c.CheckGathers(meta, net); err != nil {
 		return nil, err
 	}
+	graphRanks = c.Partitions(graphRanks)
 	if err := c.Divide(meta.Train, graphRanks); err != nil {
 		return nil, err
 	}
 	run := Run{
-		Config: c, Net: net, Vertices: meta.Vertices, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.EdgeDim, Sparse: meta.FeatureKind == "sparse", Slots: slots,
+		Config: c, Net: net, Vertices: meta.Vertices, Edges: meta.Edges, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.EdgeDim, Sparse: meta.FeatureKind == "sparse", Slots: slots,
 		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links,
 	}
 	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {

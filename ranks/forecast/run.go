@@ -16,12 +16,13 @@ type Run struct {
 	Config   config.Config
 	Net      model.Spec // with the orders of its products
 	Vertices int64      // of the dataset
+	Edges    int64      // of the dataset
 	Directed bool       // the dataset stores out-edges separately
 	Weighted bool       // its edges have weights
 	EdgeDim  int        // features per edge
 	Sparse   bool       // its features are sparse
 	Slots    int        // floats per weight of the optimiser
-	Graph    int        // graph ranks, or parts if ranks carry several
+	Graph    int        // graph ranks, or parts if ranks carry several, or pipelines
 	Servers  int
 	Predicts bool              // predict once, without training
 	Targets  int               // columns of labels for multi-label classification and regression, else 0

@@ -116,7 +116,7 @@ type Block struct {
 
 // NewBlocks prepares a mini-batch, which has its own edges in each layer. The edges connect
 // the first rows of the store. There is one block per layer, which may equal the block of the
-// previous layer, and no ghosts.
+// previous layer, and no ghosts. Only layers of the store's section gather.
 func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	w := newWork(store, o, ops, a)
 	var back *transposed
@@ -125,7 +125,7 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 			o.Factor = b.Factor
 			w.mesh, back = w.newMesh(b.Shard, o), nil
 		}
-		if !store.Network.Gathers(l) {
+		if !store.Network.Gathers(l) || !store.Section.Has(l) {
 			continue
 		}
 		w.layers[l] = w.newLayer(l, o)

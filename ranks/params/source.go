@@ -62,6 +62,12 @@ func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater, a 
 	return r
 }
 
+// Restore sets the weights and the optimiser's state that the next step starts from.
+func (r *Replicated) Restore(weights []float32, slots [][]float32) {
+	kernels.Write(r.updater.ops, r.weights, weights)
+	r.updater.Restore(slots)
+}
+
 // Updater returns the updater of the weights.
 func (r *Replicated) Updater() *Updater { return r.updater }
 

@@ -65,7 +65,7 @@ type Functions struct {
 // candidate counts the parts of a partitioner and estimates a run on them.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method}
-	if err := c.count(ds, q.view.Parts); err != nil {
+	if err := c.count(ds, q.Config.Partitions(q.view.Parts)); err != nil {
 		return nil, err
 	}
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
@@ -173,7 +173,7 @@ func (q *request) fitsInput(m *graph.Meta, r *partition.Report) bool {
 // largestRank returns the rank with the largest memory.
 func (c *Candidate) largestRank(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
 	for r := range v.Ranks {
-		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
+		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part/max(v.Stages, 1)] })
 		if m.Peak() > most.Peak() {
 			rank, most = r, m
 		}
@@ -186,7 +186,7 @@ func (c *Candidate) largestRank(f *forecast.Forecast, v world.View) (rank int, m
 func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again int64) {
 	vertices := int64(0)
 	for _, part := range parts {
-		vertices += c.report.Ranks[part].Vertices
+		vertices += c.report.Ranks[part/max(f.Config.Pipelining().Stages, 1)].Vertices
 	}
 	return f.Activations(vertices)
 }

@@ -42,6 +42,7 @@ type Plan struct {
 	Candidates   []*Candidate    `json:"candidates"`
 	Best         int             `json:"best"` // index of the fitting candidate with the shortest epoch
 	Server       forecast.Memory `json:"server_memory,omitempty"`
+	Stages       []Stage         `json:"stages,omitempty"` // of a pipeline
 	Partitioning forecast.Memory `json:"partitioning_memory"`
 	Import       forecast.Memory `json:"import_memory"`
 	Verdict      []string        `json:"verdict"`
@@ -109,6 +110,7 @@ func New(o Options) (*Plan, error) {
 	if q.Config.Survive {
 		p.spare()
 	}
+	p.stages()
 	return p, nil
 }
 
@@ -118,7 +120,7 @@ func (q *request) plan(m *graph.Meta) *Plan {
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
 		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts, q.ordered), Epochs: q.Config.Epochs,
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.Config.Partitions(q.view.Parts), q.ordered), Epochs: q.Config.Epochs,
 	}
 	if q.Config.Tensor == config.TensorLambda {
 		p.LambdaMemory, p.Tariff = q.Config.LambdaMemory, q.Config.Tariff().Name

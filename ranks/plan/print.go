@@ -31,6 +31,7 @@ func (p *Plan) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "largest graph rank with %s %s MB, %s MB of rows an epoch with codec %s%s; --all prints everything\n",
 			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec, best.pairs())
 	}
+	p.printStages(&b)
 	if disk := best.Memory.Of(forecast.Disk); disk > 0 {
 		fmt.Fprintf(&b, "scratch file of a rank %s MB: %s\n", megabytes(disk), strings.Join(best.Memory.Streamed(), ", "))
 	}

@@ -22,6 +22,7 @@ type View struct {
 	Parts, Ranks, Servers int
 	Bridges               int // ranks that pass tensor work to functions
 	Spares                int // ranks that wait to replace lost ones
+	Stages                int // of a pipeline: parts d*Stages to (d+1)*Stages-1 are pipeline d; 0: no pipelines
 
 	Number  int   // number of earlier views
 	Carrier []int // the rank of each member; nil: parts are consecutive blocks of nearly equal size
@@ -103,7 +104,7 @@ func (v View) Move(part, rank int) View {
 }
 
 // WithoutRank returns the next view, in which a graph rank carries no part. Each of its parts moves
-// to the first graph rank with the fewest parts so far. If there is no other graph rank, it returns
+// to the rank of its Shadow, else to the first graph rank with the fewest parts so far. If there is no other graph rank, it returns
 // Restart.
 func (v View) WithoutRank(rank int) View {
 	next := v.Restart()
@@ -112,6 +113,10 @@ func (v View) WithoutRank(rank int) View {
 	}
 	for _, part := range v.Carried(rank) {
 		if part >= v.Parts {
+			continue
+		}
+		if shadow, ok := v.Shadow(part); ok && v.Rank(shadow) != rank {
+			next.Carrier[part] = v.Rank(shadow)
 			continue
 		}
 		fewest := -1
@@ -123,6 +128,16 @@ func (v View) WithoutRank(rank int) View {
 		next.Carrier[part] = fewest
 	}
 	return next
+}
+
+// Shadow returns the part that protects a part: the stage before it in its pipeline, or the last one for
+// stage 0. ok is false without pipelines of several stages, and for members that are not parts.
+func (v View) Shadow(part int) (shadow int, ok bool) {
+	if v.Stages < 2 || part >= v.Parts {
+		return 0, false
+	}
+	first := part / v.Stages * v.Stages
+	return first + (part-first+v.Stages-1)%v.Stages, true
 }
 
 // Restart returns the next view, in which every part restarts on its rank.

@@ -246,8 +246,8 @@ func (m *Machine) admitted(live []int) []Guest {
 }
 
 // next returns the view after the current one: the proposed one, in which the members of other ranks
-// than the given carriers move to carriers without members, or else to those with the fewest. The
-// view has the given number of new ranks.
+// than the given carriers move to the carrier of their View.Shadow, to carriers without members, or else
+// to those with the fewest. The view has the given number of new ranks.
 func (m *Machine) next(proposed *world.View, carriers []int, joined int) world.View {
 	next := m.view.Restart()
 	if proposed != nil && proposed.Replaces(m.view) {
@@ -270,6 +270,10 @@ func (m *Machine) next(proposed *world.View, carriers []int, joined int) world.V
 		idle := fewest()
 		all := len(next.Carried(idle)) == 0
 		for _, member := range next.Carried(rank) {
+			if shadow, ok := next.Shadow(member); ok && slices.Contains(carriers, m.view.Rank(shadow)) {
+				next.Carrier[member] = m.view.Rank(shadow)
+				continue
+			}
 			if next.Carrier[member] = idle; !all {
 				idle = fewest()
 			}

@@ -1,0 +1,420 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"siafu/graph/shard"
+	"siafu/halo/sample"
+	"siafu/internal/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/schedule"
+	"siafu/ranks/schedule/pipeline"
+	"siafu/ranks/world"
+)
+
+// pipelineRank is a graph rank with a stage of a pipeline of layers (Bamboo, NSDI'23, §3.2). It runs the
+// instructions of its stage for each step: K microbatches, each a mini-batch of joined clusters. All stages
+// of a pipeline choose the same clusters from the same partition, so that only activations and their
+// gradients are sent.
+//
+// The gradients of a layer are added in the order of microbatches, on the rank of its stage. In the sum
+// over all graph ranks, the other ranks have -0, which changes no bit of another number. Therefore the
+// number of stages, the schedule and the redundancy change no bit of the weights.
+type pipelineRank struct {
+	e        *Engine
+	t        *trainer
+	batches  *batches
+	settings pipeline.Settings
+	list     []pipeline.Instruction // of a step
+	stage    int
+	works    []*stageWork // by stage; nil for stages that this rank does not compute
+	outbox   *world.Outbox
+
+	epoch, step int // current, from 1 over the run
+	pieces      []int
+	scale       float32 // of the loss
+
+	began    float64    // loss of the epoch's steps before the current one
+	next     epochLoss  // the same of the last stage, if this rank is its shadow
+	begun    bool       // the first epoch of the view has begun
+	resuming *StepState // of the current step, which other ranks have also begun in an earlier view; nil: the step begins here
+}
+
+// epochLoss is the loss of another rank in an epoch.
+type epochLoss struct {
+	sum   float64
+	known bool
+}
+
+// stageWork is the memory of a stage's layers: the microbatches whose activations are stored.
+type stageWork struct {
+	section model.Section
+	slots   []*microbatch // all; a slot is free before its first use in a step, and after a backward pass
+	stored  []*microbatch // by microbatch of the step; nil: not begun, or its slot has another one
+	progress
+	losses []float64      // of the last stage, by microbatch
+	sent   [tags][][]byte // with redundancy, by kind and microbatch: the messages of the step, for a receiver that is replaced
+	// In a resumed step, by kind: the number of messages that the receiver had before.
+	arrived [tags]int
+	grad    []float32 // flat: the sum of the gradients of weights over the microbatches so far
+}
+
+// microbatch is the memory of a microbatch in the layers of a stage.
+type microbatch struct {
+	sampledSteps
+	work     *stageWork
+	clusters *sample.Clusters
+	number   int // in the step
+	used     bool
+	run      *lockstep
+	rows     int
+}
+
+// Stages deals the layers of a network to the stages of pipelines, as --balance says. have counts the
+// whole graph.
+func Stages(c config.Config, net *model.Network, have shard.Counts) []model.Section {
+	settings := c.PipelineSettings()
+	factors, costs := slices.Repeat([]float64{1}, settings.Stages), net.Costs(float64(have.Edges)/float64(max(have.Vertices, 1)))
+	if c.Balance == config.ByMemory {
+		costs = net.StoredColumns()
+		for k := range factors {
+			factors[k] = float64(settings.InFlight(k))
+		}
+	}
+	return model.Deal(costs, factors)
+}
+
+// stages returns the layers of each stage.
+func (e *Engine) stages(net *model.Network) []model.Section {
+	return Stages(e.Config, net, shard.Counts{Vertices: e.Meta.Vertices, Edges: e.Meta.Edges})
+}
+
+// pipelineStage returns the stage of this rank, without memory.
+func (e *Engine) pipelineStage() *pipelineRank {
+	p := &pipelineRank{e: e, settings: e.Config.PipelineSettings(), stage: e.Stages.Rank()}
+	p.list = p.settings.Of(p.stage)
+	return p
+}
+
+// newPipeline allocates the stage of this rank. A microbatch has at most the given number of vertices.
+func (e *Engine) newPipeline(t *trainer, b *batches, most int) *pipelineRank {
+	p := e.pipelineStage()
+	p.t, p.batches, p.outbox = t, b, world.NewOutbox(e.Stages)
+	net := e.batchNetwork()
+	for stage, of := range e.stages(net) {
+		var w *stageWork
+		if n := p.slots(stage); n > 0 {
+			w = p.newWork(net, of, most, n)
+		}
+		p.works = append(p.works, w)
+	}
+	b.current = p.works[p.stage].slots[0].template
+	return p
+}
+
+// slots returns the number of microbatches in a stage's layers that this rank stores at one time. Results
+// of redundant forward passes are stored until the step ends.
+func (p *pipelineRank) slots(stage int) int {
+	switch {
+	case stage == p.stage:
+		return p.settings.InFlight(stage)
+	case p.protects() && stage == p.settings.Successor(p.stage):
+		return p.settings.Microbatches
+	}
+	return 0
+}
+
+// protects reports whether this rank computes the layers of its successor in each step. After a loss, the
+// process of a stage may also have its successor, and cannot protect it.
+func (p *pipelineRank) protects() bool {
+	return p.settings.Redundancy >= pipeline.EagerForward && p.isProtected(p.settings.Successor(p.stage))
+}
+
+// isProtected reports whether the shadow of a stage has another process.
+func (p *pipelineRank) isProtected(stage int) bool {
+	shadow := p.settings.Shadow(stage)
+	return shadow != stage && (p.e.Carriers == nil || p.e.Carriers[shadow] != p.e.Carriers[stage])
+}
+
+// newWork allocates the memory of a number of microbatches in a section.
+func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots int) *stageWork {
+	w := &stageWork{section: of, stored: make([]*microbatch, p.settings.Microbatches), losses: make([]float64, p.settings.Microbatches), grad: make([]float32, net.Spec.NumWeights())}
+	for k := range w.sent {
+		w.sent[k] = make([][]byte, p.settings.Microbatches)
+	}
+	for range slots {
+		p.addSlot(w, net, most)
+	}
+	return w
+}
+
+// addSlot allocates the memory of another microbatch.
+func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
+	passes := p.batches.count * p.settings.Microbatches
+	m := &microbatch{work: w, clusters: p.batches.joinedClusters.Fork()}
+	var like *stepBuffers
+	if len(w.slots) > 0 {
+		like = w.slots[0].stepBuffers
+	}
+	update := func(layer int) error { return p.addGradient(w, m, layer) }
+	m.sampledSteps = sampledSteps{p.e.newSectionBuffers(p.t, net, w.section, []int{most}, passes, update, like)}
+	w.slots = append(w.slots, m)
+}
+
+// train runs a step: the k-th of an epoch. Collective over the graph ranks.
+func (p *pipelineRank) train(epoch, k, step int) error {
+	if k == 0 || p.resuming != nil {
+		p.batches.shuffle(epoch)
+	}
+	p.t.pass = model.Pass{Epoch: epoch, Train: true}
+	p.epoch, p.step = epoch, step
+	p.pieces, p.scale = p.batches.piecesOf(k, p.e.Peers.Rank())
+	if err := p.t.source.Begin(); err != nil {
+		return err
+	}
+	for _, w := range p.works {
+		w.reset()
+	}
+	p.began = p.t.now.loss
+	if err := p.catchUp(); err != nil {
+		return err
+	}
+	for _, i := range p.list {
+		if p.isDone(i) {
+			continue
+		}
+		if err := p.execute(i); err != nil {
+			return err
+		}
+		p.works[p.workOf(i)].count(i.Op)
+	}
+	return nil
+}
+
+// execute runs an instruction.
+func (p *pipelineRank) execute(i pipeline.Instruction) error {
+	switch i.Op {
+	case pipeline.ReceiveActivations:
+		m, err := p.begin(p.works[i.Stage], i.Microbatch)
+		if err != nil {
+			return err
+		}
+		rows, _ := m.network().Crossing(m.section().First)
+		return p.receive(m, i, tagActivations, rows)
+	case pipeline.Forward:
+		return p.forward(i)
+	case pipeline.RedundantForward:
+		return p.forwardAgain(i)
+	case pipeline.SendActivations:
+		m := p.works[i.Stage].stored[i.Microbatch]
+		rows, _ := m.network().Crossing(m.section().End)
+		return p.send(m, i, tagActivations, rows)
+	case pipeline.ReceiveGradients:
+		m := p.works[i.Stage].stored[i.Microbatch]
+		_, grads := m.network().Crossing(m.section().End)
+		return p.receive(m, i, tagGradients, grads)
+	case pipeline.Backward, pipeline.RedundantBackward:
+		return p.backward(i)
+	case pipeline.SendGradients:
+		return p.sendGradients(i, tagGradients)
+	case pipeline.SendRedundantGradients:
+		i.Stage = p.stage // whose input is the output of the protected stage
+		return p.sendGradients(i, tagRedundant)
+	case pipeline.ReceiveRedundantGradients:
+		m := p.works[i.Stage].stored[i.Microbatch]
+		_, grads := m.network().Crossing(m.section().End)
+		return p.receive(m, i, tagRedundant, grads)
+	case pipeline.Reduce:
+		return p.push()
+	}
+	// Apply follows when the source of weights has all gradients. Spill moves results from a device's
+	// memory, but these are in host memory.
+	return nil
+}
+
+// begin joins the clusters of a microbatch, and prepares its passes in a stage's layers.
+func (p *pipelineRank) begin(w *stageWork, number int) (*microbatch, error) {
+	m := w.take(number)
+	joined := p.e.Config.Batching().Joined
+	pieces := p.pieces[number*joined : min((number+1)*joined, len(p.pieces))]
+	err := p.t.timed(schedule.Receive, p.epoch, func() error {
+		field := m.clusters.Join(pieces, m.packed)
+		m.rows, m.run = len(field.Rows), m.step(field)
+		return nil
+	})
+	m.run.scaleLoss(p.scale)
+	p.recordArrays()
+	return m, err
+}
+
+// recordArrays records the memory of the engine, with the graph work of all microbatches.
+func (p *pipelineRank) recordArrays() {
+	used := p.e.Arena.Used()
+	for _, w := range p.works {
+		if w == nil {
+			continue
+		}
+		for _, m := range w.slots {
+			used += m.scratch.Used()
+		}
+	}
+	p.e.arrays = max(p.e.arrays, used)
+}
+
+// pass returns the pass of a microbatch: each has its own dropout.
+func (p *pipelineRank) pass(number int) model.Pass {
+	return model.Pass{Epoch: (p.step-1)*p.settings.Microbatches + number + 1, Train: true}
+}
+
+// reset frees all slots, if w is not nil.
+func (w *stageWork) reset() {
+	if w == nil {
+		return
+	}
+	clear(w.stored)
+	w.progress = progress{}
+	clear(w.losses)
+	w.arrived = [tags]int{}
+	for _, list := range w.sent {
+		clear(list)
+	}
+	for _, m := range w.slots {
+		m.used = false
+	}
+}
+
+// take assigns a free slot to a microbatch.
+func (w *stageWork) take(number int) *microbatch {
+	m := w.slots[slices.IndexFunc(w.slots, func(m *microbatch) bool { return !m.used })]
+	if w.stored[m.number] == m {
+		w.stored[m.number] = nil
+	}
+	m.number, m.used, w.stored[number] = number, true, m
+	return m
+}
+
+// forward runs the forward pass of a microbatch. The last stage computes the loss.
+func (p *pipelineRank) forward(i pipeline.Instruction) (err error) {
+	w := p.works[i.Stage]
+	m := w.stored[i.Microbatch]
+	if m == nil {
+		if m, err = p.begin(w, i.Microbatch); err != nil {
+			return err
+		}
+	}
+	if err := p.run(m, m.run.training.forwardWalk); err != nil {
+		return err
+	}
+	if i.Stage == p.settings.Stages-1 {
+		w.losses[m.number] = p.t.localFindings(m.run.intervals)[trainLoss]
+		if i.Op == pipeline.Forward {
+			p.t.now.loss += w.losses[m.number]
+		}
+	}
+	return nil
+}
+
+// run runs a pass of a microbatch.
+func (p *pipelineRank) run(m *microbatch, w *walk) error {
+	p.batches.current = m.run
+	return m.run.run(m.run.training, w, p.pass(m.number), false)
+}
+
+// forwardAgain runs the forward pass of the protected stage. Its input is the output of this rank's
+// stage, or the features for stage 0.
+func (p *pipelineRank) forwardAgain(i pipeline.Instruction) error {
+	m, err := p.begin(p.works[i.Stage], i.Microbatch)
+	if err != nil {
+		return err
+	}
+	if i.Stage > 0 {
+		rows, _ := m.network().Crossing(m.section().First)
+		m.decode(p.works[p.stage].sent[tagActivations][i.Microbatch], rows)
+	}
+	if err := p.forward(i); err != nil {
+		return err
+	}
+	rows, _ := m.network().Crossing(m.section().End)
+	p.retain(m, tagActivations, p.encode(nil, m, rows))
+	return nil
+}
+
+// copyValues copies values between the memory of two stages for the same microbatch.
+func copyValues(dst, src *microbatch, values []model.Ref) {
+	from := src.matrices(values)
+	for k, x := range dst.matrices(values) {
+		copy(x.Host(), from[k].Host())
+	}
+}
+
+// backward runs the backward pass of a microbatch. Its slot is then free, but the gradients of its input
+// remain until another microbatch begins.
+func (p *pipelineRank) backward(i pipeline.Instruction) error {
+	m := p.works[i.Stage].stored[i.Microbatch]
+	if err := p.run(m, m.run.training.backwardWalk); err != nil {
+		return err
+	}
+	m.used = false
+	if i.Op == pipeline.RedundantBackward {
+		_, grads := m.network().Crossing(m.section().First)
+		p.retain(m, tagGradients, p.encode(nil, m, grads))
+	}
+	return nil
+}
+
+// sendGradients sends the gradients of a microbatch's input. In a pipeline of two stages, the last one
+// protects the first, and copies them instead of sending them again.
+func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
+	m := p.works[i.Stage].stored[i.Microbatch]
+	_, grads := m.network().Crossing(m.section().First)
+	if p.settings.Stages == 2 && p.works[i.Peer] != nil && p.works[i.Peer].stored[i.Microbatch] != nil {
+		copyValues(p.works[i.Peer].stored[i.Microbatch], m, grads)
+	}
+	return p.send(m, i, tag, grads)
+}
+
+// addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
+// pass of each microbatch, in their order.
+func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) error {
+	at, one := p.t.layers[layer], p.t.gradient(m.run.intervals, layer, p.t.grad)
+	sum := w.grad[at.Lo:at.Hi]
+	if m.number == 0 {
+		copy(sum, one)
+		return nil
+	}
+	for k, x := range one {
+		sum[k] += x
+	}
+	return nil
+}
+
+// push passes the gradients of all layers to the source of weights: -0 for those of other stages.
+func (p *pipelineRank) push() error {
+	own, zero := p.works[p.stage], float32(math.Copysign(0, -1))
+	for k := range p.t.grad {
+		p.t.grad[k] = zero
+	}
+	for layer := own.section.First; layer < own.section.End; layer++ {
+		at := p.t.layers[layer]
+		copy(p.t.grad[at.Lo:at.Hi], own.grad[at.Lo:at.Hi])
+	}
+	for layer := len(p.t.layers) - 1; layer >= 0; layer-- {
+		at := p.t.layers[layer]
+		if err := p.t.source.Push(p.step, layer, p.t.grad[at.Lo:at.Hi]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *microbatch) network() *model.Network { return m.template.store.Network }
+
+func (m *microbatch) section() model.Section { return m.template.store.Section }
+
+// misplaced returns the error of a message that belongs elsewhere.
+func (p *pipelineRank) misplaced(i pipeline.Instruction, bytes int) error {
+	return fault.New(fault.Runtime, "train", "", "stage %d received a message of %d bytes of another microbatch for %v in step %d", p.stage, bytes, i, p.step).
+		Then("run the same siafu with the same options on all ranks")
+}
