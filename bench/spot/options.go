@@ -18,7 +18,7 @@ type Options struct {
 	Zones int      `default:"3" help:"Availability zones."`
 	Seed  uint64   `default:"1" help:"Seed of the first simulation."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
-	Only  []string `help:"Tables and figures to create. Values: figure3.2, table3.1, table3.2, table3.3, table3.4, figure3.3, figure3.4, figure3.11, figure3.12, table3.5, table3.6, table3.7, figure3.13, figure3.14, failures, systems, pause. Empty: all but pause, which trains."`
+	Only  []string `help:"Tables and figures to create. Values: figure3.2, table3.1, table3.2, table3.3, table3.4, figure3.3, figure3.4, figure3.11, figure3.12, table3.5, table3.6, table3.7, figure3.13, figure3.14, failures, systems, pause, pipelines. Empty: all but pause and pipelines, which train."`
 	Times string   `placeholder:"FILE" help:"JSON file with measured seconds of a network's layers: name, stages, microbatches, forward, backward, and optionally transfer, detection, preparation and overlap. It is a column of table3.5 and figure3.13, and rows of figure3.14."`
 
 	PauseOptions `embed:""`

@@ -44,6 +44,8 @@ func (o Options) parts() []trials.Part {
 		{Name: "failures", Title: "useful time with a failure every 10 minutes", Why: "inputs of BERT; the text with the fractions that Oobleck's paper published is unavailable here", Write: o.failures},
 		{Name: "systems", Title: "value of all systems, same traces", Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
 		{Name: "pause", Title: "time lost with a rank", Why: "measured with siafu launch; epochs are repeated from the state or the checkpoint that a run continues from", Write: o.pause, Extra: true},
+		{Name: "pipelines", Title: "overhead and pauses of trained pipelines", Paper: "table 3.5 and figure 3.13: the overheads of BERT and ResNet, and a pause that eager FRC shortens by ~35 %",
+			Why: "the stages share the cores of a machine, so that redundant passes fill no bubble; the network, its links and its times are others", Write: o.pipelines, Extra: true},
 	}
 }
 

@@ -30,15 +30,15 @@ import (
 	"siafu/slurm/hosts"
 )
 
-// PauseOptions are the options of the part pause.
+// PauseOptions are the options of the parts pause and pipelines.
 type PauseOptions struct {
-	Data   string `placeholder:"DATA" help:"Dataset folder of the part pause. Empty: a generated graph."`
-	Losses int    `default:"5" help:"Lost ranks of each way to continue, in the part pause, and pairs of runs without losses."`
-	Ranks  int    `default:"4" help:"Ranks of the part pause, each on its own host."`
-	Epochs int    `default:"40" help:"Epochs of each run of the part pause."`
-	Rate   string `default:"1gbit" help:"Link rate of the hosts of the part pause."`
-	Local  bool   `help:"Run the ranks of the part pause on this host, instead of hosts with links of that rate."`
-	Train  string `placeholder:"FLAGS" help:"Other flags of train in the part pause."`
+	Data   string `placeholder:"DATA" help:"Dataset folder of the parts pause and pipelines. Empty: a generated graph."`
+	Losses int    `default:"5" help:"Lost ranks of each way to continue, in the parts pause and pipelines, and runs without losses."`
+	Ranks  int    `default:"4" help:"Ranks of the part pause and stages of the part pipelines, each on its own host."`
+	Epochs int    `default:"40" help:"Epochs of each run of the parts pause and pipelines."`
+	Rate   string `default:"1gbit" help:"Link rate of the hosts of the parts pause and pipelines."`
+	Local  bool   `help:"Run the ranks of the parts pause and pipelines on this host, instead of hosts with links of that rate."`
+	Train  string `placeholder:"FLAGS" help:"Other flags of train in the parts pause and pipelines."`
 }
 
 // way is a way to continue after a loss.
@@ -61,6 +61,7 @@ func ways() []way {
 // pauses measures the time that a run loses with a rank.
 type pauses struct {
 	PauseOptions
+	network            []string // flags of train in all runs
 	program, data, dir string
 	hosts              *hosts.Hosts // nil: this host
 	hostfile           string
@@ -70,19 +71,32 @@ type pauses struct {
 // pause is the cost of a loss.
 type pause struct {
 	begin, epoch, repeated float64
-	others                 int // ranks that were lost as a consequence
+	update                 float64 // seconds until the epoch has ended in which the rank was lost
+	others                 int     // ranks that were lost as a consequence
+}
+
+// spread returns the median, the minimum and the maximum of a time.
+func spread(list []pause, of func(pause) float64) (median float64, text string) {
+	var x []float64
+	for _, one := range list {
+		x = append(x, of(one))
+	}
+	median = simulate.Median(x) // sorts x
+	return median, fmt.Sprintf("%.2f (%.2f to %.2f)", median, x[0], x[len(x)-1])
 }
 
 // pause writes medians over the losses of random ranks at random moments, and the overhead without
 // losses.
 func (o Options) pause(t *trials.Sheet) {
-	ctx, stop := trials.UntilInterrupted(context.Background())
-	defer stop()
-	t.Fail(o.PauseOptions.write(ctx, t, o.Seed))
+	network := []string{"--parts", strconv.Itoa(2 * o.Ranks), "--recompute-ghosts", "none"}
+	t.Fail(o.measure(o.Seed, network, func(ctx context.Context, p *pauses) error { return p.write(ctx, t) }))
 }
 
-func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (err error) {
-	p := &pauses{PauseOptions: o, rng: rand.New(rand.NewPCG(seed, 1))}
+// measure makes the dataset and the hosts for trainings with these flags, and removes them in the end.
+func (o PauseOptions) measure(seed uint64, network []string, do func(context.Context, *pauses) error) (err error) {
+	ctx, stop := trials.UntilInterrupted(context.Background())
+	defer stop()
+	p := &pauses{PauseOptions: o, network: network, rng: rand.New(rand.NewPCG(seed, 1))}
 	tmp, err := scratch.Temp()
 	if err != nil {
 		return fault.System(op, "", err)
@@ -95,10 +109,14 @@ func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (
 	if p.hosts != nil {
 		defer func() { err = cmp.Or(err, p.hosts.Close()) }()
 	}
+	return do(ctx, p)
+}
+
+func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 	list := ways()
 	measured := make([][]pause, len(list))
 	var ratios []float64
-	for range o.Losses { // interleaved, so that other load on the machine affects all alike
+	for range p.Losses { // interleaved, so that other load on the machine affects all alike
 		for k, w := range list {
 			one, err := p.lose(ctx, w)
 			if err != nil {
@@ -123,18 +141,14 @@ func (o PauseOptions) write(ctx context.Context, t *trials.Sheet, seed uint64) (
 			others += one.others
 		}
 		column := func(of func(pause) float64) string {
-			var x []float64
-			for _, one := range measured[k] {
-				x = append(x, of(one))
-			}
-			median := simulate.Median(x) // sorts x
-			return fmt.Sprintf("%.2f (%.2f to %.2f)", median, x[0], x[len(x)-1])
+			_, text := spread(measured[k], of)
+			return text
 		}
-		t.Row(w.name, fmt.Sprint(o.Losses), column(func(p pause) float64 { return p.begin }),
+		t.Row(w.name, fmt.Sprint(p.Losses), column(func(p pause) float64 { return p.begin }),
 			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }), fmt.Sprint(others))
 	}
 	fmt.Fprintf(t, "epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
-		simulate.Median(ratios), o.Losses)
+		simulate.Median(ratios), p.Losses)
 	return nil
 }
 
@@ -224,9 +238,9 @@ func (p *pauses) start(ctx context.Context, launch, train []string) (*training, 
 	if p.hosts != nil {
 		line = append(line, "--hostfile", p.hostfile)
 	}
-	line = append(line, "train", p.data, "--parts-dir", filepath.Join(p.dir, "parts"), "--parts", strconv.Itoa(2*p.Ranks),
-		"--epochs", strconv.Itoa(p.Epochs), "--eval-every", "0", "--threads", "1", "--recompute-ghosts", "none", "--out", r.out)
-	line = append(append(line, strings.Fields(p.Train)...), train...)
+	line = append(line, "train", p.data, "--parts-dir", filepath.Join(p.dir, "parts"),
+		"--epochs", strconv.Itoa(p.Epochs), "--eval-every", "0", "--threads", "1", "--out", r.out)
+	line = append(append(append(line, p.network...), strings.Fields(p.Train)...), train...)
 	r.cmd = exec.CommandContext(ctx, p.program, line...)
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 	r.cmd.WaitDelay = time.Minute
@@ -320,6 +334,13 @@ func (p *pauses) lose(ctx context.Context, w way) (one pause, err error) {
 		return one, err
 	}
 	one.epoch, one.repeated = time.Since(killed).Seconds(), float64(before-first+1)
+	if err := r.until(func() bool {
+		now, _ := r.epochs()
+		return now > before
+	}); err != nil {
+		return one, err
+	}
+	one.update = time.Since(killed).Seconds()
 	err = r.finish()
 	one.others = max(r.output.lost()-1, 0)
 	return one, err
