@@ -230,7 +230,7 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.views.replaceable {
-			rank.Views = r
+			rank.Views, rank.Clusters = r, &r.views.clusters
 		}
 		for _, member := range r.pipelineRanks(r.ownPartition()) {
 			rank.Carriers = append(rank.Carriers, r.view.Rank(member))

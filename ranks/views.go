@@ -57,6 +57,7 @@ type viewSequence struct {
 	states   map[int][]storedState // by part: of the last epochs, the newest last
 	few      bool                  // too few ranks are left: the run stops after an epoch
 	folder   string                // of the run, after it is known
+	clusters engine.Clusters       // of the partitions that this process has carried
 	steps    map[int]interrupted   // by part: the step in which a view has ended
 }
 

@@ -72,7 +72,6 @@ type pauses struct {
 type pause struct {
 	begin, epoch, repeated float64
 	update                 float64 // seconds until the epoch has ended in which the rank was lost
-	clusters               float64 // seconds of this in which the ranks computed the clusters of mini-batches again
 	others                 int     // ranks that were lost as a consequence
 }
 

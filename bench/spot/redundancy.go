@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,9 +41,6 @@ func (o Options) pipelines(t *trials.Sheet) {
 	}))
 }
 
-// clustersAgain matches a line of log.txt.
-var clustersAgain = regexp.MustCompile(`(?m)^clusters .* seconds=([\d.]+)$`)
-
 // protect trains with each redundancy, without and with a loss.
 func (p *pauses) protect(ctx context.Context) ([]protected, error) {
 	list := []protected{{Redundancy: pipeline.Off}}
@@ -70,9 +66,6 @@ func (p *pauses) protect(ctx context.Context) ([]protected, error) {
 				return nil, fault.System(op, path, err)
 			}
 			_, log, _ := strings.Cut(string(text), begun)
-			if m := clustersAgain.FindStringSubmatch(log); m != nil {
-				one.clusters, _ = strconv.ParseFloat(m[1], 64)
-			}
 			x.epochs, x.pauses = append(x.epochs, epoch), append(x.pauses, one)
 			if strings.Contains(log, "\npipeline resumed_epoch=") {
 				x.resumed++
@@ -89,8 +82,8 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 	if err != nil {
 		return err
 	}
-	t.Row("redundancy", "runs", "s of an epoch", "overhead %", "BERT, ResNet %", "updates resumed", "s until training begins", "s until the update has ended", "of these, clusters again")
-	updates, others := map[pipeline.Redundancy]float64{}, map[pipeline.Redundancy]float64{}
+	t.Row("redundancy", "runs", "s of an epoch", "overhead %", "BERT, ResNet %", "updates resumed", "s until training begins", "s until the update has ended")
+	updates := map[pipeline.Redundancy]float64{}
 	for k, x := range list {
 		var ratios []float64 // of interleaved runs
 		for round, epoch := range x.epochs {
@@ -105,15 +98,10 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 		_, begin := spread(x.pauses, func(p pause) float64 { return p.begin })
 		median, update := spread(x.pauses, func(p pause) float64 { return p.update })
 		updates[x.Redundancy] = median
-		others[x.Redundancy], _ = spread(x.pauses, func(p pause) float64 { return p.update - p.clusters })
-		_, clusters := spread(x.pauses, func(p pause) float64 { return p.clusters })
 		t.Row(x.String(), fmt.Sprint(len(x.epochs)), fmt.Sprintf("%.3f", simulate.Median(slices.Clone(x.epochs))), overhead, paper,
-			fmt.Sprintf("%d of %d", x.resumed, len(x.pauses)), begin, update, clusters)
+			fmt.Sprintf("%d of %d", x.resumed, len(x.pauses)), begin, update)
 	}
-	shorter := func(of map[pipeline.Redundancy]float64) float64 {
-		return 100 * (1 - of[pipeline.EagerForward]/of[pipeline.LazyForwardBackward])
-	}
-	fmt.Fprintf(t, "time until the update has ended with eflb, less than with lflb: %.1f %% (~35 %%), without the clusters %.1f %%\n",
-		shorter(updates), shorter(others))
+	fmt.Fprintf(t, "time until the update has ended with eflb, less than with lflb: %.1f %% (~35 %%)\n",
+		100*(1-updates[pipeline.EagerForward]/updates[pipeline.LazyForwardBackward]))
 	return nil
 }

@@ -50,6 +50,7 @@ type Rank struct {
 	PartState   PartState  // state to continue from, if the run does; set before Train
 	StepState   *StepState // to continue from after a loss, if the run does; set before Train
 	Carriers    []int      // with pipelines: the process of each stage of this rank's pipeline
+	Clusters    *Clusters  // of earlier views of this process; nil: none are stored
 	HistoryRows []byte     // on rank 0: Snapshot.Rows to continue from, if the run does
 	Exact       bool       // of --refresh auto: the run continues after its epochs without ghosts; set before Train
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"siafu/graph"
@@ -202,7 +203,7 @@ func layerFactors(f *sample.Field, l int) []float32 {
 // partitions the own vertices into clusters.
 func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int) error) error {
 	c, began := e.Config.Batching(), time.Now()
-	of := e.clusterVertices(c.Clusters)
+	of := e.Clusters.of(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
 	debug.FreeOSMemory() // memory of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()), e.edgeData(), of, e.packers, e.Arena)
@@ -222,6 +223,29 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 type noStats struct{}
 
 func (noStats) TakeStats() halo.Stats { return halo.Stats{} }
+
+// Clusters are the clusters of the vertices of partitions. A process computes them once for all stages and
+// views. The zero value has none.
+type Clusters struct {
+	mu   sync.Mutex
+	list map[int][]uint32 // by partition
+}
+
+// of returns the clusters of a partition, made by compute if they are not stored.
+func (c *Clusters) of(partition int, compute func() []uint32) []uint32 {
+	if c == nil {
+		return compute()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list == nil {
+		c.list = map[int][]uint32{}
+	}
+	if c.list[partition] == nil {
+		c.list[partition] = compute()
+	}
+	return c.list[partition]
+}
 
 // clusterVertices partitions the own vertices, with the edges between them, into n clusters
 // with few edges between clusters.
