@@ -8,12 +8,43 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/internal/fault"
 	"siafu/ranks/config"
+	"siafu/ranks/world/membership"
+	"siafu/ranks/world/parts"
 )
+
+// busyAdmission answers after another goroutine, which holds the mutex of package parts, has stored a state.
+type busyAdmission struct {
+	parts.Admission
+	run *viewSequence
+}
+
+func (a busyAdmission) Requested() bool {
+	a.run.Unpack(membership.State{}, nil)
+	return true
+}
+
+// A member asks whether a process waits to join, while a state of another rank arrives. Neither waits for
+// ever.
+func TestRequestsWhileStatesArrive(t *testing.T) {
+	c := replaceableRun(quick(t), "", os.Stderr)
+	c.admission = busyAdmission{run: c}
+	requested := make(chan bool, 1)
+	go func() { requested <- (&member{views: c}).ViewRequested() }()
+	select {
+	case got := <-requested:
+		if !got {
+			t.Error("no view is requested")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the mutexes of the run and of its world are locked in both orders")
+	}
+}
 
 // A process joins only with the executable, the dataset and the kernels of the ranks.
 func TestCredentials(t *testing.T) {

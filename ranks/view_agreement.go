@@ -109,10 +109,11 @@ func (r *opened) continued(s *checkpoint.State) (beginning, error) {
 
 // ViewRequested implements engine.Views.
 func (r *member) ViewRequested() bool {
-	r.views.mu.Lock()
-	defer r.views.mu.Unlock()
 	v := r.views
-	v.admits = v.admits || v.admission != nil && v.admission.Requested()
+	admits := v.admission != nil && v.admission.Requested() // before mu, see viewSequence
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.admits = v.admits || admits
 	return v.nextView != nil || v.admits || v.leaves(r.view)
 }
 

@@ -13,6 +13,7 @@ import (
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/world"
+	"siafu/ranks/world/alive"
 	"siafu/ranks/world/membership"
 	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/parts"
@@ -44,11 +45,13 @@ type viewSequence struct {
 	rank        int    // this rank
 	host        string // of this rank, in a world of processes
 	departure   *departure
-	connected   func()           // called when the ranks are connected; may be nil
-	admission   *parts.Admission // of processes that join; nil before the ranks are connected
+	connected   func()    // called when the ranks are connected; may be nil
+	admission   admission // of processes that join; nil before the ranks are connected
 
 	files files // opened by the rank with part 0, once for all views; zero on other ranks
 
+	// mu is locked after the mutex of package parts, which calls Pack and Unpack with its own one: no
+	// function of admission is called with mu.
 	mu       sync.Mutex
 	members  []*member             // in the current view
 	ended    bool                  // the current view ends before the run
@@ -59,6 +62,12 @@ type viewSequence struct {
 	folder   string                // of the run, after it is known
 	clusters engine.Clusters       // of the partitions that this process has carried
 	steps    map[int]interrupted   // by part: the step in which a view has ended
+}
+
+// admission is implemented by parts.Admission.
+type admission interface {
+	Contacts() alive.Contacts
+	Requested() bool
 }
 
 // interrupted is the state of a part in the middle of a step, and the number of the view that ended in it.
@@ -116,7 +125,7 @@ func (c *viewSequence) elasticity(silence time.Duration, zone func(host string) 
 	return parts.Elasticity{
 		LostAfter: silence, Least: c.cfg.LeastRanks, Zone: zone, Vet: c.vet,
 		Connected: func(a parts.Admission) {
-			c.admission = &a
+			c.admission = a
 			if c.connected != nil {
 				c.connected()
 			}
