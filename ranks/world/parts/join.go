@@ -40,7 +40,7 @@ type Joiner struct {
 // ErrEnded is the error of Join if the run ends before this process has joined.
 var ErrEnded = errors.New("the run has ended")
 
-// mostRequests is the number of views without this guest after which Join fails.
+// mostRequests is the number of views after which Join fails, if they begin without a new rank.
 const mostRequests = 10
 
 // Join makes this process a rank of an elastic world that has started before, and runs its job like
@@ -130,6 +130,7 @@ func admission(mesh *alive.Mesh, unreachable []int) (d membership.Decision, earl
 			if g.ID == mesh.ID() {
 				return d, early, nil
 			}
+			asked = 0 // a decision admits one guest, and this one waits for others that have come before
 		}
 		ask()
 	}

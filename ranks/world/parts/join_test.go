@@ -3,6 +3,7 @@ package parts_test
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,5 +87,70 @@ func TestProcessJoins(t *testing.T) {
 		if last := joiner.lived[len(joiner.lived)-1]; len(joiner.done) != len(last.Carried(3)) || len(joiner.done) == 0 {
 			t.Errorf("it has finished %v of %+v", joiner.done, last)
 		}
+	}
+}
+
+// gathering is an ElasticJob without states. A view ends when a process wants to join, until the world has a
+// number of ranks.
+type gathering struct {
+	ranks     int
+	admission parts.Admission
+	vetted    *atomic.Int32 // requests to join
+}
+
+// RunMember implements parts.ElasticJob.
+func (g *gathering) RunMember(_ world.Comm, v world.View, _ func(membership.State)) error {
+	early := func() bool { return v.Number == 0 && int(g.vetted.Load()) < v.Started()*(g.ranks-v.Started()) }
+	for late := time.Now().Add(time.Minute); v.Started() < g.ranks && (early() || !g.admission.Requested()); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			return errors.New("no process wants to join")
+		}
+	}
+	if v.Number == 0 {
+		time.Sleep(200 * time.Millisecond) // until all are connected
+	}
+	return nil
+}
+
+// Ended implements parts.ElasticJob.
+func (g *gathering) Ended(v world.View) membership.Proposal {
+	return membership.Proposal{Admits: v.Started() < g.ranks}
+}
+
+func (g *gathering) States() []membership.State      { return nil }
+func (g *gathering) Pack(membership.State) []byte    { return nil }
+func (g *gathering) Unpack(membership.State, []byte) {}
+func (g *gathering) Continue(membership.Decision)    {}
+
+// Any number of processes may join at once. Each view admits one, and the last one waits for as many views.
+func TestManyProcessesJoin(t *testing.T) {
+	const guests = 14
+	v := world.View{Parts: 2, Ranks: 2}
+	e := patient
+	var vetted atomic.Int32
+	e.Vet = func([]byte) error { vetted.Add(1); return nil }
+	var joining sync.WaitGroup
+	join := func(contacts parts.Joiner) {
+		if err := parts.Join(contacts, func(int) parts.ElasticJob { return &gathering{ranks: v.Started() + guests} }); err != nil {
+			t.Error(err)
+		}
+	}
+	err := inproc.Run(v.Started(), func(c world.Comm) error {
+		g, e := &gathering{ranks: v.Started() + guests, vetted: &vetted}, e
+		e.Connected = func(a parts.Admission) {
+			if g.admission = a; c.Rank() > 0 {
+				return
+			}
+			for range guests {
+				joiner := parts.Joiner{Contacts: a.Contacts(), Host: "elsewhere", Elasticity: e}
+				joiner.Connected = nil
+				joining.Go(func() { join(joiner) })
+			}
+		}
+		return parts.RunViews(c, v, g, e)
+	})
+	joining.Wait()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
