@@ -154,8 +154,9 @@ func Join(_ context.Context, o JoinOptions, out IO) error {
 	defer s.close()
 	defer s.departure.close()
 	fmt.Fprintf(out.Out, "joining the run in %s after the current epoch\n", o.Run)
+	joined := false
 	err = parts.Join(j, func(rank int) parts.ElasticJob {
-		s.rank = rank
+		s.rank, joined = rank, true
 		fmt.Fprintf(out.Out, "joined as rank %d\n", rank)
 		return s
 	})
@@ -163,7 +164,7 @@ func Join(_ context.Context, o JoinOptions, out IO) error {
 	switch {
 	case errors.As(err, &refused):
 		return fault.New(fault.Config, "join", o.Run, "the run refuses this process: %s", refused.Reason)
-	case errors.Is(err, parts.ErrEnded) && has, err == nil && has:
+	case has && (err == nil || !joined): // it may end before any rank responds
 		return hasEnded(o.Run, out)
 	case errors.Is(err, parts.ErrEnded):
 		return fault.New(fault.Stopped, "join", o.Run, "the ranks of the run have ended").Then("start the run again: it resumes from its last checkpoint")
