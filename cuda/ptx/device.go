@@ -177,7 +177,7 @@ func (d *Device) Load(name, text string) (m device.Module, err error) {
 			m, err = nil, fmt.Errorf("ptx: %s: the interpreter failed: %v", name, p)
 		}
 	}()
-	parsed, err := parse(name, text)
+	parsed, err := cached.parse(name, text)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Limits of a module, so that a hostile text ends in an error.
@@ -42,6 +43,37 @@ type labelUse struct {
 	name     string
 	line     int
 	stmt, op int
+}
+
+// modules are parsed modules by name and text: each device of a process loads the same programs.
+// A module does not change after it is parsed.
+type modules struct {
+	mu     sync.Mutex
+	parsed map[[2]string]*module
+}
+
+var cached modules
+
+// maxCached is more than the programs of a process, and bounds the memory for generated texts.
+const maxCached = 64
+
+// parse parses the text of a module, or returns the module that the same text gave before.
+func (c *modules) parse(name, text string) (*module, error) {
+	source := [2]string{name, text}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.parsed[source]; m != nil {
+		return m, nil
+	}
+	m, err := parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if c.parsed == nil || len(c.parsed) == maxCached {
+		c.parsed = map[[2]string]*module{}
+	}
+	c.parsed[source] = m
+	return m, nil
 }
 
 // parse parses the text of a module.

@@ -43,12 +43,12 @@ func (m *Memory) narrow(mount, group, limit, usage, all string) {
 		if !ok {
 			continue
 		}
-		used, _ := readNumber(filepath.Join(dir, usage))
-		for _, files := range []string{"inactive_file", "active_file"} {
-			bytes, _ := readField(filepath.Join(dir, "memory.stat"), all+files) // 0 if missing
-			used -= bytes
-		}
 		m.Most = min(m.Most, most)
+		used, _ := readNumber(filepath.Join(dir, usage))
+		if most-used >= m.Available { // file pages would only add to it, and memory.stat is slow
+			continue
+		}
+		used -= sumFields(filepath.Join(dir, "memory.stat"), all+"inactive_file", all+"active_file")
 		if there := max(most-used, 0); there < m.Available {
 			m.Available, m.LimitedBy = there, "the control group "+dir
 		}

@@ -93,11 +93,11 @@ func await(bytes int64, look func() Memory) Memory {
 // memoryIn returns the memory of the host. root is "/" except in tests.
 func memoryIn(root string) Memory {
 	m := groupMemory(root)
-	info := filepath.Join(root, "proc/meminfo")
-	if kib, ok := readField(info, "MemAvailable:"); ok && kib<<10 < m.Available {
+	info, _ := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+	if kib, ok := fieldOf(info, "MemAvailable:"); ok && kib<<10 < m.Available {
 		m.Available, m.LimitedBy = kib<<10, "this host"
 	}
-	if kib, ok := readField(info, "MemTotal:"); ok {
+	if kib, ok := fieldOf(info, "MemTotal:"); ok {
 		m.Most = min(m.Most, kib<<10)
 	}
 	return m
@@ -109,6 +109,21 @@ func readField(path, name string) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
+	return fieldOf(text, name)
+}
+
+// sumFields returns the sum of numbers of a file as readField reads it. A missing number is 0.
+func sumFields(path string, names ...string) (sum int64) {
+	text, _ := os.ReadFile(path)
+	for _, name := range names {
+		n, _ := fieldOf(text, name)
+		sum += n
+	}
+	return sum
+}
+
+// fieldOf reads a number from the text of such a file.
+func fieldOf(text []byte, name string) (int64, bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		fields := bytes.Fields(lines.Bytes())
 		if len(fields) > 1 && string(fields[0]) == name {

@@ -3,6 +3,8 @@ package config
 import (
 	"iter"
 	"reflect"
+	"slices"
+	"sync"
 )
 
 // RankOptions describe the ranks, the partitions of the graph and the schedule of an epoch.
@@ -168,10 +170,17 @@ type OutputOptions struct {
 func (c *Config) Options() iter.Seq2[reflect.StructField, reflect.Value] {
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
 		all := reflect.ValueOf(c).Elem()
-		for _, f := range reflect.VisibleFields(all.Type()) {
-			if !f.Anonymous && !yield(f, all.FieldByIndex(f.Index)) {
+		for _, f := range optionFields() {
+			if !yield(f, all.FieldByIndex(f.Index)) {
 				return
 			}
 		}
 	}
 }
+
+// optionFields returns the fields of Config that are options, which reflection finds slowly.
+var optionFields = sync.OnceValue(func() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Config]()), func(f reflect.StructField) bool {
+		return f.Anonymous
+	})
+})
