@@ -41,7 +41,7 @@ func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 // by the order of sums in float32.
 func TestTrainingOnADevice(t *testing.T) {
 	t.Parallel()
-	directed, sparse := generated(t, true), bag(t)
+	directed, sparse := generatedSmall(t, true), bag(t)
 	for name, set := range map[string]func(c *Config) (data string){
 		"gcn":          func(c *Config) string { return directed },
 		"gcn, 3 ranks": func(c *Config) string { c.Ranks, c.Codec = 3, "int8"; return directed },

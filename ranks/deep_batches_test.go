@@ -35,7 +35,7 @@ func deepNetworks() map[string]func(*Config) {
 // deepRun returns a run of a deep network.
 func deepRun(t *testing.T, set func(*Config)) Config {
 	c := inBatches(t, 1, 1)
-	c.Batch, c.Layers, c.Hidden, c.EvalEvery, c.Threads, c.Epochs = "full", 4, 8, 0, 2, 10
+	c.Batch, c.Layers, c.Hidden, c.EvalEvery, c.Threads, c.Epochs = "full", 4, 8, 0, 2, 5
 	c.Optimizer, c.Initializer, c.LR, c.Dropout = "sgd", "xavier", 0.03, 0.3
 	set(&c)
 	return c
@@ -43,7 +43,7 @@ func deepRun(t *testing.T, set func(*Config)) Config {
 
 // The limit of every method is exact training of networks whose layers read the outputs of several
 // layers: of history to the bit, of the others except for the order of sums. 1e-5 allows the float32
-// errors of 10 steps.
+// errors of 5 steps.
 func TestDeepBatchesAreExact(t *testing.T) {
 	t.Parallel()
 	all := deepNetworks()
@@ -296,7 +296,7 @@ func (d *deepHistory) around(set []bool) []bool {
 // variates samples all neighbours of a rank, so that only rows of other ranks come from the history.
 func TestDeepHistoriesAreReference(t *testing.T) {
 	t.Parallel()
-	const n, epochs, batches, lr = 40, 5, 4, 0.1
+	const n, epochs, batches, lr = 40, 3, 4, 0.1
 	all := deepNetworks()
 	for i, tc := range []struct {
 		network, kind string

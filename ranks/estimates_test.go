@@ -36,7 +36,7 @@ func (c *counting) Send(message []byte) error {
 // A plan estimates exactly the tasks that a run sends, and the bytes of tasks and results.
 func TestInvocationsAreEstimated(t *testing.T) {
 	t.Parallel()
-	dense, sparse := parted(t, generated(t, true)), parted(t, bag(t))
+	dense, sparse := parted(t, generated(t, true)), parted(t, bagOf(t, 3300))
 	for name, set := range map[string]func(*Config){
 		"gcn":                  func(c *Config) { c.Layers = 3 },
 		"gcn without dropout":  func(c *Config) { c.Layers, c.Dropout = 3, 0 },

@@ -42,7 +42,7 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 // number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
 	t.Parallel()
-	dense, sparse, weighted := map[bool]string{}, bag(t), map[bool]string{}
+	dense, sparse, weighted := map[bool]string{}, bagOf(t, 3300), map[bool]string{}
 	for _, directed := range []bool{false, true} {
 		weighted[directed] = weightedGraph(t, directed)
 		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})
@@ -347,9 +347,10 @@ func planted(t *testing.T, o generate.Options) string {
 }
 
 // bag returns a graph with one to three sparse features per vertex.
-func bag(t *testing.T) string {
+func bag(t *testing.T) string { return bagOf(t, 400) }
+
+func bagOf(t *testing.T, n int) string {
 	t.Helper()
-	const n = 3300
 	c := randomContent(n, 3)
 	x := &graph.SparseRows{Offsets: []int64{0}}
 	for v := range n {

@@ -56,7 +56,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 // with rounding, and the number of pre-aggregated rows is unknown.
 func TestGPUForecast(t *testing.T) {
 	t.Parallel()
-	planted, sparse, hubs := generated(t, true), bag(t), stars(t)
+	planted, sparse, hubs := generated(t, true), bagOf(t, 3300), stars(t)
 	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
 	for name, of := range map[string]struct {
 		ranks int

@@ -94,7 +94,7 @@ func refused(c Config, data string, warn io.Writer, place func(*member)) error {
 // losses are the processor's. All opened GPUs are closed.
 func TestTrainingOnGPUs(t *testing.T) {
 	t.Parallel()
-	data := generated(t, true)
+	data := generatedSmall(t, true)
 	for _, of := range []struct {
 		gpus        int
 		model, norm string
@@ -152,7 +152,7 @@ func TestLocalRank(t *testing.T) {
 // asynchrony, and resuming from a checkpoint of the processor.
 func TestOptionsOnGPUs(t *testing.T) {
 	t.Parallel()
-	data := generated(t, true)
+	data := generatedSmall(t, true)
 	for name, set := range map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
 		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous:none", "bf16" },
@@ -195,7 +195,7 @@ func TestOptionsOnGPUs(t *testing.T) {
 // with their residuals, and uncoded rows.
 func TestGhostsGoOnOnGPUs(t *testing.T) {
 	t.Parallel()
-	data := generated(t, true)
+	data := generatedSmall(t, true)
 	for p, policy := range []string{"previous:none", "delay:2"} {
 		for k, rows := range []string{"none", "int8", "int4+ef"} {
 			if !hosttest.Sampled(2, p, k) {

@@ -79,11 +79,19 @@ func sameLosses(t testing.TB, what string, got, want []float64, tolerance float6
 }
 
 // generated returns a small generated graph.
-func generated(t testing.TB, directed bool) string {
+func generated(t testing.TB, directed bool) string { return generatedOf(t, 400, 3000, directed) }
+
+// generatedSmall returns a graph for the PTX interpreter, which runs a kernel some thousand times
+// longer than the processor.
+func generatedSmall(t testing.TB, directed bool) string {
+	return generatedOf(t, 150, 1100, directed)
+}
+
+func generatedOf(t testing.TB, vertices, edges int64, directed bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "planted")
 	_, err := generate.Write(dir, generate.Options{
-		Vertices: 400, Edges: 3000, Features: 12, Classes: 4, Seed: 5, Directed: directed,
+		Vertices: vertices, Edges: edges, Features: 12, Classes: 4, Seed: 5, Directed: directed,
 	}, false)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestSomeGhostsAreComputed(t *testing.T) {
 			run := func(how string, more func(*Config)) trained {
 				c := quick(t)
 				c.RecomputeGhosts, c.Partitioner, c.Ranks, c.Servers, c.Layers, c.InputDropout = how, "hash", 4, 0, 3, 0.5
-				c.Hidden, c.Epochs, c.EvalEvery, c.CheckpointEvery = 8, 12, 4, "off"
+				c.Hidden, c.Epochs, c.EvalEvery, c.CheckpointEvery = 8, 6, 3, "off"
 				set(&c)
 				if more != nil {
 					more(&c)

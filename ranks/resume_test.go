@@ -90,7 +90,9 @@ func TestResumedIsNeverStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := saving(t, "off")
-			set(&c)
+			if set(&c); c.Patience == 0 {
+				c.Epochs = 24 // a policy's longest period four times
+			}
 			policy, _, _ := strings.Cut(c.Refresh, ":")
 			tested[policy] = true
 			stopAndResume(t, c, data)
@@ -102,7 +104,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		}
 		t.Run(kind, func(t *testing.T) {
 			c := saving(t, "off")
-			c.Ranks, c.Refresh = 4, kind
+			c.Epochs, c.Ranks, c.Refresh = 24, 4, kind
 			if _, err := refresh.Parse(kind); err != nil {
 				t.Fatalf("no run with --refresh %s goes on in this test: %v", kind, err)
 			}
@@ -119,7 +121,7 @@ func stopAndResume(t *testing.T, c Config, data string) {
 		t.Error("no rows were predicted")
 	}
 	c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
-	for _, epochs := range []int{13, 14, 40} {
+	for _, epochs := range []int{13, 14, c.Epochs} {
 		c.Epochs = epochs
 		train(t, c, data)
 		c.Resume = "auto"

@@ -24,7 +24,7 @@ func split(t testing.TB, ranks, servers int) Config {
 // sums: 1e-5 is the tolerance with everything on GPUs.
 func TestTensorWorkOnGPUs(t *testing.T) {
 	t.Parallel()
-	directed, sparse := generated(t, true), bag(t)
+	directed, sparse := generatedSmall(t, true), bag(t)
 	one, three, both := []int{1}, []int{3}, []int{1, 3} // ranks
 	for name, of := range map[string]struct {
 		ranks []int

@@ -60,7 +60,7 @@ func (s scaleStream) BeginOut(dst []byte, src device.Ptr) error {
 // or on some. With kernels, rows are copied to the host in encoded form.
 func TestCodecsOnADevice(t *testing.T) {
 	t.Parallel()
-	directed := generated(t, true)
+	directed := generatedSmall(t, true)
 	for name, set := range map[string]func(c *Config){
 		"int8":              func(c *Config) { c.Codec = "int8" },
 		"bf16+ef":           func(c *Config) { c.Codec = "bf16+ef" },
