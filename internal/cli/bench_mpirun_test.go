@@ -33,7 +33,7 @@ func overLinks(t *testing.T, args ...string) string {
 // more bytes than the rows, because gradients and headers travel as well, and no rows travel if
 // all are computed.
 func TestBenchLinksComparesVariants(t *testing.T) {
-	out := overLinks(t, "links", small(t), "--hosts", "2", "--rates", "1gbit", "--partitioners", "hash", "--epochs", "400", "--turns", "2", "--json",
+	out := overLinks(t, "links", small(t), "--hosts", "2", "--rates", "1gbit", "--partitioners", "hash", "--epochs", "100", "--turns", "2", "--json",
 		"--variants", "received=--recompute-ghosts none; computed=--recompute-ghosts all;int8=--recompute-ghosts none --codec int8",
 		"--", "--servers", "0", "--hidden", "32", "--input-dropout", "0", "--eval-every", "0", "--checkpoint-every", "off")
 	var runs []bench.LinkRun

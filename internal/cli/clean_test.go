@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,8 +27,9 @@ func TestClean(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(left()) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(left()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
+	_ = cmd.Process.Signal(syscall.SIGSTOP) // so that it lives on
 	if out := must(t, "clean", dir); out != "" || len(left()) != 1 {
 		t.Errorf("it takes from a process that lives: %q", out)
 	}

@@ -79,7 +79,7 @@ func TestAddedChoices(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	goTest(t, root, "test", "-short", "-overlay", file, "-run",
+	goTest(t, root, "test", "-trimpath", "-ldflags=-s -w", "-vet=off", "-short", "-overlay", file, "-run",
 		"^Test(Names|RoundTrip|DamagedBlock|TaskCodec|NoAllocation|Timed|AssignBalances|EveryFormat|Import|Lies)$/(upper|odd|cyclic|lists)",
 		"./halo/codec", "./halo/refresh", "./graph/partition", "./graph/importers")
 }

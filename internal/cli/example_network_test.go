@@ -72,7 +72,7 @@ func TestAddedNetwork(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	goTest(t, root, "test", "-short", "-overlay", filepath.Join(dir, "overlay.json"), "-run", "Initial|SmallLogits|TestGradient/.*residual|Plan", "./kernels/model")
+	goTest(t, root, "test", "-trimpath", "-ldflags=-s -w", "-vet=off", "-short", "-overlay", filepath.Join(dir, "overlay.json"), "-run", "Initial|SmallLogits|TestGradient/.*residual|Plan", "./kernels/model")
 }
 
 // goTest runs a command of Go, with tests of their usual length.

@@ -29,9 +29,9 @@ func programs(t *testing.T) string {
 // Training over links of our own: every combination is there, bytes are those
 // of the codec, and an epoch takes as long as its bytes over the slow link.
 func TestBenchLinks(t *testing.T) {
-	siafu, data := programs(t), small(t, "--vertices", "4000", "--edges", "40000")
+	siafu, data := programs(t), small(t, "--vertices", "2000", "--edges", "20000")
 	args := []string{"bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none,s2",
-		"--partitioners", "hash", "--epochs", "20", "--turns", "1", "--json", "--",
+		"--partitioners", "hash", "--epochs", "8", "--turns", "1", "--json", "--",
 		// Rows of both layers, more than the burst that passes at once.
 		"--servers", "0", "--hidden", "64", "--dropout", "0.5", "--input-dropout", "0.5", "--recompute-ghosts", "none"}
 	var out, said bytes.Buffer
