@@ -3,11 +3,13 @@ package ranks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -174,6 +176,18 @@ func stoppedBefore(t *testing.T, err error) (cost float64) {
 	return cost
 }
 
+// lastCost returns the cost of a run after its newest line of metrics, as a value of --budget. With
+// this budget no other epoch can be paid, however long the checkpoint of that epoch took to write.
+func lastCost(t *testing.T, lines []byte) string {
+	t.Helper()
+	all := bytes.Split(bytes.TrimSpace(lines), []byte("\n"))
+	var e runfolder.Epoch
+	if err := json.Unmarshal(all[len(all)-1], &e); err != nil || e.CostUSD <= 0 {
+		t.Fatalf("$%g in the last of %d epochs: %v", e.CostUSD, len(all), err)
+	}
+	return strconv.FormatFloat(e.CostUSD, 'f', -1, 64)
+}
+
 // A run with a budget ends before it costs more, with a checkpoint and exit code 75, for any
 // kind of cost and any time of request. It does not resume with the same budget, but with a
 // larger one.
@@ -213,7 +227,7 @@ func TestBudget(t *testing.T) {
 			}
 			c.Resume = "auto"
 			small := c
-			small.Budget = fmt.Sprintf("%.6f", cost)
+			small.Budget = lastCost(t, lines)
 			if err := tc.train(small); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--budget") {
 				t.Errorf("it goes on without money: %v", err)
 			}
