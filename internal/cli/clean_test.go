@@ -27,7 +27,11 @@ func TestClean(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(left()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	written := func() []string { // the folder is locked before the first file
+		found, _ := filepath.Glob(filepath.Join(dir, "deep", ".data.tmp-*", "*"))
+		return found
+	}
+	for deadline := time.Now().Add(time.Minute); len(written()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	_ = cmd.Process.Signal(syscall.SIGSTOP) // so that it lives on
 	if out := must(t, "clean", dir); out != "" || len(left()) != 1 {
