@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/world"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestStagesContinueOnShadows(t *testing.T) {
 	data := generated(t, false)
 	networks := deepNetworks()
-	for _, run := range []struct {
+	for k, run := range []struct {
 		network, redundancy, schedule string
 		stages, pipelines             int
 	}{
@@ -27,12 +28,15 @@ func TestStagesContinueOnShadows(t *testing.T) {
 		{"gin max add", "lflb", "1f1b", 3, 1},
 		{"gcn add", "off", "1f1b", 3, 1},
 	} {
+		c := inStages(t, networks[run.network])
+		c.Redundancy, c.Schedule = run.redundancy, run.schedule
+		want := pipelineRun(t, c, run.stages, run.pipelines, data)
 		for victim, moments := range map[int][]string{1: {"AV", "∇AV"}, run.stages - 1: {"∇AV"}} {
-			for _, moment := range moments {
+			for i, moment := range moments {
+				if (victim+i+k)%2 > 0 && run.stages > 2 && !hosttest.Big() {
+					continue
+				}
 				t.Run(fmt.Sprintf("%+v, stage %d in %s", run, victim, moment), func(t *testing.T) {
-					c := inStages(t, networks[run.network])
-					c.Redundancy, c.Schedule = run.redundancy, run.schedule
-					want := pipelineRun(t, c, run.stages, run.pipelines, data)
 					strikes(t, fmt.Sprintf("%d:%s:2:end", victim, moment))
 					c.Pipeline, c.Out = fmt.Sprintf("%d,%d", run.stages, run.pipelines), t.TempDir()
 					parts := run.stages * run.pipelines
