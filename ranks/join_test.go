@@ -124,7 +124,7 @@ func TestInvitationRoundTrip(t *testing.T) {
 	}
 }
 
-// A run that no process can join says so.
+// Join fails with a reason if no process can join the run.
 func TestJoinWithoutInvitation(t *testing.T) {
 	c := quick(t)
 	c.Epochs = 1

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"siafu/graph/shard"
-	"siafu/halo/sample"
 	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -46,30 +45,6 @@ type pipelineRank struct {
 type epochLoss struct {
 	sum   float64
 	known bool
-}
-
-// stageWork is the memory of a stage's layers: the microbatches whose activations are stored.
-type stageWork struct {
-	section model.Section
-	slots   []*microbatch // all; a slot is free before its first use in a step, and after a backward pass
-	stored  []*microbatch // by microbatch of the step; nil: not begun, or its slot has another one
-	progress
-	losses []float64      // of the last stage, by microbatch
-	sent   [tags][][]byte // with redundancy, by kind and microbatch: the messages of the step, for a receiver that is replaced
-	// In a resumed step, by kind: the number of messages that the receiver had before.
-	arrived [tags]int
-	grad    []float32 // flat: the sum of the gradients of weights over the microbatches so far
-}
-
-// microbatch is the memory of a microbatch in the layers of a stage.
-type microbatch struct {
-	sampledSteps
-	work     *stageWork
-	clusters *sample.Clusters
-	number   int // in the step
-	used     bool
-	run      *lockstep
-	rows     int
 }
 
 // Stages deals the layers of a network to the stages of pipelines, as --balance says. have counts the
@@ -136,31 +111,6 @@ func (p *pipelineRank) protects() bool {
 func (p *pipelineRank) isProtected(stage int) bool {
 	shadow := p.settings.Shadow(stage)
 	return shadow != stage && (p.e.Carriers == nil || p.e.Carriers[shadow] != p.e.Carriers[stage])
-}
-
-// newWork allocates the memory of a number of microbatches in a section.
-func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots int) *stageWork {
-	w := &stageWork{section: of, stored: make([]*microbatch, p.settings.Microbatches), losses: make([]float64, p.settings.Microbatches), grad: make([]float32, net.Spec.NumWeights())}
-	for k := range w.sent {
-		w.sent[k] = make([][]byte, p.settings.Microbatches)
-	}
-	for range slots {
-		p.addSlot(w, net, most)
-	}
-	return w
-}
-
-// addSlot allocates the memory of another microbatch.
-func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
-	passes := p.batches.count * p.settings.Microbatches
-	m := &microbatch{work: w, clusters: p.batches.joinedClusters.Fork()}
-	var like *stepBuffers
-	if len(w.slots) > 0 {
-		like = w.slots[0].stepBuffers
-	}
-	update := func(layer int) error { return p.addGradient(w, m, layer) }
-	m.sampledSteps = sampledSteps{p.e.newSectionBuffers(p.t, net, w.section, []int{most}, passes, update, like)}
-	w.slots = append(w.slots, m)
 }
 
 // train runs a step: the k-th of an epoch. Collective over the graph ranks.
@@ -249,50 +199,9 @@ func (p *pipelineRank) begin(w *stageWork, number int) (*microbatch, error) {
 	return m, err
 }
 
-// recordArrays records the memory of the engine, with the graph work of all microbatches.
-func (p *pipelineRank) recordArrays() {
-	used := p.e.Arena.Used()
-	for _, w := range p.works {
-		if w == nil {
-			continue
-		}
-		for _, m := range w.slots {
-			used += m.scratch.Used()
-		}
-	}
-	p.e.arrays = max(p.e.arrays, used)
-}
-
 // pass returns the pass of a microbatch: each has its own dropout.
 func (p *pipelineRank) pass(number int) model.Pass {
 	return model.Pass{Epoch: (p.step-1)*p.settings.Microbatches + number + 1, Train: true}
-}
-
-// reset frees all slots, if w is not nil.
-func (w *stageWork) reset() {
-	if w == nil {
-		return
-	}
-	clear(w.stored)
-	w.progress = progress{}
-	clear(w.losses)
-	w.arrived = [tags]int{}
-	for _, list := range w.sent {
-		clear(list)
-	}
-	for _, m := range w.slots {
-		m.used = false
-	}
-}
-
-// take assigns a free slot to a microbatch.
-func (w *stageWork) take(number int) *microbatch {
-	m := w.slots[slices.IndexFunc(w.slots, func(m *microbatch) bool { return !m.used })]
-	if w.stored[m.number] == m {
-		w.stored[m.number] = nil
-	}
-	m.number, m.used, w.stored[number] = number, true, m
-	return m
 }
 
 // forward runs the forward pass of a microbatch. The last stage computes the loss.
@@ -408,10 +317,6 @@ func (p *pipelineRank) push() error {
 	}
 	return nil
 }
-
-func (m *microbatch) network() *model.Network { return m.template.store.Network }
-
-func (m *microbatch) section() model.Section { return m.template.store.Section }
 
 // misplaced returns the error of a message that belongs elsewhere.
 func (p *pipelineRank) misplaced(i pipeline.Instruction, bytes int) error {
