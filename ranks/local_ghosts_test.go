@@ -270,10 +270,10 @@ func network(t *testing.T, data string, set func(*Config)) model.Spec {
 	return net
 }
 
-// Two layers with a cached input exchange no ghost rows, on 2 to 8 ranks, with each option that
-// changes what a rank stores or sends. Losses differ from those with received rows by the order
-// of sums: 1e-6 in 20 epochs. Each option runs on one graph of each kind, with two of the numbers of ranks. The same partitions give the same bits on fewer ranks, with more
-// threads and in another mode.
+// Two layers with a cached input exchange no ghost rows, on 2 to 8 ranks, with each option that changes what
+// a rank stores or sends. Losses differ from those with received rows by the order of sums: 1e-6 in 20
+// epochs. Each option runs on one graph of each kind, with two of the numbers of ranks. The same partitions
+// give the same bits on fewer ranks, with more threads and in another mode.
 func TestCachedInputNeedsNoGhostRows(t *testing.T) {
 	t.Parallel()
 	dense, sparse := generated(t, true), bag(t)

@@ -103,9 +103,9 @@ func (v View) Move(part, rank int) View {
 	return next
 }
 
-// WithoutRank returns the next view, in which a graph rank carries no part. Each of its parts moves
-// to the rank of its Shadow, else to the first graph rank with the fewest parts so far. If there is no other graph rank, it returns
-// Restart.
+// WithoutRank returns the next view, in which a graph rank carries no part. Each of its parts moves to the
+// rank of its Shadow, else to the first graph rank with the fewest parts so far. If there is no other graph
+// rank, it returns Restart.
 func (v View) WithoutRank(rank int) View {
 	next := v.Restart()
 	if v.Ranks == 1 {

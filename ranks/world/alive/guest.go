@@ -46,9 +46,9 @@ func (m *Mesh) Contacts(live []int) Contacts {
 	return c
 }
 
-// Join connects this process to the ranks of a world as a guest. request is passed to the ranks'
-// functions vet, and vet of this process to those of later guests. Ranks that cannot be reached are listed in unreachable. Join fails if a rank refuses
-// the request (Refusal), or none can be reached.
+// Join connects this process to the ranks of a world as a guest. The ranks check request with their
+// function vet; vet checks the requests of later guests. unreachable lists ranks that cannot be reached.
+// Join fails if a rank refuses the request (Refusal), or none can be reached.
 func Join(c Contacts, host string, request []byte, silent time.Duration, vet func(request []byte) error) (m *Mesh, unreachable []int, err error) {
 	if len(c.Token) != len(m.token) {
 		return nil, nil, fault.New(fault.Data, "join", "", "the contacts of the ranks are incomplete")

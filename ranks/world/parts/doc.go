@@ -14,6 +14,6 @@
 // failure of one part ends all parts of its rank, and counts as the rank's failure. Limits
 // with a Name report which part waits.
 //
-// A view can be replaced (RunViews), and a process can join the next one (Join). Between two views no message is in transit. The ranks then
-// agree on the next view, and parts move. Each view has its own communicators.
+// A view can be replaced (RunViews), and a process can join the next one (Join). Between two views no message
+// is in transit. The ranks then agree on the next view, and parts move. Each view has its own communicators.
 package parts
