@@ -75,6 +75,12 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 		"smoothing":          func(c *Config) { c.LabelSmoothing = 0.1 },
 		"two classes":        func(c *Config) { c.Task = "multilabel" },
 		"one thread":         func(c *Config) { c.Threads = 1 },
+		"half rows, deep":    func(c *Config) { c.Gather, c.Layers, c.Residual = "bf16", 4, "add" },
+		"ranks":              func(c *Config) { c.Ranks = 3 },
+		"ranks, deep":        func(c *Config) { c.Ranks, c.Layers, c.Dropout, c.RecomputeGhosts = 2, 4, 0, "none" },
+		"ranks, half rows":   func(c *Config) { c.Ranks, c.Gather, c.Layers = 2, "bf16", 3 },
+		"ranks, stale":       func(c *Config) { c.Ranks, c.Refresh = 2, "every:2" },
+		"ranks, products":    func(c *Config) { c.Ranks, c.Layers, c.Order, c.Model = 3, 3, "apply-first", "sage" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)

@@ -29,8 +29,20 @@ const (
 )
 
 // InChain, added to InStep or Forward, stores values that an interval uses only between two gathers by
-// worker, not by vertex (Store.MakeSlots). It is for a rank that exchanges no rows.
+// worker, not by vertex (Store.MakeSlots). An interval must then gather after all rows have arrived.
 const InChain Memory = 1 << 7
+
+const (
+	// Narrow, added to InChain, is for gathers that read copies of rows in bfloat16, which are made
+	// when the rows are. Rows are then values that an interval uses alone. Ranks must not exchange rows.
+	Narrow Memory = 1 << 6
+	// Exchanged, added to InChain, is for ranks that exchange rows. They add the gradients from other
+	// ranks to the rows of all intervals, which are therefore stored by vertex.
+	Exchanged Memory = 1 << 5
+)
+
+// Lifetime returns m without InChain, Narrow and Exchanged.
+func (m Memory) Lifetime() Memory { return m &^ (InChain | Narrow | Exchanged) }
 
 // Do is a stage of a layer in a task. Again means that it has run before, and recomputes its
 // values for the backward pass.
@@ -81,8 +93,10 @@ type span struct {
 // plan is the storage plan of a network's values.
 type plan struct {
 	net        *Network
-	memory     Memory // without InChain
+	memory     Memory // the lifetime only
 	inChain    bool
+	narrow     bool
+	exchanged  bool
 	events     []event
 	spans      []span
 	index      map[spanKey]int // position in spans
@@ -106,7 +120,9 @@ func newPlan(n *Network, m Memory) *plan { return newSectionPlan(n, n.Section(),
 // newSectionPlan assigns storage to the values of a section. Only the memories InStep and Recompute
 // allow fewer than all layers.
 func newSectionPlan(n *Network, s Section, m Memory) *plan {
-	p := &plan{net: n, memory: m &^ InChain, inChain: m&InChain > 0, events: n.sectionEvents(s)}
+	p := &plan{net: n, memory: m.Lifetime(), events: n.sectionEvents(s)}
+	p.inChain = m&InChain > 0 && !n.Spec.Sums() && n.Spec.kind().Adds()
+	p.narrow, p.exchanged = p.inChain && m&Narrow > 0, p.inChain && m&Exchanged > 0
 	switch p.memory {
 	case Forward:
 		p.events = n.order(false)
@@ -133,6 +149,10 @@ func (p *plan) layOut(dropped []Do) {
 			p.extendSpan(r, e.phase(), i, i, makers)
 		}
 		for _, r := range e.shared {
+			if p.narrow {
+				p.extendSpan(r, e.phase(), i-1, i-1, makers) // the copy is made after the stage before
+				continue
+			}
 			s := p.extendSpan(r, e.phase(), i, ends[i], makers)
 			s.open = true
 		}
@@ -299,17 +319,16 @@ func (b *buffers) Pop() any {
 // chains returns, with InChain, a number for each event: an interval runs all events of one number
 // without a pause, in one task after another. nil means that no values are stored by worker.
 func (p *plan) chains(events []event) []int {
-	s := p.net.Spec
-	if !p.inChain || s.Sums() || !s.kind().Adds() {
+	if !p.inChain {
 		return nil
 	}
 	list, k := make([]int, len(events)), 0
 	for i, e := range events {
-		if e.Stage >= Stages || e.Stage == Loss && s.WholeOutput {
+		if e.Stage >= Stages || e.Stage == Loss && p.net.Spec.WholeOutput {
 			k++
 		}
 		list[i] = k
-		if e.Stage == Loss && !s.Drops() { // an evaluation pauses here
+		if e.Stage == gatherBackward && p.exchanged {
 			k++
 		}
 	}

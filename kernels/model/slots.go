@@ -89,6 +89,9 @@ func (s *Store) Vacate(f *Frame) {
 	s.slots.free, f.slot = append(s.slots.free, f.slot), nil
 }
 
+// Exchanges reports whether values are stored by worker and ranks exchange rows.
+func (s *Store) Exchanges() bool { return s.Slotted() && s.plan.exchanged }
+
 // EndsChain reports whether the next task of an interval after d waits for a gather of other
 // intervals, or for the next pass.
 func (n *Network) EndsChain(d Do) bool {
@@ -96,7 +99,7 @@ func (n *Network) EndsChain(d Do) bool {
 	case Emit:
 		return n.Gathers(d.Layer)
 	case Loss:
-		return n.Spec.WholeOutput || !n.Spec.Drops()
+		return n.Spec.WholeOutput
 	case ApplyBackward:
 		return n.GathersBackward(d.Layer)
 	case EmitBackward:

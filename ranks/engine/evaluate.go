@@ -15,14 +15,15 @@ import (
 
 // evaluate fills in losses and accuracies of the weights at the start of the line's epoch. If
 // training is exact and without dropout, the evaluation is the forward pass of training, and ready
-// is true. In three cases it is a separate forward pass with separate timing: if training differs,
-// if the epoch will not be trained (closing), or if a metric of the logits is monitored. In the last
-// case, the gradients of a training pass would overwrite the logits. Collective over the graph
-// ranks.
+// is true. In four cases it is a separate forward pass with separate timing: if training differs; if
+// the epoch will not be trained (closing); if a metric of the logits is monitored, which a training
+// pass would overwrite; if values are stored by worker, which a later backward pass would not find.
+// Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
-	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact && t.batches == nil && !monitors
+	start := time.Now()
+	ready = !t.net.Drops() && t.training == t.exact && t.batches == nil && !monitors && !t.store.Slotted()
 	if !ready || closing {
 		goOn := t.workers.pauseClocks()
 		defer func() {

@@ -48,7 +48,11 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 // from *from on.
 func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
 	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
-	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward|chained(e.Config, e.Peers.Size()), scratch)
+	memory := model.Forward
+	if e.Peers.Size() == 1 { // other ranks' rows are added to all gathered rows
+		memory |= chained(e.Config, 1) &^ model.Narrow
+	}
+	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), memory, scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
 	once.tensor, once.announces = tensor.CPU{}, false // the pass has no tensor work
 	o := graphwork.Options{Reduction: reduction, Forward: true}

@@ -102,7 +102,7 @@ const Activations = "activations and their gradients"
 func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *model.Store {
 	ops, sh := e.workers.teams[0], e.Shard
 	s := model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a.For(Activations))
-	if m&^model.InChain != model.Forward {
+	if m.Lifetime() != model.Forward {
 		e.values = Values{Bytes: s.Bytes(), KeptBytes: s.Bytes()}
 	}
 	if m == model.Recompute {

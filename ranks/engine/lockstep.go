@@ -233,6 +233,9 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 // endsChain reports whether the next task of t's interval does not follow at once, or belongs to another
 // pass.
 func (s *lockstep) endsChain(t schedule.Task) bool {
+	if t.Stage == schedule.GatherBackward && s.store.Exchanges() || t.Stage == schedule.AddSums {
+		return true // gradients of other ranks are added to all intervals
+	}
 	stage, ok := tensorStages[t.Stage]
 	last := t.Stage == schedule.Loss || t.Stage == schedule.Apply && !s.endsInLoss && t.Layer == len(s.store.Network.Layers)-1
 	return ok && (last && s.walk != s.epochWalk || s.store.Network.EndsChain(model.Do{Layer: t.Layer, Stage: stage}))
@@ -247,7 +250,11 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 		l, part := s.graph.Layer(d.Layer), i.graphInterval(d.Layer)
 		switch {
 		case d.Stage == model.Emit:
-			s.graph.Publish(l, part, i.part(l.Rows))
+			rows := i.part(l.Rows)
+			if rows.IsNil() { // stored by worker
+				rows = i.frame.At(d, model.Emitted)
+			}
+			s.graph.Publish(l, part, rows)
 		case d.Stage == model.ApplyBackward && s.store.Network.GathersBackward(d.Layer):
 			s.graph.PublishGrads(l, part, i.frame.At(d, model.GatheredGrad))
 		}

@@ -22,6 +22,7 @@ type Outline struct {
 	GhostTasks  []int         // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
 	Mixed       int           // tasks that put the rows of ghosts together, some of which are computed and some received in the last layer of GhostTasks; 0: all are computed
 	Barrier     bool          // nopipe: all intervals are in the same stage
+	Late        bool          // own rows are gathered only when all rows have arrived
 	Fused       bool          // consecutive tensor tasks are one
 }
 
@@ -36,7 +37,7 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Fused: s.tensor.RequestOptions().Fused,
+		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(), Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
 	o.Loss = o.Loss && o.section().Has(len(o.Layers)-1)

@@ -152,7 +152,7 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 		sums := p.addPieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, sums))
 	}
-	if p.Barrier && ghosts != nil {
+	if (p.Barrier || p.Late) && ghosts != nil {
 		rows = ghosts
 	}
 	return p.addPerInterval(schedule.GatherGhosts, l, p.addPerInterval(schedule.GatherOwn, l, rows), ghosts)

@@ -118,12 +118,18 @@ func syncMemory(c config.Config, parts int) model.Memory {
 	return passMemory(c) | chained(c, parts)
 }
 
-// chained returns InChain if the memory of a run is limited and the run supports it.
+// chained returns InChain, with the form that suits the run, if the memory of a run is limited and the
+// run supports it.
 func chained(c config.Config, parts int) model.Memory {
-	if parts == 1 && c.LimitsMemory() && c.Mode == "pipe" && c.Tensor == "cpu" && c.MeasureStaleness == 0 && !c.Recompute {
-		return model.InChain
+	switch {
+	case !c.LimitsMemory() || c.Mode != "pipe" || c.Tensor != "cpu" || c.MeasureStaleness > 0 || c.Recompute:
+		return 0
+	case parts > 1:
+		return model.InChain | model.Exchanged
+	case c.Gather == "bf16":
+		return model.InChain | model.Narrow
 	}
-	return 0
+	return model.InChain
 }
 
 // passMemory returns the lifetime of values in the forward and the backward pass.

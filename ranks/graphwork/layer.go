@@ -93,15 +93,13 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 		w.allocPacking(&l.packed.grads, at, model.ApplyBackward, o)
 	}
 	if w.half && sums {
-		half := func(rows int) kernels.Mat {
-			return kernels.NewHalf(w.ops, w.arena.For(Halves), rows, l.Width, kernels.HalfSlack)
-		}
-		l.halves.rows = half(own)
+		forward, backward := w.gatherNumbers(at)
+		l.halves.rows = w.sharedHalf(own, l.Width, forward)
 		if !o.Linked {
-			l.halves.ghosts = half(w.Plan.Ghosts)
+			l.halves.ghosts = w.newHalf(w.Plan.Ghosts, l.Width)
 		}
 		if l.needed {
-			l.halves.grads = half(own)
+			l.halves.grads = w.sharedHalf(own, l.Width, backward)
 		}
 	}
 	return l

@@ -16,12 +16,14 @@ type Work struct {
 	*mesh // of all layers; with blocks, of the last one
 
 	store    *model.Store
+	apart    bool        // no gathers share halves
 	half     bool        // whether gathers round rows to bfloat16
 	ops      kernels.Ops // allocates memory
 	arena    *mapped.Arena
 	uploaded map[array]any // results of place
 	layers   []*Layer      // nil if the layer does not gather
-	added    kernels.Mat   // of AddGhostGrads, unless gradients are sums
+	halves   map[halfKey]kernels.Mat
+	added    kernels.Mat // of AddGhostGrads, unless gradients are sums
 }
 
 // mesh is a shard and the arrays that gathers along its edges read.
@@ -138,7 +140,7 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 }
 
 func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	return &Work{store: store, half: o.Half, ops: ops, arena: a, uploaded: map[array]any{}, layers: make([]*Layer, len(store.Network.Layers))}
+	return &Work{store: store, half: o.Half, apart: o.Asynchronous || o.First != nil, ops: ops, arena: a, uploaded: map[array]any{}, halves: map[halfKey]kernels.Mat{}, layers: make([]*Layer, len(store.Network.Layers))}
 }
 
 // newMesh prepares a shard.
