@@ -51,7 +51,7 @@ func (k *spmmTask) block(buffer *[]uint64) int {
 		element = 2
 	}
 	rows := k.Rows()
-	step := blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
+	step := blockOf(max(k.whole, k.width)*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
 	if step == 0 || k.reusesRows(runBlocks*step, scratch(buffer, (k.sources+63)/64)) {
 		return 0
 	}

@@ -278,6 +278,9 @@ type Edges struct {
 	// RowMask selects the vertices, First being row 0's, whose rows are read: SpMM and
 	// AttentionGather may skip the edges into others, except self loops.
 	RowMask VertexMask
+	// Whole is the number of columns of the rows of which x is a slice, 0 if x has all of them. Sums
+	// are then the bits of a gather of all columns.
+	Whole int
 }
 
 // Rows returns the number of rows.

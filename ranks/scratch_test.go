@@ -76,6 +76,11 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 		"two classes":        func(c *Config) { c.Task = "multilabel" },
 		"one thread":         func(c *Config) { c.Threads = 1 },
 		"half rows, deep":    func(c *Config) { c.Gather, c.Layers, c.Residual = "bf16", 4, "add" },
+		"slices":             func(c *Config) { c.Hidden, c.Order, c.Slices, c.Scratch = 40, "gather-first", 2, t.TempDir() },
+		"slices, deep":       func(c *Config) { c.Hidden, c.Layers, c.Slices, c.Scratch, c.Residual = 40, 4, 3, t.TempDir(), "add" },
+		"slices, half rows":  func(c *Config) { c.Hidden, c.Order, c.Slices, c.Gather, c.Scratch = 40, "gather-first", 3, "bf16", t.TempDir() },
+		"slices of input":    func(c *Config) { c.Hidden, c.Order, c.Slices, c.CacheInput, c.Scratch = 40, "gather-first", 2, "off", t.TempDir() },
+		"slices, products":   func(c *Config) { c.Layers, c.Hidden, c.Order, c.Model, c.Slices, c.Scratch = 3, 40, "apply-first", "sage", 2, t.TempDir() },
 		"ranks":              func(c *Config) { c.Ranks = 3 },
 		"ranks, deep":        func(c *Config) { c.Ranks, c.Layers, c.Dropout, c.RecomputeGhosts = 2, 4, 0, "none" },
 		"ranks, half rows":   func(c *Config) { c.Ranks, c.Gather, c.Layers = 2, "bf16", 3 },
@@ -86,7 +91,10 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 			c := quick(t)
 			c.Hidden, c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 16, 4, 1, 0, 9, 3
 			set(&c)
+			limited := c
+			c.Slices, c.Scratch = 0, ""
 			want := train(t, c, data)
+			c.Slices, c.Scratch = limited.Slices, limited.Scratch
 			c.Out += "-limited"
 			c.Memory, c.ForceMemory = "1MB", true
 			got := train(t, c, data)

@@ -97,6 +97,7 @@ type plan struct {
 	inChain    bool
 	narrow     bool
 	exchanged  bool
+	sliced     bool // gathers read slices of rows, which are copied first
 	events     []event
 	spans      []span
 	index      map[spanKey]int // position in spans
@@ -122,7 +123,9 @@ func newPlan(n *Network, m Memory) *plan { return newSectionPlan(n, n.Section(),
 func newSectionPlan(n *Network, s Section, m Memory) *plan {
 	p := &plan{net: n, memory: m.Lifetime(), events: n.sectionEvents(s)}
 	p.inChain = m&InChain > 0 && !n.Spec.Sums() && n.Spec.kind().Adds()
-	p.narrow, p.exchanged = p.inChain && m&Narrow > 0, p.inChain && m&Exchanged > 0
+	p.exchanged = p.inChain && m&Exchanged > 0
+	p.sliced = p.inChain && !p.exchanged && n.Spec.Slices > 1
+	p.narrow = p.inChain && !p.sliced && m&Narrow > 0
 	switch p.memory {
 	case Forward:
 		p.events = n.order(false)
@@ -154,11 +157,14 @@ func (p *plan) layOut(dropped []Do) {
 				continue
 			}
 			s := p.extendSpan(r, e.phase(), i, ends[i], makers)
-			s.open = true
+			s.open = !p.sliced
 		}
 	}
 	p.assignBuffers(p.chains(events))
 	p.findIdleBuffers(events, ends)
+	if p.sliced {
+		p.widths, p.slotted, p.streamed = append(p.widths, p.net.spare()), append(p.slotted, true), append(p.streamed, false)
+	}
 }
 
 // maxIdleLookups is the maximum number of events for which idle buffers are searched: each

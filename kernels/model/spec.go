@@ -49,6 +49,7 @@ type Spec struct {
 	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
 	WholeOutput        bool    // the output of all vertices is read after a pass, not only the loss of each interval
 	Streams            bool    // values that are read in order have their own matrices (Streamed)
+	Slices             int     // slices in which an interval gathers columns, if values are stored by worker (InChain); 0, 1: all at once
 	Seed               uint64  // of dropout
 }
 

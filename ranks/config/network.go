@@ -22,7 +22,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
-	net.Streams = c.Scratch != ""
+	net.Streams, net.Slices = c.Scratch != "", c.Slices
 	net.WholeOutput = meta.Task != graph.MultiClass || meta.Classes == 2 // areas under ROC curves need all scores
 	net.InPlace = c.Tensor == "cpu" && !c.Asynchronous()                 // asynchronous intervals may still read the overwritten rows
 	return net.Choose(model.Load{

@@ -205,6 +205,10 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	if s.endsChain(t) {
 		defer s.store.Vacate(i.frame)
 	}
+	if slicing(t.Stage) {
+		s.runSlice(i, t)
+		return true, nil
+	}
 	if !i.isNeeded(t.Stage, t.Layer) {
 		i.skipStage(t.Stage, t.Layer)
 		return true, nil
@@ -230,11 +234,37 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	return true, nil
 }
 
+// slicing reports whether the tasks of a stage work on a slice of an interval's columns.
+func slicing(s schedule.Stage) bool {
+	switch s {
+	case schedule.LoadSlice, schedule.GatherSlice, schedule.LoadSliceBackward, schedule.GatherSliceBackward:
+		return true
+	}
+	return false
+}
+
+func (s *lockstep) runSlice(i *interval, t schedule.Task) {
+	l, at := s.graph.Layer(t.Layer), i.graphInterval(t.Layer)
+	switch t.Stage {
+	case schedule.LoadSlice:
+		s.graph.LoadSlice(l, at, t.Slice)
+	case schedule.GatherSlice:
+		s.graph.GatherSlice(l, at, t.Slice, s.pass)
+	case schedule.LoadSliceBackward:
+		s.graph.LoadSliceBackward(l, at, t.Slice)
+	case schedule.GatherSliceBackward:
+		s.graph.GatherSliceBackward(l, at, t.Slice)
+	}
+}
+
 // endsChain reports whether the next task of t's interval does not follow at once, or belongs to another
 // pass.
 func (s *lockstep) endsChain(t schedule.Task) bool {
-	if t.Stage == schedule.GatherBackward && s.store.Exchanges() || t.Stage == schedule.AddSums {
+	switch {
+	case t.Stage == schedule.GatherBackward && s.store.Exchanges(), t.Stage == schedule.AddSums:
 		return true // gradients of other ranks are added to all intervals
+	case slicing(t.Stage):
+		return true
 	}
 	stage, ok := tensorStages[t.Stage]
 	last := t.Stage == schedule.Loss || t.Stage == schedule.Apply && !s.endsInLoss && t.Layer == len(s.store.Network.Layers)-1

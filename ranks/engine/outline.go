@@ -29,6 +29,7 @@ type Outline struct {
 // LayerOutline describes what a layer needs from the graph and from other vertices.
 type LayerOutline struct {
 	Gathers, GathersBackward bool
+	Slices                   int  // in which columns are gathered; 0: all at once
 	Sums                     bool // over the vertices of all ranks, forward and backward
 }
 
@@ -40,6 +41,13 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(), Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
+	if r.graph != nil {
+		for l := range o.Layers {
+			if at := r.graph.Layer(l); at != nil {
+				o.Layers[l].Slices = at.Slices()
+			}
+		}
+	}
 	o.Loss = o.Loss && o.section().Has(len(o.Layers)-1)
 	return o
 }
@@ -63,7 +71,7 @@ func (f *asyncRank) outline(store *model.Store) Outline {
 func layersOf(net *model.Network) (list []LayerOutline) {
 	for l := range net.Layers {
 		sums, _ := net.Sums(l)
-		list = append(list, LayerOutline{net.Gathers(l), net.GathersBackward(l), sums > 0})
+		list = append(list, LayerOutline{Gathers: net.Gathers(l), GathersBackward: net.GathersBackward(l), Sums: sums > 0})
 	}
 	return list
 }

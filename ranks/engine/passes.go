@@ -155,7 +155,28 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	if (p.Barrier || p.Late) && ghosts != nil {
 		rows = ghosts
 	}
+	rows = p.addSlices(schedule.LoadSlice, schedule.GatherSlice, l, rows)
 	return p.addPerInterval(schedule.GatherGhosts, l, p.addPerInterval(schedule.GatherOwn, l, rows), ghosts)
+}
+
+// addSlices adds the gathers of all slices of layer l's columns but the last, and the copies of all. A
+// slice is copied when all intervals have gathered the one before.
+func (p *passBuilder) addSlices(load, gather schedule.Stage, l int, rows []schedule.ID) []schedule.ID {
+	for k := range p.Layers[l].Slices {
+		if k > 0 {
+			rows = p.join(p.addPerSlice(gather, l, k-1, rows))
+		}
+		rows = p.join(p.addPerSlice(load, l, k, rows))
+	}
+	return rows
+}
+
+func (p *passBuilder) addPerSlice(stage schedule.Stage, l, slice int, after []schedule.ID) (ids []schedule.ID) {
+	p.openTask = nil
+	for i := range p.Intervals {
+		ids = append(ids, p.g.Task(schedule.Task{Stage: stage, Layer: l, Interval: i, Slice: slice}, after...))
+	}
+	return ids
 }
 
 // addTotals adds the task for a layer's sums over the vertices of all ranks, if it has any.
@@ -218,7 +239,7 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	case pieces > 0:
 		return p.gatherLocal(l, pieces, grads)
 	case !p.Returns:
-		return p.addPerInterval(schedule.GatherBackward, l, grads)
+		return p.addPerInterval(schedule.GatherBackward, l, p.addSlices(schedule.LoadSliceBackward, schedule.GatherSliceBackward, l, grads))
 	}
 	ghosts := p.addPieces(schedule.GhostGrads, l, p.Pieces, grads)
 	var own []schedule.ID

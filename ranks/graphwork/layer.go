@@ -30,6 +30,7 @@ type Layer struct {
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled copies
 	packed struct{ rows, grads packing }             // copies without zeros
 	mapped mappedGhosts
+	slices []int // bounds of the slices in which columns are gathered; nil: all at once
 }
 
 // Interval is a range of own vertices, with its rows of the values of a layer, and the Ops
@@ -86,13 +87,18 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	own, sums := w.shard.NumOwn(), l.heads == 0 && !g.Maximum
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Recomputed = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
-	if sums && at == 0 && w.store.Network.Lists() {
+	if sums {
+		l.slices = w.store.Slices(at)
+	}
+	if l.slices != nil {
+		w.allocSlices()
+	} else if sums && at == 0 && w.store.Network.Lists() {
 		l.lists = lists{on: true, own: w.store.Lists(w.arena.For(Lists))}
 	} else if sums {
 		w.allocPacking(&l.packed.rows, at, model.Emit, o)
 		w.allocPacking(&l.packed.grads, at, model.ApplyBackward, o)
 	}
-	if w.half && sums {
+	if w.half && sums && l.slices == nil {
 		forward, backward := w.gatherNumbers(at)
 		l.halves.rows = w.sharedHalf(own, l.Width, forward)
 		if !o.Linked {
@@ -193,13 +199,30 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.gatherMaxima(l, i, l.ownEdges(i), l.Rows, false)
 		return
 	}
-	m := l.maskTargets(p, l.ownEdges(i))
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.row), l.mesh.col, l.mesh.coef.SelfLoops
+	m := l.forwardEdges(i, p)
+	if l.slices != nil {
+		w.gatherLastSlice(l, i, m, l.gatheredRows(i))
+		return
+	}
 	if l.lists.on {
 		l.lists.gather(i.Ops, l.gatheredRows(i), m, l.lists.own, false)
 		return
 	}
 	l.packed.rows.gatherOwn(i.Ops, l.gatheredRows(i), m, l.Rows, l.halves.rows)
+}
+
+// forwardEdges returns the edges of GatherOwn, with their scales.
+func (l *Layer) forwardEdges(i Interval, p model.Pass) kernels.Edges {
+	m := l.maskTargets(p, l.ownEdges(i))
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.row), l.mesh.col, l.mesh.coef.SelfLoops
+	return m
+}
+
+// backwardEdges returns the edges of GatherBackward, with their scales.
+func (l *Layer) backwardEdges(i Interval) kernels.Edges {
+	m := l.maskSources(i.edges(l.edges.own))
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.col), l.mesh.row, l.mesh.coef.SelfLoops && !i.Sources
+	return m
 }
 
 // GatherGhosts completes the rows of GatherOwn along the edges from ghosts.
@@ -263,18 +286,17 @@ func (w *Work) ghostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, a
 // GatherBackward computes the interval's rows of Âᵀ times l.Grads along own edges and self
 // loops. AddSums adds the contributions of other ranks.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
-	dst, m := l.backwardRows(i), i.edges(l.edges.own)
-	if l.heads > 0 {
-		w.attendBackward(l, i, p, dst, m)
-		return
+	dst := l.backwardRows(i)
+	switch {
+	case l.heads > 0:
+		w.attendBackward(l, i, p, dst, i.edges(l.edges.own))
+	case l.maxima.on:
+		i.Ops.MaxGatherGrad(dst, i.edges(l.edges.own), l.maxima.back, l.Grads, i.Lo)
+	case l.slices != nil:
+		w.gatherLastSlice(l, i, l.backwardEdges(i), dst)
+	default:
+		l.packed.grads.gatherOwn(i.Ops, dst, l.backwardEdges(i), l.Grads, l.halves.grads)
 	}
-	if l.maxima.on {
-		i.Ops.MaxGatherGrad(dst, m, l.maxima.back, l.Grads, i.Lo)
-		return
-	}
-	m = l.maskSources(m)
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.mesh.col), l.mesh.row, l.mesh.coef.SelfLoops && !i.Sources
-	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
 // Backward returns the result of GatherBackward for all intervals [own x Width].

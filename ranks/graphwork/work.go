@@ -23,6 +23,7 @@ type Work struct {
 	uploaded map[array]any // results of place
 	layers   []*Layer      // nil if the layer does not gather
 	halves   map[halfKey]kernels.Mat
+	sliced   slicedRows
 	added    kernels.Mat // of AddGhostGrads, unless gradients are sums
 }
 
@@ -44,6 +45,8 @@ const (
 	Scores       = "scores of attention"
 	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
+	Window       = "slice of rows that gathers read"
+	SliceSums    = "sums of slices"
 	PackedRows   = "bits of rows without zeros"
 	Added        = "gradients of ghosts to add"
 )

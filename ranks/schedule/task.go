@@ -14,6 +14,8 @@ const (
 	Sum                             // GA: partial sums for other ranks, before Send
 	EmitGhosts                      // AV: rows of ghosts that are computed here
 	PlaceGhosts                     // SC: computed and received rows of ghosts are put together
+	LoadSlice                       // GA: a slice of columns of the rows is copied, to be gathered
+	GatherSlice                     // GA of the slice; GatherOwn gathers the last one
 	GatherOwn                       // GA along edges from own vertices
 	GatherGhosts                    // GA along edges from ghosts
 	Total                           // SC: sums over the vertices of all ranks
@@ -24,6 +26,8 @@ const (
 	EmitGhostsBackward              // ∇AV of ghosts whose rows are computed here
 	SendBackward                    // ∇SC: gradients of ghosts are sent to their owners
 	ReceiveBackward                 // ∇SC: gradients of own vertices have arrived
+	LoadSliceBackward               // ∇GA: the same on the backward pass
+	GatherSliceBackward             // ∇GA of the slice; GatherBackward gathers the last one
 	GatherBackward                  // ∇GA towards own vertices
 	AddSums                         // ∇GA: gradients of sums, towards own vertices
 	TotalBackward                   // ∇SC: the same on the backward pass
@@ -33,7 +37,7 @@ const (
 )
 
 // names has the names of the kinds of task in reports.
-var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "SC", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "SC", "GA", "GA", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
 // Kinds returns the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,
@@ -49,6 +53,7 @@ type Task struct {
 	Epoch    int
 	Layer    int
 	Interval int
+	Slice    int // of LoadSlice and GatherSlice
 
 	Ref int32 // for use by its Flow
 }
