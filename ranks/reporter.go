@@ -154,7 +154,7 @@ func (p *reporter) header(r *prepared) error {
 			p.warn("warning: --scratch=%s is on a file system in memory, and so are the values there; choose a folder on a disk", c.Scratch)
 		}
 		at := &r.placement
-		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, strings.Join(at.streamed, ", "))
+		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d slices=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, max(c.Slices, 1), strings.Join(at.streamed, ", "))
 	}
 	if p.text && !c.Quiet {
 		p.printHeader(r)

@@ -62,15 +62,30 @@ func (r *joined) placeValues() error {
 	return agree(r.world, err)
 }
 
+// memoryOf returns the memory of this rank with a configuration.
+func (r *joined) memoryOf(c Config) (forecast.Memory, error) {
+	f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+	if err != nil {
+		return nil, err
+	}
+	f.Limit = r.placement.limit
+	return r.partEstimate(f, r.rank, r.counts()), nil
+}
+
 func (r *joined) place() error {
 	if r.isServer() {
 		return nil
 	}
-	f, err := r.forecast()
+	r.cfg.Slices = forecast.FitSlices(r.cfg, r.placement.limit, func(c Config) (int64, error) {
+		m, err := r.memoryOf(c)
+		return m.Resident(), err
+	})
+	r.net.Slices = r.cfg.Slices
+	m, err := r.memoryOf(r.cfg)
 	if err != nil {
 		return err
 	}
-	p, m := &r.placement, r.partEstimate(f, r.rank, r.counts())
+	p := &r.placement
 	p.resident, p.disk, p.streamed = m.Resident(), m.Of(forecast.Disk), m.Streamed()
 	r.arena.Spill(r.cfg.Scratch, p.streamed...)
 	if p.resident <= p.limit || r.cfg.ForceMemory {

@@ -78,14 +78,20 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 		"half rows, deep":    func(c *Config) { c.Gather, c.Layers, c.Residual = "bf16", 4, "add" },
 		"slices":             func(c *Config) { c.Hidden, c.Order, c.Slices, c.Scratch = 40, "gather-first", 2, t.TempDir() },
 		"slices, deep":       func(c *Config) { c.Hidden, c.Layers, c.Slices, c.Scratch, c.Residual = 40, 4, 3, t.TempDir(), "add" },
-		"slices, half rows":  func(c *Config) { c.Hidden, c.Order, c.Slices, c.Gather, c.Scratch = 40, "gather-first", 3, "bf16", t.TempDir() },
-		"slices of input":    func(c *Config) { c.Hidden, c.Order, c.Slices, c.CacheInput, c.Scratch = 40, "gather-first", 2, "off", t.TempDir() },
-		"slices, products":   func(c *Config) { c.Layers, c.Hidden, c.Order, c.Model, c.Slices, c.Scratch = 3, 40, "apply-first", "sage", 2, t.TempDir() },
-		"ranks":              func(c *Config) { c.Ranks = 3 },
-		"ranks, deep":        func(c *Config) { c.Ranks, c.Layers, c.Dropout, c.RecomputeGhosts = 2, 4, 0, "none" },
-		"ranks, half rows":   func(c *Config) { c.Ranks, c.Gather, c.Layers = 2, "bf16", 3 },
-		"ranks, stale":       func(c *Config) { c.Ranks, c.Refresh = 2, "every:2" },
-		"ranks, products":    func(c *Config) { c.Ranks, c.Layers, c.Order, c.Model = 3, 3, "apply-first", "sage" },
+		"slices, half rows": func(c *Config) {
+			c.Hidden, c.Order, c.Slices, c.Gather, c.Scratch = 40, "gather-first", 3, "bf16", t.TempDir()
+		},
+		"slices of input": func(c *Config) {
+			c.Hidden, c.Order, c.Slices, c.CacheInput, c.Scratch = 40, "gather-first", 2, "off", t.TempDir()
+		},
+		"slices, products": func(c *Config) {
+			c.Layers, c.Hidden, c.Order, c.Model, c.Slices, c.Scratch = 3, 40, "apply-first", "sage", 2, t.TempDir()
+		},
+		"ranks":            func(c *Config) { c.Ranks = 3 },
+		"ranks, deep":      func(c *Config) { c.Ranks, c.Layers, c.Dropout, c.RecomputeGhosts = 2, 4, 0, "none" },
+		"ranks, half rows": func(c *Config) { c.Ranks, c.Gather, c.Layers = 2, "bf16", 3 },
+		"ranks, stale":     func(c *Config) { c.Ranks, c.Refresh = 2, "every:2" },
+		"ranks, products":  func(c *Config) { c.Ranks, c.Layers, c.Order, c.Model = 3, 3, "apply-first", "sage" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)

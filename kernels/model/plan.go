@@ -122,7 +122,7 @@ func newPlan(n *Network, m Memory) *plan { return newSectionPlan(n, n.Section(),
 // allow fewer than all layers.
 func newSectionPlan(n *Network, s Section, m Memory) *plan {
 	p := &plan{net: n, memory: m.Lifetime(), events: n.sectionEvents(s)}
-	p.inChain = m&InChain > 0 && !n.Spec.Sums() && n.Spec.kind().Adds()
+	p.inChain = m&InChain > 0 && n.Spec.Chains()
 	p.exchanged = p.inChain && m&Exchanged > 0
 	p.sliced = p.inChain && !p.exchanged && n.Spec.Slices > 1
 	p.narrow = p.inChain && !p.sliced && m&Narrow > 0

@@ -89,6 +89,10 @@ func (s *Store) Vacate(f *Frame) {
 	s.slots.free, f.slot = append(s.slots.free, f.slot), nil
 }
 
+// Chains reports whether values can be stored by worker (InChain): no stage waits for sums over all
+// vertices, and gathers add.
+func (s Spec) Chains() bool { return !s.Sums() && s.kind().Adds() }
+
 // Exchanges reports whether values are stored by worker and ranks exchange rows.
 func (s *Store) Exchanges() bool { return s.Slotted() && s.plan.exchanged }
 

@@ -64,9 +64,9 @@ type ComputeOptions struct {
 	Order      string `default:"auto" enum:"auto,gather-first,apply-first" help:"Order of products: auto, gather-first or apply-first. gather-first: (ÂH)W; apply-first: Â(HW); auto: the cheaper one by shape." toml:"order"`
 	CacheInput string `default:"auto" enum:"auto,on,off" help:"Compute the input layer's ÂX once and cache it: auto, on or off. sgc: Â^K X, K = --layers; sign: each power up to --steps. auto: if it pays and fits in memory." toml:"cache-input"`
 	Recompute  bool   `help:"Recompute activations in the backward pass (not async). Saves memory; forward computation at most doubles, gathers and traffic are unchanged. siafu plan --recompute estimates the memory." toml:"recompute"`
-	Memory     string `default:"" help:"Memory limit of a rank, such as 8GB. A single rank then stores most values only for the intervals that run. A run that needs more is refused; --scratch makes it need less. Empty: this host's available memory divided by the ranks on it." toml:"memory"`
+	Memory     string `default:"" help:"Memory limit of a rank, such as 8GB. Ranks then store most values only for the intervals that run. A run that needs more is refused; --scratch makes it need less. Empty: this host's available memory divided by the ranks on it." toml:"memory"`
 	Scratch    string `default:"" placeholder:"DIR" help:"Folder for values that do not fit in --memory, in an unnamed file that ends with the run. Only values that are read in order move there: the results are the same bits. See docs/training.md." toml:"scratch"`
-	Slices     int    `default:"0" help:"Gather columns of rows in N slices, of which one is in memory at a time. The edges are read once for each; the results are the same bits. Needs --scratch and a single rank. 0: as few as --memory requires." range:"0..64" placeholder:"N" toml:"slices"`
+	Slices     int    `default:"0" help:"Gather columns of rows in N slices, so that one slice of the rows is in memory (--scratch, one graph rank). Each slice reads the edges again; the results are the same bits. 0: as few as --memory requires." range:"0..64" placeholder:"N" toml:"slices"`
 }
 
 // FunctionOptions describe functions that do tensor tasks, with --tensor lambda.

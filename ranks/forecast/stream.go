@@ -1,19 +1,21 @@
 package forecast
 
 import (
+	"math"
 	"slices"
 
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/size"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/graphwork"
 )
 
 // streamable are the terms that tasks read in order, the best one to store in a file first: one that
 // the smallest number of passes reads and none writes.
-var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs}
+var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs, graphwork.SliceSums}
 
 // window is the memory for the pages of files that tasks are using: some intervals of each thread.
 const window int64 = 64 << 20
@@ -36,6 +38,32 @@ func (m Memory) stream(limit int64) Memory {
 		}
 	}
 	return m
+}
+
+// numbersOfSlices are the numbers of slices that FitSlices tries.
+var numbersOfSlices = []int{1, 2, 3, 4, 6, 8, 12, 16}
+
+// FitSlices returns the smallest number of slices for c whose resident memory is within the limit. It
+// returns c.Slices if that is set, and the number that needs least if none suffices. resident returns the memory of a
+// configuration, or an error if slices do not suit it.
+func FitSlices(c config.Config, limit int64, resident func(c config.Config) (int64, error)) int {
+	if c.Slices > 0 || c.Scratch == "" {
+		return c.Slices
+	}
+	try, best, least := c, c.Slices, int64(math.MaxInt64)
+	for _, try.Slices = range numbersOfSlices {
+		need, err := resident(try)
+		if err != nil {
+			break
+		}
+		if need < least {
+			best, least = try.Slices, need
+		}
+		if need <= limit {
+			break
+		}
+	}
+	return best
 }
 
 // Streamed returns the names of the terms in the scratch file.

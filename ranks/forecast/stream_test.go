@@ -1,9 +1,11 @@
 package forecast
 
 import (
+	"errors"
 	"testing"
 
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 )
 
@@ -25,5 +27,25 @@ func TestStream(t *testing.T) {
 		if m[0].Kind != Array {
 			t.Error("activations that gathers read moved")
 		}
+	}
+}
+
+// The smallest number of slices that fits is chosen, or the number that needs least.
+func TestFitSlices(t *testing.T) {
+	need := func(c config.Config) (int64, error) {
+		if c.Slices > 6 {
+			return 0, errors.New("too many")
+		}
+		return int64(1000 / c.Slices), nil
+	}
+	for limit, want := range map[int64]int{1000: 1, 999: 2, 400: 3, 1: 6} {
+		c := config.Config{}
+		c.Scratch = "."
+		if got := FitSlices(c, limit, need); got != want {
+			t.Errorf("limit %d: %d slices, want %d", limit, got, want)
+		}
+	}
+	if got := FitSlices(config.Config{}, 1, need); got != 0 {
+		t.Errorf("%d slices without --scratch", got)
 	}
 }

@@ -43,6 +43,7 @@ type Coded struct {
 	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
+	Slices  int              `json:"slices,omitempty"` // in which columns are gathered (--slices)
 	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Other is the shortest epoch
 	// with another value that may be chosen, if times are estimated. Choices has all values.
 	Ghosts  string          `json:"recompute_ghosts,omitempty"`
@@ -94,24 +95,34 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 }
 
 // coded estimates a run of a configuration with one codec.
-func (c *Candidate) coded(q *request, config config.Config) (Coded, error) {
-	f, network, err := forecast.Of(config, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
+func (c *Candidate) coded(q *request, run config.Config) (Coded, error) {
+	limit := q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
+	run.Slices = forecast.FitSlices(run, q.memory, func(try config.Config) (int64, error) {
+		f, _, err := forecast.Of(try, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
+		if err != nil {
+			return 0, err
+		}
+		f.Limit = limit
+		_, m := c.largestRank(f, q.view)
+		return m.Resident(), nil
+	})
+	f, network, err := forecast.Of(run, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
 	if err != nil {
 		return Coded{}, err
 	}
-	if config.Scratch != "" {
-		f.Limit = q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
+	if run.Scratch != "" {
+		f.Limit = limit
 	}
 	rank, memory := c.largestRank(f, q.view)
 	peak := size.Sum(memory.Peak(), forecast.Program)
-	if config.Scratch != "" {
+	if run.Scratch != "" {
 		peak = memory.Resident()
-		if err := forecast.CheckDisk(op, config.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
+		if err := forecast.CheckDisk(op, run.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
 			return Coded{}, err
 		}
 	}
 	return Coded{
-		Codec: config.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks),
+		Codec: run.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks), Slices: run.Slices,
 		forecast: f, memory: memory, largest: rank, network: network,
 	}, nil
 }

@@ -33,7 +33,7 @@ func (p *Plan) Print(w io.Writer) error {
 	}
 	p.printStages(&b)
 	if disk := best.Memory.Of(forecast.Disk); disk > 0 {
-		fmt.Fprintf(&b, "scratch file of a rank %s MB: %s\n", megabytes(disk), strings.Join(best.Memory.Streamed(), ", "))
+		fmt.Fprintf(&b, "scratch file of a rank %s MB: %s; columns gathered in slices: %d\n", megabytes(disk), strings.Join(best.Memory.Streamed(), ", "), max(best.Codecs[0].Slices, 1))
 	}
 	for _, line := range p.Verdict {
 		fmt.Fprintln(&b, line)

@@ -8,31 +8,31 @@ type Stage uint8
 // The stages in the order in which an interval passes them: each stage up to Apply once per layer,
 // and each stage from ApplyBackward on once per layer of the backward pass.
 const (
-	Emit               Stage = iota // AV: the rows that neighbours gather
-	Send                            // SC: rows are sent to other ranks
-	Receive                         // SC: ghost rows have arrived
-	Sum                             // GA: partial sums for other ranks, before Send
-	EmitGhosts                      // AV: rows of ghosts that are computed here
-	PlaceGhosts                     // SC: computed and received rows of ghosts are put together
-	LoadSlice                       // GA: a slice of columns of the rows is copied, to be gathered
-	GatherSlice                     // GA of the slice; GatherOwn gathers the last one
-	GatherOwn                       // GA along edges from own vertices
-	GatherGhosts                    // GA along edges from ghosts
-	Total                           // SC: sums over the vertices of all ranks
-	Apply                           // AV
-	Loss                            // loss and its gradient
-	ApplyBackward                   // ∇AV
-	GhostGrads                      // ∇GA towards ghosts
-	EmitGhostsBackward              // ∇AV of ghosts whose rows are computed here
-	SendBackward                    // ∇SC: gradients of ghosts are sent to their owners
-	ReceiveBackward                 // ∇SC: gradients of own vertices have arrived
-	LoadSliceBackward               // ∇GA: the same on the backward pass
-	GatherSliceBackward             // ∇GA of the slice; GatherBackward gathers the last one
-	GatherBackward                  // ∇GA towards own vertices
-	AddSums                         // ∇GA: gradients of sums, towards own vertices
-	TotalBackward                   // ∇SC: the same on the backward pass
-	EmitBackward                    // ∇AV
-	Update                          // WU
+	Emit                Stage = iota // AV: the rows that neighbours gather
+	Send                             // SC: rows are sent to other ranks
+	Receive                          // SC: ghost rows have arrived
+	Sum                              // GA: partial sums for other ranks, before Send
+	EmitGhosts                       // AV: rows of ghosts that are computed here
+	PlaceGhosts                      // SC: computed and received rows of ghosts are put together
+	LoadSlice                        // GA: a slice of columns of the rows is copied, to be gathered
+	GatherSlice                      // GA of the slice; GatherOwn gathers the last one
+	GatherOwn                        // GA along edges from own vertices
+	GatherGhosts                     // GA along edges from ghosts
+	Total                            // SC: sums over the vertices of all ranks
+	Apply                            // AV
+	Loss                             // loss and its gradient
+	ApplyBackward                    // ∇AV
+	GhostGrads                       // ∇GA towards ghosts
+	EmitGhostsBackward               // ∇AV of ghosts whose rows are computed here
+	SendBackward                     // ∇SC: gradients of ghosts are sent to their owners
+	ReceiveBackward                  // ∇SC: gradients of own vertices have arrived
+	LoadSliceBackward                // ∇GA: the same on the backward pass
+	GatherSliceBackward              // ∇GA of the slice; GatherBackward gathers the last one
+	GatherBackward                   // ∇GA towards own vertices
+	AddSums                          // ∇GA: gradients of sums, towards own vertices
+	TotalBackward                    // ∇SC: the same on the backward pass
+	EmitBackward                     // ∇AV
+	Update                           // WU
 	stages
 )
 
