@@ -64,6 +64,7 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 		"layers that add":    func(c *Config) { c.Layers, c.Residual, c.Norm = 4, "add", "layer" },
 		"jumping":            func(c *Config) { c.Layers, c.Jumping = 3, "cat" },
 		"norm over vertices": func(c *Config) { c.Layers, c.Norm = 3, "batch" },
+		"isomorphism":        func(c *Config) { c.Model, c.Layers = "gin", 3 },
 		"products first":     func(c *Config) { c.Layers, c.Order = 3, "apply-first" },
 		"perceptron":         func(c *Config) { c.Model = "mlp" },
 		"attention":          func(c *Config) { c.Model, c.Heads = "gat", 2 },

@@ -330,7 +330,7 @@ func (p *plan) chains(events []event) []int {
 	}
 	list, k := make([]int, len(events)), 0
 	for i, e := range events {
-		if e.Stage >= Stages || e.Stage == Loss && p.net.Spec.WholeOutput {
+		if e.Stage >= Stages || e.Stage == Loss && p.net.Spec.WholeOutput || p.net.awaitsSums(e.Do) {
 			k++
 		}
 		list[i] = k

@@ -89,23 +89,28 @@ func (s *Store) Vacate(f *Frame) {
 	s.slots.free, f.slot = append(s.slots.free, f.slot), nil
 }
 
-// Chains reports whether values can be stored by worker (InChain): no stage waits for sums over all
-// vertices, and gathers add.
-func (s Spec) Chains() bool { return !s.Sums() && s.kind().Adds() }
+// Chains reports whether values can be stored by worker (InChain): gathers add.
+func (s Spec) Chains() bool { return s.kind().Adds() }
+
+// awaitsSums reports whether a stage waits for sums over all vertices.
+func (n *Network) awaitsSums(d Do) bool {
+	sums, _ := n.Sums(d.Layer)
+	return sums > 0 && (d.Stage == Apply || d.Stage == EmitBackward)
+}
 
 // Exchanges reports whether values are stored by worker and ranks exchange rows.
 func (s *Store) Exchanges() bool { return s.Slotted() && s.plan.exchanged }
 
-// EndsChain reports whether the next task of an interval after d waits for a gather of other
-// intervals, or for the next pass.
+// EndsChain reports whether the next task of an interval after d waits for tasks of other intervals, or
+// for the next pass.
 func (n *Network) EndsChain(d Do) bool {
 	switch d.Stage {
 	case Emit:
-		return n.Gathers(d.Layer)
+		return n.Gathers(d.Layer) || n.awaitsSums(Do{Layer: d.Layer, Stage: Apply})
 	case Loss:
 		return n.Spec.WholeOutput
 	case ApplyBackward:
-		return n.GathersBackward(d.Layer)
+		return n.GathersBackward(d.Layer) || n.awaitsSums(Do{Layer: d.Layer, Stage: EmitBackward})
 	case EmitBackward:
 		return d.Layer == 0
 	}

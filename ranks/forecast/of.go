@@ -36,7 +36,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	}
 	graphRanks = c.Partitions(graphRanks)
 	if lifetime := engine.Memory(c, graphRanks); c.Slices > 1 && (lifetime&(model.InChain|model.Exchanged) != model.InChain || !net.Chains()) {
-		return nil, fault.New(fault.Config, "train", "", "--slices %d needs one graph rank, --scratch, --mode pipe, no --recompute and no --measure-staleness, and a network whose layers add rows without --norm batch or pair", c.Slices).
+		return nil, fault.New(fault.Config, "train", "", "--slices %d needs one graph rank, --scratch, --mode pipe, no --recompute and no --measure-staleness, and a network whose layers add rows", c.Slices).
 			Then("leave --slices out")
 	}
 	if err := c.Divide(meta.Train, graphRanks); err != nil {
