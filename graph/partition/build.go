@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 	"siafu/graph/order"
 	"siafu/graph/shard"
-	"siafu/internal/arrayfile"
 	"siafu/internal/durable"
 	"siafu/internal/mapped"
 )
@@ -139,28 +138,20 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	return m, nil
 }
 
-// writeShard makes the shard of rank p, writes it and frees it. If memory is short, the arrays are in
-// a file in the folder tmp until the shard is written.
+// writeShard makes the shard of rank p and writes it to the folder tmp.
 func (m *Meta) writeShard(c *carver, p int, tmp string) (err error) {
 	defer mapped.Catch(&err)
 	a := mapped.NewArena()
 	defer a.Free()
-	if c.bytes(p) > c.memory {
-		a.Spill(tmp, "")
-	}
 	s := c.cut(a, p)
-	m.Report.add(s)
 	name := strconv.Itoa(p) + ".part"
-	path := filepath.Join(tmp, name)
-	if err := shard.Write(path, s); err != nil {
-		return err
-	}
-	f, err := arrayfile.Open(path, shard.Kind) // Open verifies the file
+	info, err := shard.WriteBlocks(filepath.Join(tmp, name), s, c.blocks(s))
 	if err != nil {
 		return err
 	}
-	m.Files[name] = graph.FileInfo{Bytes: f.Len(), CRC32C: f.CRC32C()}
-	return f.Close()
+	m.Report.add(s)
+	m.Files[name] = info
+	return nil
 }
 
 // assignment returns a hash of the owners and of the order of vertices.

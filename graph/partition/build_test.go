@@ -343,26 +343,31 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// A shard whose arrays are in a file, because memory is short, has the same bytes. No file remains.
-func TestShardsLargerThanMemory(t *testing.T) {
-	ds := onDisk(t, hubs(60000))
-	owner := hashed(ds.In.Rows(), 2, 1)
-	var sums []string
-	for _, memory := range []int64{1 << 40, 0} {
-		c := newCarver(ds, owner, nil, 2, shard.Shard{Vertices: ds.Meta.Vertices, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim})
-		c.memory = memory
-		m, dir := &Meta{Report: &Report{}, Files: map[string]graph.FileInfo{}}, t.TempDir()
-		if err := m.writeShard(c, 0, dir); err != nil {
-			t.Fatal(err)
-		}
-		c.arena.Free()
-		sums = append(sums, m.Files["0.part"].CRC32C)
-		if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-			t.Errorf("files: %v, %v", list, err)
-		}
-	}
-	if sums[0] != sums[1] {
-		t.Errorf("checksums %v", sums)
+// The size of blocks does not change the bytes of a shard. Here it is 32 MiB, which all arrays fit
+// into, or less than one row.
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ds   *graph.Dataset
+	}{{"sparse", ring(300)}, {"dense", ring(301)}, {"hubs", hubs(5000)}} {
+		t.Run(c.name, func(t *testing.T) {
+			ds := onDisk(t, c.ds)
+			owner := hashed(ds.In.Rows(), 2, 1)
+			var sums []string
+			for _, bytes := range []int64{blockBytes, 1} {
+				c := newCarver(ds, owner, nil, 2, shard.Shard{Vertices: ds.Meta.Vertices, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim})
+				c.blockBytes = bytes
+				m, dir := &Meta{Report: &Report{}, Files: map[string]graph.FileInfo{}}, t.TempDir()
+				if err := m.writeShard(c, 0, dir); err != nil {
+					t.Fatal(err)
+				}
+				c.arena.Free()
+				sums = append(sums, m.Files["0.part"].CRC32C)
+			}
+			if sums[0] != sums[1] {
+				t.Errorf("checksums %v", sums)
+			}
+		})
 	}
 }
 

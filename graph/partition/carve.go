@@ -7,12 +7,12 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/shard"
-	"siafu/internal/host"
 	"siafu/internal/mapped"
 )
 
 // carver makes the shards of a dataset, one after another. It uses three words and a bit per
-// vertex.
+// vertex. cut returns a shard without the arrays of its edges and features, and blocks makes these
+// arrays in blocks of rows.
 type carver struct {
 	ds    *graph.Dataset
 	owner []uint32
@@ -30,15 +30,19 @@ type carver struct {
 	inStrength, outStrength []float32
 	edgeMeans               []float32     // [n x EdgeDim] means of the features of the edges into each vertex
 	arena                   *mapped.Arena // allocates the arrays above
-	memory                  int64         // available for a shard, in bytes
+	blockBytes              int64         // size of the arrays of a block, unless a single row is larger
 }
+
+// blockBytes is the usual size of a block. With smaller blocks, threads would often wait for each
+// other.
+const blockBytes = 32 << 20
 
 // newCarver returns a carver. All owners must be below parts. A rank numbers its vertices in the
 // given order of all vertices, or by ascending id if order is nil. Each shard starts as a copy of
 // like.
 func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.Shard) *carver {
 	n := len(owner)
-	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena(), memory: host.AvailableMemory() / 2}
+	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena(), blockBytes: blockBytes}
 	c.vertices = mapped.Make[uint32](c.arena, n)
 	c.slot = mapped.Make[uint32](c.arena, n)
 	c.local = mapped.Make[uint32](c.arena, n)
@@ -86,7 +90,7 @@ func accumulate(counts []int64) {
 	}
 }
 
-// cut returns the shard of rank p. Its arrays are allocated in a.
+// cut returns the shard of rank p, without the arrays that blocks makes. Its arrays are allocated in a.
 func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	s := c.like
 	s.Parts, s.Rank = c.parts, p
@@ -98,20 +102,17 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	c.ghosts(a, &s)
 	c.number(s.Own, 0)
 	c.number(s.Ghosts, len(s.Own))
-	c.edges(a, &s)
 	c.sends(a, &s)
 	c.degrees(a, &s)
-	c.features(a, &s)
+	c.alongVertices(a, &s)
+	c.offsets(a, &s)
 	s.Labels = mapped.Make[int32](a, len(s.Own))
 	s.Split = mapped.Make[uint8](a, len(s.Own))
 	for i, v := range s.Own {
 		s.Labels[i], s.Split[i] = c.ds.Labels[v], c.ds.Split[v]
 	}
 	if c.ds.Targets != nil {
-		s.Targets = mapped.Make[float32](a, len(s.Own)*s.Classes)
-		for i, v := range s.Own {
-			copy(s.Targets[i*s.Classes:(i+1)*s.Classes], c.ds.Targets[int(v)*s.Classes:])
-		}
+		s.Targets = []float32{}
 	}
 	return &s
 }
@@ -172,66 +173,26 @@ func (c *carver) eachMarked(visit func(u uint32)) {
 	}
 }
 
-// bytes returns the approximate size of the arrays that cut allocates for rank p.
-func (c *carver) bytes(p int) int64 {
-	own := c.vertices[c.start[p]:c.start[p+1]]
-	if c.whole(own) {
-		return int64(len(own)) * int64(16+4*c.like.EdgeDim)
-	}
-	each := int64(40 + 4*c.ds.Features.Dim)
-	edges := int64(0)
-	for _, v := range own {
-		edges += int64(len(c.ds.In.Row(int(v))))
-	}
-	return int64(len(own))*each + edges*int64(4*(1+c.like.EdgeDim))
-}
-
 // whole reports whether own has all vertices in the order of the dataset.
 func (c *carver) whole(own []uint32) bool {
 	_, _, consecutive := run(own)
 	return consecutive && c.parts == 1
 }
 
-// edges sets the in-edges of the own vertices, with local ids. A row contains its own sources and
-// then its ghost sources.
-func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
+// offsets sets the offsets of the rows of edges and of sparse features.
+func (c *carver) offsets(a *mapped.Arena, s *shard.Shard) {
 	n := len(s.Own)
 	s.In.Offsets = mapped.Make[int64](a, n+1)
-	s.InOwnEnd = mapped.Make[int64](a, n)
+	s.InOwnEnd = mapped.Make[int64](a, n) // blocks sets the elements
 	for i, v := range s.Own {
 		s.In.Offsets[i+1] = s.In.Offsets[i] + int64(len(c.ds.In.Row(int(v))))
 	}
-	s.In.Cols = mapped.Make[uint32](a, int(s.In.Offsets[n]))
-	p := uint32(s.Rank)
-	if s.Weighted || s.EdgeDim > 0 {
-		defer c.alongEdges(a, s)
-	}
-	parallel(n, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			row := s.In.Cols[s.In.Offsets[i]:s.In.Offsets[i+1]]
-			own := c.split(row, c.ds.In.Row(int(s.Own[i])), p)
-			s.InOwnEnd[i] = s.In.Offsets[i] + int64(own)
+	s.Features.Rows, s.Features.Dim = n, c.ds.Features.Dim
+	if x := c.ds.Features.Sparse; x != nil {
+		to := &graph.SparseRows{Offsets: mapped.Make[int64](a, n+1)}
+		for i, v := range s.Own {
+			to.Offsets[i+1] = to.Offsets[i] + x.Offsets[v+1] - x.Offsets[v]
 		}
-	})
-}
-
-// split writes the local ids of sources to row: first the sources that rank p owns, then the ghosts.
-// Both groups are ascending. It returns the number of sources that rank p owns.
-func (c *carver) split(row, sources []uint32, p uint32) int {
-	own := 0
-	for _, u := range sources {
-		if c.owner[u] == p {
-			row[own] = c.local[u]
-			own++
-		}
+		s.Features.Sparse = to
 	}
-	ghosts := row[own:own]
-	for _, u := range sources {
-		if c.owner[u] != p {
-			ghosts = append(ghosts, c.local[u])
-		}
-	}
-	slices.Sort(row[:own]) // fast in the natural order, in which the row is already sorted
-	slices.Sort(ghosts)
-	return own
 }

@@ -3,7 +3,6 @@ package partition
 import (
 	"runtime"
 
-	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/internal/mapped"
 	"siafu/internal/workers"
@@ -71,63 +70,4 @@ func (c *carver) degrees(a *mapped.Arena, s *shard.Shard) {
 	for g, v := range s.Ghosts {
 		set(n+g, v)
 	}
-}
-
-// features sets the features of the own vertices.
-func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
-	f := c.ds.Features
-	s.Features.Rows, s.Features.Dim = len(s.Own), f.Dim
-	if f.Sparse != nil {
-		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
-		return
-	}
-	if lo, hi, ok := run(s.Own); ok { // the dataset's rows are used without a copy
-		s.Features.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
-		return
-	}
-	s.Features.Dense = mapped.Make[float32](a, len(s.Own)*f.Dim)
-	parallel(len(s.Own), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			v := int(s.Own[i])
-			copy(s.Features.Dense[i*f.Dim:(i+1)*f.Dim], f.Dense[v*f.Dim:(v+1)*f.Dim])
-		}
-	})
-}
-
-// run reports whether ids are the consecutive numbers lo..hi-1. This is the case for contiguous
-// partitions and for a single part, if the vertex order is natural.
-func run(ids []uint32) (lo, hi int, ok bool) {
-	n := len(ids)
-	if n == 0 {
-		return 0, 0, true
-	}
-	lo = int(ids[0])
-	for i, v := range ids {
-		if int(v) != lo+i {
-			return 0, 0, false
-		}
-	}
-	return lo, lo + n, true
-}
-
-// sparseRows returns the given rows of m. Consecutive rows are not copied.
-func sparseRows(a *mapped.Arena, m *graph.SparseRows, rows []uint32) *graph.SparseRows {
-	to := &graph.SparseRows{Offsets: mapped.Make[int64](a, len(rows)+1)}
-	for i, v := range rows {
-		to.Offsets[i+1] = to.Offsets[i] + m.Offsets[v+1] - m.Offsets[v]
-	}
-	if lo, hi, ok := run(rows); ok {
-		to.Cols, to.Vals = m.Cols[m.Offsets[lo]:m.Offsets[hi]], m.Vals[m.Offsets[lo]:m.Offsets[hi]]
-		return to
-	}
-	total := int(to.Offsets[len(rows)])
-	to.Cols, to.Vals = mapped.Make[uint32](a, total), mapped.Make[float32](a, total)
-	parallel(len(rows), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			v := rows[i]
-			copy(to.Cols[to.Offsets[i]:], m.Cols[m.Offsets[v]:m.Offsets[v+1]])
-			copy(to.Vals[to.Offsets[i]:], m.Vals[m.Offsets[v]:m.Offsets[v+1]])
-		}
-	})
-	return to
 }

@@ -102,12 +102,23 @@ func featuresOf(u, v uint32, dim int) []float32 { return []float32{weightOf(u, v
 // weightOf returns the weight of an edge and of its reverse.
 func weightOf(u, v uint32) float32 { return float32(min(u, v)) + 1/float32(2+max(u, v)) }
 
-// cutAll returns all shards of ds; free releases them.
+// cutAll returns all shards of ds, made in small blocks; free releases them.
 func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
 	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim})
+	c.blockBytes = 100
 	a := mapped.NewArena()
 	for p := range parts {
-		all = append(all, c.cut(a, p))
+		s := c.cut(a, p)
+		for b := range c.blocks(s) {
+			s.In.Cols = append(s.In.Cols, b.In.Cols...)
+			s.Weights = append(s.Weights, b.Weights...)
+			s.EdgeFeatures = append(s.EdgeFeatures, b.EdgeFeatures...)
+			s.Features.Dense = append(s.Features.Dense, b.Features.Dense...)
+			if x := s.Features.Sparse; x != nil {
+				x.Cols, x.Vals = append(x.Cols, b.Features.Sparse.Cols...), append(x.Vals, b.Features.Sparse.Vals...)
+			}
+		}
+		all = append(all, s)
 	}
 	return all, func() { a.Free(); c.arena.Free() }
 }

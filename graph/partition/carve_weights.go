@@ -38,41 +38,48 @@ func (c *carver) strengths() {
 // finite converts a sum to float32. A sum above the largest float32 becomes the largest float32.
 func finite(sum float64) float32 { return float32(min(sum, math.MaxFloat32)) }
 
-// alongEdges sets the weights and features of a shard's edges, the strengths of its vertices, and
-// the mean edge features of its own vertices. edges must already have set the rows of s.In.
-func (c *carver) alongEdges(a *mapped.Arena, s *shard.Shard) {
+// alongVertices sets the strengths of own vertices and ghosts, and the mean edge features of own
+// vertices.
+func (c *carver) alongVertices(a *mapped.Arena, s *shard.Shard) {
 	if s.Weighted {
-		s.Weights = mapped.Make[float32](a, len(s.In.Cols))
 		c.carveStrengths(a, s)
 	}
-	dim := s.EdgeDim
-	s.EdgeFeatures = mapped.Make[float32](a, len(s.In.Cols)*dim)
-	s.EdgeMeans = mapped.Make[float32](a, len(s.Own)*dim)
-	parallel(len(s.Own), func(lo, hi int) {
+	s.EdgeMeans = denseRows(a, c.edgeMeans, s.EdgeDim, s.Own)
+}
+
+// alongEdges sets the weights and features of the edges of a block. edges must already have set the
+// rows of b.In.
+func (c *carver) alongEdges(a *mapped.Arena, b *shard.Shard) {
+	if b.Weighted {
+		b.Weights = mapped.Make[float32](a, len(b.In.Cols))
+	}
+	dim := b.EdgeDim
+	b.EdgeFeatures = mapped.Make[float32](a, len(b.In.Cols)*dim)
+	parallel(len(b.Own), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			c.eachEdge(s, i, func(to, from int) {
-				if s.Weighted {
-					s.Weights[to] = c.ds.Weights[from]
+			c.eachEdge(b, i, func(to, from int) {
+				if b.Weighted {
+					b.Weights[to] = c.ds.Weights[from]
 				}
-				copy(s.EdgeFeatures[to*dim:][:dim], c.ds.EdgeFeatures[from*dim:])
+				copy(b.EdgeFeatures[to*dim:][:dim], c.ds.EdgeFeatures[from*dim:])
 			})
-			copy(s.EdgeMeans[i*dim:][:dim], c.edgeMeans[int(s.Own[i])*dim:])
 		}
 	})
 }
 
-// eachEdge calls visit for each edge into own vertex i. to is the index of the edge in s.In.Cols,
-// from its index in the dataset.
-func (c *carver) eachEdge(s *shard.Shard, i int, visit func(to, from int)) {
-	from, at := c.ds.In.Offsets[s.Own[i]], s.In.Offsets[i]
-	own, ghosts := s.In.Cols[at:s.InOwnEnd[i]], s.In.Cols[s.InOwnEnd[i]:s.In.Offsets[i+1]]
-	for k, u := range c.ds.In.Row(int(s.Own[i])) {
-		row, first := own, at
-		if c.owner[u] != uint32(s.Rank) {
-			row, first = ghosts, s.InOwnEnd[i]
+// eachEdge calls visit for each edge into vertex i of a block. to is the index of the edge in
+// b.In.Cols, from its index in the dataset.
+func (c *carver) eachEdge(b *shard.Shard, i int, visit func(to, from int)) {
+	first := b.In.Offsets[0]
+	from, at, mid := c.ds.In.Offsets[b.Own[i]], b.In.Offsets[i]-first, b.InOwnEnd[i]-first
+	own, ghosts := b.In.Cols[at:mid], b.In.Cols[mid:b.In.Offsets[i+1]-first]
+	for k, u := range c.ds.In.Row(int(b.Own[i])) {
+		row, start := own, at
+		if c.owner[u] != uint32(b.Rank) {
+			row, start = ghosts, mid
 		}
 		to, _ := slices.BinarySearch(row, c.local[u])
-		visit(int(first)+to, int(from)+k)
+		visit(int(start)+to, int(from)+k)
 	}
 }
 

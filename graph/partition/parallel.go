@@ -6,11 +6,12 @@ import (
 	"siafu/internal/workers"
 )
 
-// block is the number of rows in a worker's task. With larger blocks, a worker with a block of hubs
-// would delay the others.
-const block = 4096
+// taskRows is the largest number of rows in a worker's task. With larger tasks, a worker with a task
+// of hubs would delay the others.
+const taskRows = 4096
 
 // parallel divides 0..n-1 into ranges and calls do for each, concurrently.
 func parallel(n int, do func(lo, hi int)) {
-	workers.Blocks(runtime.GOMAXPROCS(0), n, block, func(_, lo, hi int) { do(lo, hi) })
+	threads := runtime.GOMAXPROCS(0)
+	workers.Blocks(threads, n, min(taskRows, n/(4*threads)+1), func(_, lo, hi int) { do(lo, hi) })
 }

@@ -59,7 +59,7 @@ func (r *Report) append(one RankReport) {
 // CountShard returns the counts of a shard.
 func CountShard(s *shard.Shard) RankReport {
 	one := RankReport{
-		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
+		Vertices: int64(s.NumOwn()), Edges: s.In.Offsets[s.NumOwn()],
 		Ghosts: int64(s.NumGhosts()), SendRows: int64(len(s.SendRows)),
 		TrainEdges: s.EdgesInto(graph.SplitTrain), SendTo: make([]int64, s.Parts),
 	}

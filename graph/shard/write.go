@@ -1,10 +1,12 @@
 package shard
 
 import (
+	"iter"
 	"math"
 	"path/filepath"
 	"strconv"
 
+	"siafu/graph"
 	"siafu/internal/arrayfile"
 	"siafu/internal/mapped"
 )
@@ -66,16 +68,44 @@ func name(rank int) string { return strconv.Itoa(rank) + ".part" }
 
 // Write writes s to path atomically, through a temporary file. Faults have kind IO.
 func Write(path string, s *Shard) error {
+	_, err := WriteBlocks(path, s, nil)
+	return err
+}
+
+// WriteBlocks is Write for a shard that has not all arrays in memory. Each element of blocks has
+// the values of InOwnEnd, In.Cols, Weights, EdgeFeatures, Features and Targets for the next own
+// vertices. The arrays must be valid until the next element. s need not have these arrays, but
+// In.Offsets, Features.Sparse.Offsets if features are sparse, and Targets other than nil if the
+// dataset has targets. If blocks is nil, s has all arrays.
+func WriteBlocks(path string, s *Shard, blocks iter.Seq[*Shard]) (graph.FileInfo, error) {
 	w, err := arrayfile.Create(path, Kind)
 	if err != nil {
-		return err
+		return graph.FileInfo{}, err
 	}
 	defer w.Abort()
 	putHeader(w, s)
-	for _, a := range s.arrays(s.EdgeDim > 0, s.Targets != nil) {
-		a.write(w)
+	featured, targets := s.EdgeDim > 0, s.Targets != nil
+	for _, a := range s.arrays(featured, targets) {
+		if blocks != nil && a.reserve != nil {
+			a.reserve(w)
+		} else {
+			a.write(w)
+		}
 	}
-	return w.Commit() // returns the first error of all writes
+	if blocks != nil {
+		for block := range blocks {
+			for _, a := range block.arrays(featured, targets) {
+				if a.fill != nil {
+					a.fill(w)
+				}
+			}
+		}
+	}
+	if err := w.Commit(); err != nil { // the first error of all writes
+		return graph.FileInfo{}, err
+	}
+	length, crc := w.Sum()
+	return graph.FileInfo{Bytes: length, CRC32C: crc}, nil
 }
 
 func putHeader(w *arrayfile.Writer, s *Shard) {
@@ -96,6 +126,8 @@ func putHeader(w *arrayfile.Writer, s *Shard) {
 type array struct {
 	write func(w *arrayfile.Writer)
 	read  func(f *arrayfile.File) error
+	// reserve and fill write an array in blocks; nil for an array that is always written as a whole.
+	reserve, fill func(w *arrayfile.Writer)
 }
 
 func of[T mapped.Elem](name string, v *[]T) array {
@@ -103,6 +135,14 @@ func of[T mapped.Elem](name string, v *[]T) array {
 		write: func(w *arrayfile.Writer) { arrayfile.Put(w, name, *v) },
 		read:  func(f *arrayfile.File) (err error) { *v, err = arrayfile.Get[T](f, name); return err },
 	}
+}
+
+// inBlocks is of for an array of n() elements that WriteBlocks writes in blocks.
+func inBlocks[T mapped.Elem](name string, v *[]T, n func() int) array {
+	a := of(name, v)
+	a.reserve = func(w *arrayfile.Writer) { arrayfile.Reserve[T](w, name, n()) }
+	a.fill = func(w *arrayfile.Writer) { arrayfile.Fill(w, name, *v) }
+	return a
 }
 
 // arrays lists the arrays of the shard in the order of the file, after the header. featured and
@@ -122,21 +162,24 @@ func (s *Shard) arrays(featured, targets bool) []array {
 	if s.Whole {
 		return list
 	}
-	list = append(list, of(nInOffsets, &s.In.Offsets), of(nInOwnEnd, &s.InOwnEnd), of(nInCols, &s.In.Cols))
+	own := func() int { return len(s.Own) }
+	edges := func() int { return int(s.In.Offsets[len(s.Own)]) }
+	list = append(list, of(nInOffsets, &s.In.Offsets), inBlocks(nInOwnEnd, &s.InOwnEnd, own), inBlocks(nInCols, &s.In.Cols, edges))
 	if s.Weighted {
-		list = append(list, of(nWeights, &s.Weights))
+		list = append(list, inBlocks(nWeights, &s.Weights, edges))
 	}
 	if featured {
-		list = append(list, of(nEdgeFeatures, &s.EdgeFeatures))
+		list = append(list, inBlocks(nEdgeFeatures, &s.EdgeFeatures, func() int { return edges() * s.EdgeDim }))
 	}
 	if x := s.Features.Sparse; x != nil {
-		list = append(list, of(nSparseOffsets, &x.Offsets), of(nSparseCols, &x.Cols), of(nSparseVals, &x.Vals))
+		values := func() int { return int(x.Offsets[len(s.Own)]) }
+		list = append(list, of(nSparseOffsets, &x.Offsets), inBlocks(nSparseCols, &x.Cols, values), inBlocks(nSparseVals, &x.Vals, values))
 	} else {
-		list = append(list, of(nDense, &s.Features.Dense))
+		list = append(list, inBlocks(nDense, &s.Features.Dense, func() int { return len(s.Own) * s.FeatureDim }))
 	}
 	list = append(list, of(nLabels, &s.Labels), of(nSplit, &s.Split))
 	if targets {
-		list = append(list, of(nTargets, &s.Targets))
+		list = append(list, inBlocks(nTargets, &s.Targets, func() int { return len(s.Own) * s.Classes }))
 	}
 	return list
 }

@@ -24,13 +24,17 @@ func written(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 	defer w.Abort()
+	block := []uint8("blocks")
 	if err := errors.Join(
 		arrayfile.Reserve[int64](w, "offsets", 3),
+		arrayfile.Reserve[uint8](w, "blocks", 6),
 		arrayfile.Put(w, "none", []float32{}),
 		arrayfile.Begin[uint32](w, "streamed"),
 		arrayfile.Append(w, []uint32{1, 2}),
 		arrayfile.Append(w, []uint32{3}),
+		arrayfile.Fill(w, "blocks", block[:4]),
 		arrayfile.Fill(w, "offsets", []int64{0, 1 << 40, -1}),
+		arrayfile.Fill(w, "blocks", block[4:]),
 		arrayfile.Put(w, "text", []uint8("words")),
 		w.Commit(),
 	); err != nil {
@@ -50,8 +54,12 @@ func TestRoundTrip(t *testing.T) {
 	none, err2 := arrayfile.Get[float32](f, "none")
 	streamed, err3 := arrayfile.Get[uint32](f, "streamed")
 	text, err4 := arrayfile.Get[uint8](f, "text")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	blocks, err5 := arrayfile.Get[uint8](f, "blocks")
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
+	}
+	if string(blocks) != "blocks" {
+		t.Error("the array that was filled in two blocks differs")
 	}
 	if !slices.Equal(offsets, []int64{0, 1 << 40, -1}) || len(none) != 0 || !slices.Equal(streamed, []uint32{1, 2, 3}) || string(text) != "words" {
 		t.Errorf("%v %v %v %q", offsets, none, streamed, text)

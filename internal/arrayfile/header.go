@@ -60,6 +60,8 @@ type entry struct {
 	crc    uint32
 	count  int64
 	offset int64
+	// unfilled is the number of elements, the last ones, that a Writer has not written yet.
+	unfilled int64
 }
 
 func (e entry) bytes() int64 { return e.count * elemTypes[e.typ].size }
@@ -129,7 +131,7 @@ func decode(b []byte, length int64) (h header, crc uint32, err error) {
 	}
 	h = header{kind: text(p.Kind), length: p.Length}
 	for _, from := range p.Entries[:p.Arrays] {
-		e := entry{text(from.Name), from.Type, from.CRC, from.Count, from.Offset}
+		e := entry{name: text(from.Name), typ: from.Type, crc: from.CRC, count: from.Count, offset: from.Offset}
 		if e.typ == 0 || int64(e.typ) >= int64(len(elemTypes)) {
 			return h, 0, fmt.Errorf("array %q has %v", e.name, e.typ)
 		}

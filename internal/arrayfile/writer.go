@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 
 	"siafu/internal/durable"
@@ -16,7 +17,8 @@ const opWrite = "write"
 // call returns it, and Commit does not give the file its name.
 type Writer struct {
 	file   *durable.File
-	buf    *bufio.Writer
+	end    *io.OffsetWriter // writes to file where the last array ends
+	buf    *bufio.Writer    // of end
 	head   header
 	open   bool // the last entry is still growing
 	offset int64
@@ -35,7 +37,8 @@ func Create(path, kind string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{file: f, buf: bufio.NewWriterSize(f, 1<<20), head: header{kind: kind}}
+	end := io.NewOffsetWriter(f, 0)
+	w := &Writer{file: f, end: end, buf: bufio.NewWriterSize(end, 1<<20), head: header{kind: kind}}
 	w.write(make([]byte, page)) // room for the header, which comes last
 	return w, w.err
 }
@@ -92,37 +95,40 @@ func Put[T mapped.Elem](w *Writer, name string, v []T) error {
 	return Append(w, v)
 }
 
-// Reserve leaves room for an array of n elements, which Fill writes at any time before Commit.
+// Reserve leaves room for an array of n elements, which Fill writes at any time before Commit. The
+// room is a hole in the file.
 func Reserve[T mapped.Elem](w *Writer, name string, n int) error {
 	if err := Begin[T](w, name); err != nil {
 		return err
 	}
 	w.open = false
 	last := &w.head.entries[len(w.head.entries)-1]
-	last.count = int64(n)
-	zeros := make([]byte, 1<<16)
-	for left := last.count * elemTypes[last.typ].size; left > 0 && w.err == nil; left -= int64(len(zeros)) {
-		w.write(zeros[:min(left, int64(len(zeros)))])
+	last.count, last.unfilled = int64(n), int64(n)
+	if err := w.buf.Flush(); err != nil {
+		w.fail(err)
+	} else if _, err := w.end.Seek(last.bytes(), io.SeekCurrent); err != nil {
+		w.fail(err)
 	}
+	w.offset += last.bytes()
 	return w.err
 }
 
-// Fill writes the array for which Reserve has left room.
+// Fill writes the next elements of an array for which Reserve has left room. It may be called for
+// several arrays in turn.
 func Fill[T mapped.Elem](w *Writer, name string, v []T) error {
 	i := slices.IndexFunc(w.head.entries, func(e entry) bool { return e.name == name })
-	if i < 0 || w.head.entries[i].typ != typeOf[T]() || w.head.entries[i].count != int64(len(v)) {
+	if i < 0 || w.head.entries[i].typ != typeOf[T]() || w.head.entries[i].unfilled < int64(len(v)) {
 		panic("arrayfile: Fill without a Reserve of its type and length")
 	}
 	if w.err != nil {
 		return w.err
 	}
 	e, b := &w.head.entries[i], mapped.Bytes(v)
-	e.crc = crc32.Checksum(b, castagnoli)
-	if err := w.buf.Flush(); err != nil {
-		w.fail(err)
-	} else if _, err := w.file.WriteAt(b, e.offset); err != nil {
+	e.crc = crc32.Update(e.crc, castagnoli, b)
+	if _, err := w.file.WriteAt(b, e.offset+e.bytes()-e.unfilled*elemTypes[e.typ].size); err != nil {
 		w.fail(err)
 	}
+	e.unfilled -= int64(len(v))
 	return w.err
 }
 
@@ -131,6 +137,9 @@ func Fill[T mapped.Elem](w *Writer, name string, v []T) error {
 func (w *Writer) Commit() error {
 	if w.err != nil || w.done {
 		return w.err
+	}
+	if slices.ContainsFunc(w.head.entries, func(e entry) bool { return e.unfilled != 0 }) {
+		panic("arrayfile: Commit before all reserved arrays are filled")
 	}
 	w.head.length = w.offset
 	var b []byte

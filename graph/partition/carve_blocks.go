@@ -1,0 +1,168 @@
+package partition
+
+import (
+	"iter"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/shard"
+	"siafu/internal/mapped"
+)
+
+// blocks returns the arrays of s that cut has not made, in blocks of own vertices, as
+// shard.WriteBlocks expects them. s must be the last shard that cut returned. The arrays of a block
+// are freed before the next block.
+//
+// Design note: a shard may have more edges and features than memory. Its arrays could be in a mapped
+// file instead, but the kernel would write that file to disk in addition to the shard.
+func (c *carver) blocks(s *shard.Shard) iter.Seq[*shard.Shard] {
+	return func(yield func(*shard.Shard) bool) {
+		if s.Whole {
+			return
+		}
+		a := mapped.NewArena()
+		defer a.Free()
+		for lo := 0; lo < len(s.Own); {
+			hi := c.blockEnd(s, lo)
+			if !yield(c.block(a, s, lo, hi)) {
+				return
+			}
+			a.Free()
+			lo = hi
+		}
+	}
+}
+
+// blockEnd returns the end of the block of own vertices that begins at lo.
+func (c *carver) blockEnd(s *shard.Shard, lo int) int {
+	perEdge := int64(4 + 4*s.EdgeDim)
+	if s.Weighted {
+		perEdge += 4
+	}
+	perVertex, x := int64(0), s.Features.Sparse
+	if x == nil {
+		perVertex = 4 * int64(s.Features.Dim)
+	}
+	if s.Targets != nil {
+		perVertex += 4 * int64(s.Classes)
+	}
+	hi, bytes := lo, int64(0)
+	for ; hi < len(s.Own); hi++ {
+		bytes += perVertex + perEdge*(s.In.Offsets[hi+1]-s.In.Offsets[hi])
+		if x != nil {
+			bytes += 8 * (x.Offsets[hi+1] - x.Offsets[hi])
+		}
+		if bytes > c.blockBytes && hi > lo {
+			break
+		}
+	}
+	return hi
+}
+
+// block makes the arrays of own vertices lo to hi-1. Its offsets are those of s. It also sets
+// InOwnEnd of s for these vertices.
+func (c *carver) block(a *mapped.Arena, s *shard.Shard, lo, hi int) *shard.Shard {
+	b := *s
+	b.Own, b.In.Offsets, b.InOwnEnd = s.Own[lo:hi], s.In.Offsets[lo:hi+1], s.InOwnEnd[lo:hi]
+	c.edges(a, &b)
+	if b.Weighted || b.EdgeDim > 0 {
+		c.alongEdges(a, &b)
+	}
+	if x := s.Features.Sparse; x != nil {
+		b.Features.Sparse = sparseRows(a, c.ds.Features.Sparse, x.Offsets[lo:hi+1], b.Own)
+	} else {
+		b.Features.Dense = denseRows(a, c.ds.Features.Dense, b.Features.Dim, b.Own)
+	}
+	if s.Targets != nil {
+		b.Targets = denseRows(a, c.ds.Targets, b.Classes, b.Own)
+	}
+	return &b
+}
+
+// edges sets the in-edges of the vertices of a block, with local ids. A row contains its own sources
+// and then its ghost sources.
+func (c *carver) edges(a *mapped.Arena, b *shard.Shard) {
+	n, first := len(b.Own), b.In.Offsets[0]
+	b.In.Cols = mapped.Make[uint32](a, int(b.In.Offsets[n]-first))
+	p := uint32(b.Rank)
+	parallel(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := b.In.Cols[b.In.Offsets[i]-first : b.In.Offsets[i+1]-first]
+			own := c.split(row, c.ds.In.Row(int(b.Own[i])), p)
+			b.InOwnEnd[i] = b.In.Offsets[i] + int64(own)
+		}
+	})
+}
+
+// split writes the local ids of sources to row: first the sources that rank p owns, then the ghosts.
+// Both groups are ascending. It returns the number of sources that rank p owns.
+func (c *carver) split(row, sources []uint32, p uint32) int {
+	own := 0
+	for _, u := range sources {
+		if c.owner[u] == p {
+			row[own] = c.local[u]
+			own++
+		}
+	}
+	ghosts := row[own:own]
+	for _, u := range sources {
+		if c.owner[u] != p {
+			ghosts = append(ghosts, c.local[u])
+		}
+	}
+	slices.Sort(row[:own]) // fast in the natural order, in which the row is already sorted
+	slices.Sort(ghosts)
+	return own
+}
+
+// denseRows returns the given rows of x, which have dim elements. Consecutive rows are not copied.
+func denseRows(a *mapped.Arena, x []float32, dim int, rows []uint32) []float32 {
+	if lo, hi, ok := run(rows); ok {
+		return x[lo*dim : hi*dim]
+	}
+	to := mapped.Make[float32](a, len(rows)*dim)
+	parallel(len(rows), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v := int(rows[i])
+			copy(to[i*dim:(i+1)*dim], x[v*dim:(v+1)*dim])
+		}
+	})
+	return to
+}
+
+// run reports whether ids are the consecutive numbers lo..hi-1. This is the case for contiguous
+// partitions and for a single part, if the vertex order is natural.
+func run(ids []uint32) (lo, hi int, ok bool) {
+	n := len(ids)
+	if n == 0 {
+		return 0, 0, true
+	}
+	lo = int(ids[0])
+	for i, v := range ids {
+		if int(v) != lo+i {
+			return 0, 0, false
+		}
+	}
+	return lo, lo + n, true
+}
+
+// sparseRows returns the given rows of m. offsets [rows+1] are their offsets, of which the first may
+// be above 0. Consecutive rows are not copied.
+func sparseRows(a *mapped.Arena, m *graph.SparseRows, offsets []int64, rows []uint32) *graph.SparseRows {
+	to := &graph.SparseRows{Offsets: offsets}
+	if lo, hi, ok := run(rows); ok {
+		to.Cols, to.Vals = m.Cols[m.Offsets[lo]:m.Offsets[hi]], m.Vals[m.Offsets[lo]:m.Offsets[hi]]
+		return to
+	}
+	first := offsets[0]
+	total := int(offsets[len(rows)] - first)
+	to.Cols, to.Vals = mapped.Make[uint32](a, total), mapped.Make[float32](a, total)
+	parallel(len(rows), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v := rows[i]
+			copy(to.Cols[offsets[i]-first:], m.Cols[m.Offsets[v]:m.Offsets[v+1]])
+			copy(to.Vals[offsets[i]-first:], m.Vals[m.Offsets[v]:m.Offsets[v+1]])
+		}
+	})
+	return to
+}
