@@ -99,10 +99,9 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 		c.all(a, &s)
 		return &s
 	}
-	c.ghosts(a, &s)
+	c.borders(a, &s)
 	c.number(s.Own, 0)
 	c.number(s.Ghosts, len(s.Own))
-	c.sends(a, &s)
 	c.degrees(a, &s)
 	c.alongVertices(a, &s)
 	c.offsets(a, &s)
@@ -134,20 +133,50 @@ func (c *carver) number(ids []uint32, first int) {
 	})
 }
 
-// ghosts finds the sources of edges into own vertices that other ranks own. It orders them by slot:
-// by owner, and then in the order of the owner.
-func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
+// borders sets the ghosts and the send lists of a shard. It reads the edges of the own vertices once.
+func (c *carver) borders(a *mapped.Arena, s *shard.Shard) {
+	s.GhostStart, s.SendStart = make([]int64, c.parts+1), make([]int64, c.parts+1)
+	if c.parts == 1 {
+		return
+	}
+	scratch := mapped.NewArena()
+	defer scratch.Free()
+	words := (c.parts + 63) / 64
+	readers := mapped.Make[uint64](scratch, len(s.Own)*words)
 	p := uint32(s.Rank)
 	parallel(len(s.Own), func(lo, hi int) {
-		for _, v := range s.Own[lo:hi] {
-			for _, u := range c.ds.In.Row(int(v)) {
-				if c.owner[u] != p {
-					c.mark(c.slot[u])
-				}
-			}
+		for i := lo; i < hi; i++ {
+			c.scan(int(s.Own[i]), p, readers[i*words:(i+1)*words])
 		}
 	})
-	s.GhostStart = make([]int64, c.parts+1)
+	c.ghosts(a, s)
+	c.sends(a, s, readers)
+}
+
+// scan marks the sources of edges into vertex v of rank p that other ranks own. It adds the other
+// ranks to which v has edges to readers, a bit set of ranks.
+func (c *carver) scan(v int, p uint32, readers []uint64) {
+	directed := c.ds.Meta.Directed
+	for _, u := range c.ds.In.Row(v) {
+		if q := c.owner[u]; q != p {
+			c.mark(c.slot[u])
+			if !directed {
+				readers[q/64] |= 1 << (q % 64)
+			}
+		}
+	}
+	if directed {
+		for _, u := range c.ds.Out.Row(v) {
+			if q := c.owner[u]; q != p {
+				readers[q/64] |= 1 << (q % 64)
+			}
+		}
+	}
+}
+
+// ghosts sets the ghosts: the vertices of marked slots. They are ordered by slot: by owner, and then
+// in the order of the owner.
+func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	c.eachMarked(func(u uint32) { s.GhostStart[c.owner[u]+1]++ })
 	accumulate(s.GhostStart)
 	s.Ghosts = mapped.Make[uint32](a, int(s.GhostStart[c.parts]))[:0]

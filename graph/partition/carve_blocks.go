@@ -97,21 +97,19 @@ func (c *carver) edges(a *mapped.Arena, b *shard.Shard) {
 // split writes the local ids of sources to row: first the sources that rank p owns, then the ghosts.
 // Both groups are ascending. It returns the number of sources that rank p owns.
 func (c *carver) split(row, sources []uint32, p uint32) int {
-	own := 0
+	own, end := 0, len(row)
 	for _, u := range sources {
 		if c.owner[u] == p {
 			row[own] = c.local[u]
 			own++
-		}
-	}
-	ghosts := row[own:own]
-	for _, u := range sources {
-		if c.owner[u] != p {
-			ghosts = append(ghosts, c.local[u])
+		} else {
+			end--
+			row[end] = c.local[u]
 		}
 	}
 	slices.Sort(row[:own]) // fast in the natural order, in which the row is already sorted
-	slices.Sort(ghosts)
+	slices.Reverse(row[end:])
+	slices.Sort(row[end:])
 	return own
 }
 

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"math/bits"
 	"runtime"
 
 	"siafu/graph/shard"
@@ -8,21 +9,31 @@ import (
 	"siafu/internal/workers"
 )
 
-// sends sets the send lists: for each other rank, the own rows that are ghosts of that rank. These
-// are the rows with an edge to a vertex of that rank. Rows are ascending in a send list. The other
-// rank orders its ghosts of one owner in the order of the owner, so both ranks use the same order
-// without communication.
-func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
+// sends sets the send lists: for each other rank, the own rows that are ghosts of that rank. readers
+// has a bit set of these ranks for each own row. Rows are ascending in a send list. The other rank
+// orders its ghosts of one owner in the order of the owner, so both ranks use the same order without
+// communication.
+func (c *carver) sends(a *mapped.Arena, s *shard.Shard, readers []uint64) {
 	chunks := runtime.GOMAXPROCS(0)
-	bound := func(i int) int { return len(s.Own) * i / chunks }
+	// each calls visit for the rows of chunk i and each rank that gathers from them, with rows in
+	// ascending order.
+	each := func(i int, visit func(q, row int)) {
+		words := (c.parts + 63) / 64
+		for row := len(s.Own) * i / chunks; row < len(s.Own)*(i+1)/chunks; row++ {
+			for k, word := range readers[row*words : (row+1)*words] {
+				for ; word != 0; word &= word - 1 {
+					visit(k*64+bits.TrailingZeros64(word), row)
+				}
+			}
+		}
+	}
 	// next[i][q] is first the number of rows of chunk i for rank q, and later the index in
 	// SendRows of the next of these rows.
 	next := make([][]int64, chunks)
 	workers.Each(chunks, func(i int) {
 		next[i] = make([]int64, c.parts)
-		c.eachSend(s, bound(i), bound(i+1), func(q uint32, _ int) { next[i][q]++ })
+		each(i, func(q, _ int) { next[i][q]++ })
 	})
-	s.SendStart = make([]int64, c.parts+1)
 	total := int64(0)
 	for q := range c.parts {
 		s.SendStart[q] = total
@@ -33,25 +44,11 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	s.SendStart[c.parts] = total
 	s.SendRows = mapped.Make[uint32](a, int(total))
 	workers.Each(chunks, func(i int) {
-		c.eachSend(s, bound(i), bound(i+1), func(q uint32, row int) {
+		each(i, func(q, row int) {
 			s.SendRows[next[i][q]] = uint32(row)
 			next[i][q]++
 		})
 	})
-}
-
-// eachSend calls visit for each own row in [lo, hi) and each rank q that gathers from the row. Each
-// pair of q and row is visited once, with rows in ascending order.
-func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
-	last := make([]int, c.parts) // 1 + the last visited row of each rank
-	for row := lo; row < hi; row++ {
-		for _, u := range c.ds.Out.Row(int(s.Own[row])) {
-			if q := c.owner[u]; q != uint32(s.Rank) && last[q] != row+1 {
-				last[q] = row + 1
-				visit(q, row)
-			}
-		}
-	}
 }
 
 // degrees sets the degrees of own vertices and ghosts in the whole graph.

@@ -122,5 +122,8 @@ func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 	if !ok {
 		return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).Then("use %s", Usage())
 	}
+	if o.Parts == 1 {
+		return make([]uint32, n), nil
+	}
 	return m.assign(ds, o), nil
 }
