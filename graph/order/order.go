@@ -1,7 +1,6 @@
 package order
 
 import (
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -76,7 +75,6 @@ func (c *Choice) auto(g graph.CSR) {
 	}
 	c.try("rabbit", g, maxMissRatio*c.NaturalMisses)
 	c.try("lp", g, min(c.Misses, maxMissRatio*c.NaturalMisses))
-	debug.FreeOSMemory() // returns the memory of the orders before the caller allocates shards
 }
 
 // try computes the order called name. It sets c to this order if its misses are below the given

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 
 	"siafu/graph"
@@ -54,7 +55,8 @@ func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
 	return build(ds, owner, shard.Folder(ds.Dir, o.Parts), o)
 }
 
-func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report, error) {
+func build(ds *graph.Dataset, owner []uint32, final string, o Options) (made *Report, err error) {
+	defer mapped.Catch(&err)
 	o = o.withDefaults()
 	if err := o.validate(int64(ds.In.Rows())); err != nil {
 		return nil, err
@@ -113,6 +115,7 @@ func checkOwners(owner []uint32, n, parts int) {
 // writeShards makes the shards one after another and writes them to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
+	debug.FreeOSMemory() // returns the memory of the partitioner and the order before shards are made
 	reported := chosen
 	reported.Vertices = nil // the dataset's vertex count
 	m := &Meta{
@@ -139,8 +142,7 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 }
 
 // writeShard makes the shard of rank p and writes it to the folder tmp.
-func (m *Meta) writeShard(c *carver, p int, tmp string) (err error) {
-	defer mapped.Catch(&err)
+func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	a := mapped.NewArena()
 	defer a.Free()
 	s := c.cut(a, p)

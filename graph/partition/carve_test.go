@@ -110,6 +110,9 @@ func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.S
 	for p := range parts {
 		s := c.cut(a, p)
 		for b := range c.blocks(s) {
+			if len(b.Own) > 1 && bytesOf(b) > c.blockBytes {
+				panic(fmt.Sprintf("a block of %d rows has %d bytes", len(b.Own), bytesOf(b)))
+			}
 			s.In.Cols = append(s.In.Cols, b.In.Cols...)
 			s.Weights = append(s.Weights, b.Weights...)
 			s.EdgeFeatures = append(s.EdgeFeatures, b.EdgeFeatures...)
@@ -121,6 +124,15 @@ func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.S
 		all = append(all, s)
 	}
 	return all, func() { a.Free(); c.arena.Free() }
+}
+
+// bytesOf returns the size of the arrays of a block.
+func bytesOf(b *shard.Shard) int64 {
+	floats := len(b.Weights) + len(b.EdgeFeatures) + len(b.Features.Dense)
+	if x := b.Features.Sparse; x != nil {
+		floats += 2 * len(x.Vals)
+	}
+	return 4 * int64(floats+len(b.In.Cols))
 }
 
 // The shards together are the graph: every vertex with its data, and every edge exactly once,

@@ -3,7 +3,6 @@ package partition
 import (
 	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 
 	"siafu/graph"
@@ -110,16 +109,23 @@ func (c *hopCounter) count(own []uint32, r *RankReport) {
 // quarters returns the number of edges into a quarter, a half and three quarters of a set, those
 // vertices with the fewest edges.
 func (c *hopCounter) quarters(set []uint64) []int64 {
-	var degrees []int
-	eachBit(set, func(v int) { degrees = append(degrees, len(c.ds.In.Row(v))) })
-	slices.Sort(degrees)
-	sums := make([]int64, 3)
-	for i, d := range degrees {
-		for k := range sums {
-			if 4*i < (k+1)*len(degrees) {
-				sums[k] += int64(d)
-			}
+	var vertices []int64 // by degree
+	total := int64(0)
+	eachBit(set, func(v int) {
+		d := len(c.ds.In.Row(v))
+		if d >= len(vertices) {
+			vertices = append(vertices, make([]int64, d+1-len(vertices))...)
 		}
+		vertices[d]++
+		total++
+	})
+	sums, before := make([]int64, 3), int64(0) // before: vertices of lower degree
+	for d, n := range vertices {
+		for k := range sums {
+			first := (int64(k+1)*total + 3) / 4 // rounded up
+			sums[k] += int64(d) * max(min(n, first-before), 0)
+		}
+		before += n
 	}
 	return sums
 }
