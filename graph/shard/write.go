@@ -95,8 +95,11 @@ func WriteBlocks(path string, s *Shard, blocks iter.Seq[*Shard]) (graph.FileInfo
 	if blocks != nil {
 		for block := range blocks {
 			for _, a := range block.arrays(featured, targets) {
-				if a.fill != nil {
-					a.fill(w)
+				if a.fill == nil {
+					continue
+				}
+				if err := a.fill(w); err != nil {
+					return graph.FileInfo{}, err
 				}
 			}
 		}
@@ -127,7 +130,8 @@ type array struct {
 	write func(w *arrayfile.Writer)
 	read  func(f *arrayfile.File) error
 	// reserve and fill write an array in blocks; nil for an array that is always written as a whole.
-	reserve, fill func(w *arrayfile.Writer)
+	reserve func(w *arrayfile.Writer)
+	fill    func(w *arrayfile.Writer) error
 }
 
 func of[T mapped.Elem](name string, v *[]T) array {
@@ -141,7 +145,7 @@ func of[T mapped.Elem](name string, v *[]T) array {
 func inBlocks[T mapped.Elem](name string, v *[]T, n func() int) array {
 	a := of(name, v)
 	a.reserve = func(w *arrayfile.Writer) { arrayfile.Reserve[T](w, name, n()) }
-	a.fill = func(w *arrayfile.Writer) { arrayfile.Fill(w, name, *v) }
+	a.fill = func(w *arrayfile.Writer) error { return arrayfile.Fill(w, name, *v) }
 	return a
 }
 

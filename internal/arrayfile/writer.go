@@ -116,12 +116,12 @@ func Reserve[T mapped.Elem](w *Writer, name string, n int) error {
 // Fill writes the next elements of an array for which Reserve has left room. It may be called for
 // several arrays in turn.
 func Fill[T mapped.Elem](w *Writer, name string, v []T) error {
+	if w.err != nil {
+		return w.err
+	}
 	i := slices.IndexFunc(w.head.entries, func(e entry) bool { return e.name == name })
 	if i < 0 || w.head.entries[i].typ != typeOf[T]() || w.head.entries[i].unfilled < int64(len(v)) {
 		panic("arrayfile: Fill without a Reserve of its type and length")
-	}
-	if w.err != nil {
-		return w.err
 	}
 	e, b := &w.head.entries[i], mapped.Bytes(v)
 	e.crc = crc32.Update(e.crc, castagnoli, b)
