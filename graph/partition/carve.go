@@ -18,7 +18,7 @@ type carver struct {
 	owner []uint32
 	parts int
 	// vertices[start[p]:start[p+1]] are the vertices of rank p in the order of that rank. slot[v]
-	// is the index of v in vertices.
+	// is the index of v in vertices, nil for a single part.
 	vertices, slot []uint32
 	start          []int64
 	// local[v] is the local id of v in the current shard. Elements of vertices that are not in the
@@ -44,7 +44,9 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	n := len(owner)
 	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena(), blockBytes: blockBytes}
 	c.vertices = mapped.Make[uint32](c.arena, n)
-	c.slot = mapped.Make[uint32](c.arena, n)
+	if parts > 1 {
+		c.slot = mapped.Make[uint32](c.arena, n)
+	}
 	c.local = mapped.Make[uint32](c.arena, n)
 	c.seen = mapped.Make[uint64](c.arena, n/64+1)
 	c.start = byOwner(owner, order, parts, c.vertices, c.slot)
