@@ -115,6 +115,15 @@ func (m Mat) HostHalf(behind int) []BF16 {
 	return unsafe.Slice((*BF16)(m.at), m.Rows*m.Cols+behind)
 }
 
+// HostBytes returns m, of either type, as bytes in this process's memory.
+func (m Mat) HostBytes() []byte {
+	m.checkHost()
+	if m.at == nil {
+		return nil
+	}
+	return unsafe.Slice((*byte)(m.at), m.Bytes())
+}
+
 func (m Mat) checkHost() {
 	if m.remote {
 		panic("kernels: a device matrix is read without its Ops")

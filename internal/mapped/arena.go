@@ -2,6 +2,7 @@ package mapped
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -73,8 +74,9 @@ func (f failure) Error() string { return f.cause.Error() }
 // system has no memory (kind Config), and so does arithmetic on a lost device.
 func Fail(e *fault.Error) { panic(failure{e}) }
 
-// Catch converts a failure of Fail or of an allocation into *err. Defer it where a piece of work
-// begins that allocates arrays or computes.
+// Catch converts a failure of Fail or of an allocation into *err, and after debug.SetPanicOnFault(true)
+// an access to an unreadable page of a file. Defer it where a piece of work begins that allocates arrays
+// or computes.
 //
 // Design note: arrays are allocated in many places, and none of them can continue after a
 // failure. An error return in each place would add a hundred branches that are never taken.
@@ -83,6 +85,15 @@ func Catch(err *error) {
 	case nil:
 	case failure:
 		*err = r.cause
+	case interface {
+		runtime.Error
+		Addr() uintptr
+	}:
+		e := unreadable(r.Addr(), nil)
+		if e == nil {
+			panic(r)
+		}
+		*err = e
 	default:
 		panic(r)
 	}

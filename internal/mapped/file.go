@@ -10,7 +10,7 @@ import (
 )
 
 // File is a file mapped for reading. Writing to its bytes faults. Reading faults if another
-// process has truncated the file.
+// process has truncated the file, or the disk fails (Fetch, Catch).
 type File struct {
 	data []byte
 }
@@ -36,6 +36,7 @@ func OpenFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fault.System("map", path, err)
 	}
+	register(b, path, 0)
 	return &File{data: b}, nil
 }
 
@@ -49,6 +50,7 @@ func (f *File) Close() error {
 	if b == nil {
 		return nil
 	}
+	unregister(b)
 	return unix.Munmap(b)
 }
 

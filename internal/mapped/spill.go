@@ -50,6 +50,26 @@ func (a *Arena) Spilled() int64 {
 	return a.onDisk.end
 }
 
+// WriteError returns a fault of kind IO if the system has failed to write a page of the file of arrays
+// since the last call. The values of that page are lost when the system reclaims its memory.
+func (a *Arena) WriteError() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &a.onDisk
+	if s.file == nil {
+		return nil
+	}
+	// This waits for the last byte only, but reports errors of all pages.
+	err := unix.SyncFileRange(int(s.file.Fd()), s.end-1, 1, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
+	if err == nil || !errors.Is(err, unix.EIO) && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
+		return nil
+	}
+	e := fault.System("scratch", s.dir, err)
+	e.Kind, e.Detail = fault.IO, "the system cannot write values to the file"
+	e.Remedy = cmp.Or(e.Remedy, "check the disk (dmesg), or choose another folder")
+	return e
+}
+
 func (s *spill) has(purpose string) bool { return slices.Contains(s.purposes, purpose) }
 
 // take maps size bytes at the end of the file. It reserves their blocks: without a block, writing to
@@ -88,6 +108,7 @@ func (s *spill) extend(size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	register(b, s.dir, s.end)
 	s.end += size
 	_ = unix.Madvise(b, unix.MADV_SEQUENTIAL) // a hint only
 	return b, nil
@@ -114,6 +135,7 @@ func openUnnamed(dir string) (*os.File, error) {
 func (s *spill) free() {
 	if !keep.Load() {
 		for _, b := range s.maps {
+			unregister(b)
 			_ = unix.Munmap(b)
 		}
 	}

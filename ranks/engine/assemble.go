@@ -11,10 +11,14 @@ import (
 
 // lockstep returns a lockstep over intervals. prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
-	return &lockstep{
+	s := &lockstep{
 		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, store: store, intervals: intervals,
 		part: e.Peers.Rank(), adder: e.workers.newOps(),
 	}
+	if e.Config.LimitsMemory() && e.Config.Tensor == "cpu" && e.Config.Batches() == 0 && !e.Config.Asynchronous() {
+		s.fetcher = newFetcher(e.workers.fetches)
+	}
+	return s
 }
 
 // prepare builds the graph work of the intervals' layers, the row exchange with other ranks

@@ -64,14 +64,16 @@ func (c *clock) record(task string, begin, end time.Time) {
 	c.timeline.Add(task, c.tracePlace(), begin, end)
 }
 
-// takeSeconds returns the seconds in the order of kinds, and resets them to zero.
+// takeSeconds returns the seconds in the order of kinds, then those of waiting for files, and resets
+// them to zero.
 func (c *clock) takeSeconds() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make([]float64, len(kinds))
+	out := make([]float64, len(kinds)+1)
 	for i, kind := range kinds {
 		out[i] = c.seconds[kind]
 	}
+	out[len(kinds)] = c.seconds[trace.Fetch]
 	clear(c.seconds)
 	return out
 }

@@ -39,6 +39,7 @@ type lockstep struct {
 	pairing    *pairing // of link prediction, whose loss covers all vertices at once; else nil
 	totals     *allSums // of layers that need sums over all vertices, else nil
 	endsInLoss bool     // the forward pass ends in the loss
+	fetcher    *fetcher // nil without --memory and --scratch
 	steps      int      // training passes in an epoch, 0: one
 	// countsTraining makes training passes count hits, for ranks that never evaluate.
 	countsTraining bool
@@ -53,6 +54,7 @@ type lockstep struct {
 type walk struct {
 	*schedule.Walk
 	tasks tensorWorkTable
+	legs  []leg // in the order in which intervals run them
 }
 
 // tensorWorkTable has the work of tensor tasks, by layer and first stage.
@@ -112,6 +114,10 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	}
 	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
+	if s.fetcher != nil {
+		s.fetcher.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.fileParts)
+		defer s.fetcher.end()
+	}
 	return s.workers.run(s, s.tensor)
 }
 
@@ -133,6 +139,9 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
+	if err := s.awaitFetch(worker, t); err != nil {
+		return false, err
+	}
 	s.workers.begin(worker, s.withPassEpoch(t))
 	s.announceNext(t)
 	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {

@@ -13,6 +13,7 @@ type passBuilder struct {
 	do         func(layer int, stage model.Stage) []model.Do
 	g          *schedule.Graph
 	tasks      tensorWorkTable
+	legs       []leg
 	openTask   *[]model.Do   // the work of the last task, if that is a tensor task
 	localRows  []schedule.ID // tasks that compute the own and ghost rows of the last layer whose ghost rows are computed here
 	ghostTasks []schedule.ID // the last tasks of ghosts whose rows are computed here
@@ -30,7 +31,7 @@ func (s *lockstep) build(r *route, barrier bool) {
 		p := newPassBuilder(o, s.store.Do)
 		addTasks(p)
 		p.tasks.setRecompute(s.store, s.tensor.RequestOptions())
-		return &walk{schedule.NewWalk(p.g), p.tasks}
+		return &walk{schedule.NewWalk(p.g), p.tasks, p.legs}
 	}
 	r.forwardWalk = walkOf(func(p *passBuilder) { p.forward() })
 	r.backwardWalk = walkOf(func(p *passBuilder) { p.backward(nil) })
@@ -55,6 +56,7 @@ func (p *passBuilder) addTensorTasks(stage schedule.Stage, layer int, after ...[
 // element of each list, or on the only element.
 func (p *passBuilder) addPerInterval(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
 	p.openTask = nil
+	p.addLeg(schedule.Task{Stage: stage, Layer: layer}, after)
 	ids := make([]schedule.ID, p.Intervals)
 	for i := range ids {
 		ids[i] = p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: i}, dependenciesOf(after, i)...)

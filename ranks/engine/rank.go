@@ -43,7 +43,7 @@ type Rank struct {
 	Arena   *mapped.Arena               // memory for the whole run
 
 	Threads     int
-	Recorders   []*trace.Recorder // one per thread, none without a timeline
+	Recorders   []*trace.Recorder // one per thread, and one of the fetcher if memory is limited; none without a timeline
 	Fault       *inject.Fault     // nil except in tests
 	Reporter    Reporter
 	Views       Views      // nil with a single view

@@ -10,6 +10,9 @@ import (
 
 // reportEpoch reports the epoch. It is a hook.
 func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
+	if err := t.arena.WriteError(); err != nil {
+		return false, err
+	}
 	line := &e.line
 	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()
 	return false, t.report(*line)
@@ -25,6 +28,9 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	own := newTally()
 	own.measure(rows, t.tensor, t.workers)
 	own.addPredictions(t.predictions())
+	if t.fetcher != nil {
+		own.addDisk(&t.disk)
+	}
 	own[tallyPeakRSS], own[tallyPairs] = float64(t.peaks.RSS()), float64(t.pairing.takeMoved())
 	var err error
 	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {

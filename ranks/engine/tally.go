@@ -3,6 +3,7 @@ package engine
 import (
 	"siafu/halo"
 	"siafu/halo/predict"
+	"siafu/internal/host"
 	"siafu/internal/signals"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
@@ -35,10 +36,12 @@ const (
 	tallyPeakRSS                      // bytes
 	tallyPredictSeconds
 	tallyPredictBytes
-	tallyTasks // seconds of each kind of task, and idle seconds
+	tallyDiskRead    // bytes from disks, of the rank's process
+	tallyDiskWritten // bytes to disks
+	tallyTasks       // seconds of each kind of task, of waiting for files, and idle seconds
 )
 
-func newTally() tally { return make(tally, tallyTasks+len(kinds)+1) }
+func newTally() tally { return make(tally, tallyTasks+len(kinds)+2) }
 
 // measure adds what a rank has sent, invoked and spent since the last call.
 func (t tally) measure(rows halo.Stats, b tensor.Backend, w *workers) {
@@ -54,6 +57,17 @@ func (t tally) addPredictions(c predict.Counts) {
 		t[tallyFallbacks+reason] = float64(n)
 	}
 }
+
+// addDisk adds the bytes that this process has read and written since the last call with the same
+// account.
+func (t tally) addDisk(account *diskAccount) {
+	read, written := host.DiskBytes()
+	t[tallyDiskRead], t[tallyDiskWritten] = float64(read-account.read), float64(written-account.written)
+	*account = diskAccount{read, written}
+}
+
+// diskAccount has the bytes from and to disks that are already reported.
+type diskAccount struct{ read, written int64 }
 
 // predictions returns the counts of addPredictions.
 func (t tally) predictions() predict.Counts {
@@ -99,5 +113,6 @@ func (t tally) fill(line *runfolder.Epoch) {
 	for i, kind := range kinds {
 		line.TaskSeconds[kind] = t[tallyTasks+i]
 	}
-	line.WaitSeconds = t[tallyTasks+len(kinds)]
+	line.FetchWaitSeconds, line.WaitSeconds = t[tallyTasks+len(kinds)], t[tallyTasks+len(kinds)+1]
+	line.DiskBytesRead, line.DiskBytesWritten = int64(t[tallyDiskRead]), int64(t[tallyDiskWritten])
 }

@@ -54,6 +54,7 @@ type trainer struct {
 	engine         *Engine
 	before, after  hooks // of an epoch's steps
 	now            epochState
+	disk           diskAccount
 	observed       *outcomes // nil outside of observations
 	notedFallback  bool      // noteFallback has printed a line
 	storage        storage   // of states, with views
@@ -88,6 +89,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if t.stale != nil {
 		t.source = gradientRecorder{t.source, t.stale}
 	}
+	t.disk.read, t.disk.written = host.DiskBytes()
 	t.addHooks()
 	if err := t.loop(first); err != nil {
 		return err

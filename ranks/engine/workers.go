@@ -16,10 +16,11 @@ import (
 // workers are the goroutines that run a graph rank's tasks, one per processor, each with its
 // kernels (teams) and its clock.
 type workers struct {
-	pool   *schedule.Pool
-	teams  []kernels.Ops // one per worker
-	clocks []*clock
-	fault  *inject.Fault // nil except in tests
+	pool    *schedule.Pool
+	teams   []kernels.Ops // one per worker
+	clocks  []*clock
+	fetches *trace.Recorder // of the fetcher, nil without a timeline
+	fault   *inject.Fault   // nil except in tests
 }
 
 // newWorkers starts the workers of a rank, each with a recorder if there is a timeline.
@@ -39,6 +40,9 @@ func newWorkers(r Rank) (*workers, error) {
 			recorder = r.Recorders[w]
 		}
 		c.teams, c.clocks = append(c.teams, o), append(c.clocks, newClock(recorder))
+	}
+	if len(r.Recorders) > r.Threads {
+		c.fetches = r.Recorders[r.Threads]
 	}
 	c.pool = schedule.NewPool(r.Threads)
 	return c, nil
@@ -120,16 +124,23 @@ func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
 	k.wait(t.Stage.Kind(), began, ended)
 }
 
+// fetched counts a worker's wait for the files of a task.
+func (c *workers) fetched(worker int, t schedule.Task, began, ended time.Time) {
+	k := c.clocks[worker]
+	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.wait(trace.Fetch, began, ended)
+}
+
 // takeSeconds returns the seconds of each kind of task since the last call, in the order of
-// kinds, and then the idle seconds: each the mean over the workers.
+// kinds, the seconds of waiting for files, and the idle seconds: each the mean over the workers.
 func (c *workers) takeSeconds() []float64 {
-	sum := make([]float64, len(kinds)+1)
+	sum := make([]float64, len(kinds)+2)
 	for _, k := range c.clocks {
 		for i, s := range k.takeSeconds() {
 			sum[i] += s / float64(len(c.clocks))
 		}
 	}
-	sum[len(kinds)] = c.pool.TakeWaited().Seconds()
+	sum[len(kinds)+1] = c.pool.TakeWaited().Seconds()
 	return sum
 }
 

@@ -13,16 +13,19 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
-	ValMetrics        map[string]float64 `json:"val_metrics,omitempty"` // the metric of --monitor, over the validation vertices
-	Metric            string             `json:"metric,omitempty"`      // metric in place of accuracy: micro_f1, r2, roc_auc
-	Codec             string             `json:"codec,omitempty"`       // the codec of the epoch, if the choice is automatic
-	Refresh           string             `json:"refresh,omitempty"`     // always or never, if the choice is automatic
-	Seconds           float64            `json:"seconds"`               // without evaluation
-	Time              time.Time          `json:"time,omitzero"`         // when the line was written
-	Elapsed           float64            `json:"elapsed"`               // seconds of the run so far, including the time before a checkpoint
-	EvalSeconds       float64            `json:"eval_seconds"`          // of a separate forward pass, and of measurements
-	TaskSeconds       map[string]float64 `json:"task_seconds"`          // by task: mean over the workers of a rank, maximum over ranks
-	WaitSeconds       float64            `json:"wait_seconds"`          // idle time, waiting for other ranks: the same mean and maximum
+	ValMetrics        map[string]float64 `json:"val_metrics,omitempty"`        // the metric of --monitor, over the validation vertices
+	Metric            string             `json:"metric,omitempty"`             // metric in place of accuracy: micro_f1, r2, roc_auc
+	Codec             string             `json:"codec,omitempty"`              // the codec of the epoch, if the choice is automatic
+	Refresh           string             `json:"refresh,omitempty"`            // always or never, if the choice is automatic
+	Seconds           float64            `json:"seconds"`                      // without evaluation
+	Time              time.Time          `json:"time,omitzero"`                // when the line was written
+	Elapsed           float64            `json:"elapsed"`                      // seconds of the run so far, including the time before a checkpoint
+	EvalSeconds       float64            `json:"eval_seconds"`                 // of a separate forward pass, and of measurements
+	TaskSeconds       map[string]float64 `json:"task_seconds"`                 // by task: mean over the workers of a rank, maximum over ranks
+	WaitSeconds       float64            `json:"wait_seconds"`                 // idle time, waiting for other ranks: the same mean and maximum
+	FetchWaitSeconds  float64            `json:"fetch_wait_seconds,omitempty"` // waiting for files (--memory, --scratch): the same mean and maximum
+	DiskBytesRead     int64              `json:"disk_bytes_read,omitempty"`    // of the process that read most since the previous line, evaluations included
+	DiskBytesWritten  int64              `json:"disk_bytes_written,omitempty"` // the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	PairBytes         int64              `json:"pair_bytes,omitempty"`        // received rows of the ends of pairs, in link prediction

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,6 +141,7 @@ func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 
 // work runs the tasks of f on one worker until f has finished or a task fails.
 func (p *Pool) work(worker int, f Flow) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // pages of files may be unreadable
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	idle := idleSpan{worker: worker}

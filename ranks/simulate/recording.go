@@ -167,7 +167,9 @@ func EventsOf(f *trace.File) (graph, servers []*Events) {
 		}
 	}
 	for _, e := range f.Events {
-		byRank[e.Rank].List = append(byRank[e.Rank].List, e)
+		if e.Task != trace.Fetch { // no task of a schedule
+			byRank[e.Rank].List = append(byRank[e.Rank].List, e)
+		}
 	}
 	for _, e := range byRank {
 		slices.SortStableFunc(e.List, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })

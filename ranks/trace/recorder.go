@@ -2,6 +2,7 @@ package trace
 
 import (
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 // Capacity is the number of tasks in the ring of a worker: 2,500 epochs of a network with two
 // layers. A ring takes 3 MiB, which are used only as it fills.
 const Capacity = 1 << 16
+
+// Fetch is the task of reading files before tasks need them, and of waiting for that.
+const Fetch = "fetch"
 
 // None is the layer or interval of a task that has none.
 const None = -1
@@ -32,6 +36,7 @@ type entry struct {
 // goroutines may use communicators wrapped by Watch concurrently.
 type Recorder struct {
 	worker    int
+	thread    string    // its name in the file
 	startGo   time.Time // when the recorder was made, on Go's clock
 	startHost int64     // the same moment in nanoseconds on the clock that all processes of a host share
 	names     []string  // names of the kinds of task so far
@@ -42,8 +47,15 @@ type Recorder struct {
 
 // NewRecorder makes the recorder of a worker with a ring of the given number of tasks.
 func NewRecorder(worker, capacity int) *Recorder {
-	r := &Recorder{worker: worker, ring: make([]entry, capacity)}
+	r := &Recorder{worker: worker, thread: "worker " + strconv.Itoa(worker), ring: make([]entry, capacity)}
 	r.startGo, r.startHost = moment()
+	return r
+}
+
+// NewFetchRecorder makes the recorder of the goroutine that reads files for workers with lower numbers.
+func NewFetchRecorder(worker, capacity int) *Recorder {
+	r := NewRecorder(worker, capacity)
+	r.thread = "files"
 	return r
 }
 

@@ -115,7 +115,7 @@ func (t *Timeline) encode(shift int64) []byte {
 	b = appendMeta(append(b, ",\n"...), "process_labels", p.Rank, 0, map[string]string{"labels": labels})
 	b = appendMeta(append(b, ",\n"...), "process_sort_index", p.Rank, 0, map[string]int{"sort_index": p.Rank})
 	for _, w := range t.Workers {
-		name := map[string]string{"name": "worker " + strconv.Itoa(w.worker)}
+		name := map[string]string{"name": w.thread}
 		b = appendMeta(append(b, ",\n"...), "thread_name", p.Rank, w.worker, name)
 		w.each(func(task string, e *entry) {
 			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)

@@ -1,0 +1,149 @@
+package mapped
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/internal/fault"
+)
+
+// mapping is a range of addresses that shows a file from offset on.
+type mapping struct {
+	at, end uintptr
+	path    string
+	offset  int64
+}
+
+// mappings has the mappings of this process's files, ascending by address. It is global, as addresses
+// are.
+var mappings struct {
+	sync.RWMutex
+	list []mapping
+}
+
+// register records that b shows a file from offset on, until unregister.
+func register(b []byte, path string, offset int64) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	mappings.Lock()
+	defer mappings.Unlock()
+	k, _ := slices.BinarySearchFunc(mappings.list, at, mapping.compare)
+	mappings.list = slices.Insert(mappings.list, k, mapping{at, at + uintptr(len(b)), path, offset})
+}
+
+func unregister(b []byte) {
+	mappings.Lock()
+	defer mappings.Unlock()
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	mappings.list = slices.DeleteFunc(mappings.list, func(m mapping) bool { return m.at == at })
+}
+
+func (m mapping) compare(at uintptr) int {
+	switch {
+	case m.end <= at:
+		return -1
+	case m.at > at:
+		return 1
+	}
+	return 0
+}
+
+// mappingOf returns the mapping of an address.
+func mappingOf(at uintptr) (mapping, bool) {
+	mappings.RLock()
+	defer mappings.RUnlock()
+	k, ok := slices.BinarySearchFunc(mappings.list, at, mapping.compare)
+	if !ok {
+		return mapping{}, false
+	}
+	return mappings.list[k], true
+}
+
+// IsFile reports whether b is part of a mapped file.
+func IsFile(b []byte) bool {
+	_, ok := mappingOf(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	return ok && len(b) > 0
+}
+
+// WillNeed starts to read a part of a mapped file. It does not wait.
+func WillNeed(b []byte) { _ = unix.Madvise(pages(b), unix.MADV_WILLNEED) } // a hint only
+
+// Fetch returns when b, a part of a mapped file, is in memory. The system may reclaim its pages later.
+// A fault of kind IO names the file and the offset that cannot be read.
+func Fetch(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	b = pages(b)
+	switch err := populate(b); {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS): // before Linux 5.14
+		return touch(b)
+	}
+	page := os.Getpagesize()
+	for at := 0; at < len(b); at += page {
+		if err := populate(b[at : at+page]); err != nil {
+			return unreadable(uintptr(unsafe.Pointer(&b[at])), err)
+		}
+	}
+	return nil // readable again
+}
+
+func populate(b []byte) error {
+	for {
+		err := unix.Madvise(b, unix.MADV_POPULATE_READ)
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			return err
+		}
+	}
+}
+
+// touch reads a byte of each page.
+func touch(b []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer Catch(&err)
+	WillNeed(b)
+	sum := byte(0)
+	for at := 0; at < len(b); at += os.Getpagesize() {
+		sum ^= b[at]
+	}
+	runtime.KeepAlive(sum)
+	return nil
+}
+
+// pages returns the pages with b.
+func pages(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	page := uintptr(os.Getpagesize())
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	before := uintptr(p) % page
+	size := (before + uintptr(len(b)) + page - 1) / page * page
+	return unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), size)
+}
+
+// unreadable returns the fault of an address in a mapped file, nil if it is not in one.
+func unreadable(at uintptr, cause error) *fault.Error {
+	m, ok := mappingOf(at)
+	if !ok {
+		return nil
+	}
+	offset := m.offset + int64(at-m.at)
+	e := fault.New(fault.IO, "read", m.path, "the disk cannot read the page at byte %d", offset).
+		Then("check the disk (dmesg); if the file is damaged, create it again")
+	if info, err := os.Stat(m.path); err == nil && info.Mode().IsRegular() && info.Size() <= offset {
+		e = fault.New(fault.IO, "read", m.path, "byte %d is missing: another process has truncated the file to %d bytes", offset, info.Size()).
+			Then("create the file again, and do not change it during a run")
+	}
+	e.Err = cmp.Or(cause, error(unix.EIO))
+	return e
+}

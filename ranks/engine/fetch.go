@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"siafu/internal/mapped"
+	"siafu/kernels"
+	"siafu/ranks/schedule"
+	"siafu/ranks/trace"
+)
+
+// fetchAhead is how many bytes are in memory, or on their way, for intervals that no task has begun.
+const fetchAhead = 32 << 20
+
+// leg is a sequence of tasks that an interval runs without a pause, by stage and layer.
+type leg []schedule.Task
+
+// addLeg adds the tasks of a stage to the current leg, if each depends on the task of its interval there,
+// and begins a leg if all intervals must end an earlier stage first.
+func (p *passBuilder) addLeg(t schedule.Task, after [][]schedule.ID) {
+	paused := len(p.legs) == 0
+	for _, list := range after {
+		paused = paused || len(list) == 1
+	}
+	if paused {
+		p.legs = append(p.legs, nil)
+	}
+	k := len(p.legs) - 1
+	p.legs[k] = append(p.legs[k], t)
+}
+
+// fetcher reads the parts of files that tasks need before the tasks run, so that a task does not wait
+// for the disk in the middle of its arithmetic, and an unreadable page is an error of its task. A leg of
+// an interval is fetched at once. The fetcher goes through legs in their order, and through intervals in
+// ascending order, as tasks do. A task that comes first, because it runs in another order, fetches
+// itself.
+//
+// Design note: reads into buffers would need a second path to values in each kernel. Mapped pages also
+// stay in memory from one epoch to the next if there is room.
+type fetcher struct {
+	fetch    func(b []byte) error // mapped.Fetch
+	recorder *trace.Recorder      // of the goroutine, nil without a timeline
+
+	mu      sync.Mutex
+	changed *sync.Cond // a state, ahead or ended
+	states  []fetchState
+	ahead   int64 // bytes of parts that are fetched and not begun
+	ended   bool
+	over    chan struct{} // closed when the goroutine ends
+	walk    *walk
+	count   int                                // of intervals
+	parts   func(l leg, interval int) [][]byte // of files
+}
+
+// fetchState is the state of a leg of an interval.
+type fetchState struct {
+	begun, fetched, used bool
+	bytes                int64
+	err                  error
+}
+
+func newFetcher(r *trace.Recorder) *fetcher {
+	f := &fetcher{fetch: mapped.Fetch, recorder: r}
+	f.changed = sync.NewCond(&f.mu)
+	return f
+}
+
+// begin starts to fetch for a walk.
+func (f *fetcher) begin(w *walk, epoch, intervals int, parts func(l leg, interval int) [][]byte) {
+	f.walk, f.count, f.parts = w, intervals, parts
+	f.states = slices.Grow(f.states[:0], len(w.legs)*intervals)[:len(w.legs)*intervals]
+	clear(f.states)
+	f.ahead, f.ended, f.over = 0, false, make(chan struct{})
+	go f.run(epoch)
+}
+
+// end ends a walk.
+func (f *fetcher) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.changed.Broadcast()
+	f.mu.Unlock()
+	<-f.over
+}
+
+// run fetches ahead of the tasks.
+func (f *fetcher) run(epoch int) {
+	defer close(f.over)
+	for k := range f.states {
+		f.mu.Lock()
+		for f.ahead >= fetchAhead && !f.ended {
+			f.changed.Wait()
+		}
+		free := !f.ended && !f.states[k].begun
+		f.states[k].begun = f.states[k].begun || free
+		ended := f.ended
+		f.mu.Unlock()
+		switch {
+		case ended:
+			return
+		case free:
+			began := time.Now()
+			f.read(k)
+			f.recorder.Begin()
+			at := trace.Place{Epoch: int32(epoch), Layer: int32(f.walk.legs[k/f.count][0].Layer), Interval: int32(k % f.count)}
+			f.recorder.Add(trace.Fetch, at, began, time.Now())
+		}
+	}
+}
+
+// read fetches a leg of an interval, which the caller has begun.
+func (f *fetcher) read(k int) {
+	bytes, err := f.readParts(f.walk.legs[k/f.count], k%f.count)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := &f.states[k]
+	at.fetched, at.bytes, at.err = true, bytes, err
+	if !at.used {
+		f.ahead += bytes
+	}
+	f.changed.Broadcast()
+}
+
+func (f *fetcher) readParts(l leg, interval int) (bytes int64, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer mapped.Catch(&err) // offsets of edges are read to find the edges
+	parts := f.parts(l, interval)
+	for _, b := range parts {
+		mapped.WillNeed(b)
+	}
+	for _, b := range parts {
+		if err := f.fetch(b); err != nil {
+			return bytes, err
+		}
+		bytes += int64(len(b))
+	}
+	return bytes, nil
+}
+
+// await returns when the files that a task reads are in memory. waited is false if they already are.
+func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
+	l := slices.IndexFunc(f.walk.legs, func(l leg) bool {
+		return slices.ContainsFunc(l, func(o schedule.Task) bool { return o.Stage == t.Stage && o.Layer == t.Layer })
+	})
+	k := l*f.count + t.Interval
+	f.mu.Lock()
+	at := &f.states[k]
+	if !at.used {
+		at.used = true
+		f.ahead -= at.bytes
+		f.changed.Broadcast()
+	}
+	if !at.begun {
+		at.begun, waited = true, true
+		f.mu.Unlock()
+		f.read(k)
+		f.mu.Lock()
+	}
+	for ; !at.fetched; waited = true {
+		f.changed.Wait()
+	}
+	defer f.mu.Unlock()
+	return waited, at.err
+}
+
+// awaitFetch waits for the files of a task, and counts the time.
+func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
+	if s.fetcher == nil || t.Interval == schedule.Whole || OfGhosts(t.Stage) {
+		return nil
+	}
+	began := time.Now()
+	waited, err := s.fetcher.await(t)
+	if waited {
+		s.workers.fetched(worker, s.withPassEpoch(t), began, time.Now())
+	}
+	return err
+}
+
+// fileParts returns the parts of mapped files that a leg of an interval reads or writes. It is called
+// while other tasks run.
+func (s *lockstep) fileParts(l leg, interval int) (list [][]byte) {
+	i := s.intervals[interval]
+	visit := func(b []byte) {
+		same := func(o []byte) bool { return unsafe.SliceData(o) == unsafe.SliceData(b) && len(o) == len(b) }
+		if mapped.IsFile(b) && !slices.ContainsFunc(list, same) {
+			list = append(list, b)
+		}
+	}
+	rows := func(m kernels.Mat) { visit(m.HostBytes()) }
+	for _, t := range l {
+		switch t.Stage {
+		case schedule.GatherOwn, schedule.GatherGhosts:
+			s.graph.Layer(t.Layer).VisitForward(i.lo, i.hi, visit)
+		case schedule.GatherBackward, schedule.AddSums:
+			s.graph.Layer(t.Layer).VisitBackward(i.lo, i.hi, visit)
+		case schedule.Loss:
+			visit(mapped.Bytes(i.loss.Labels.Host()))
+			visit(mapped.Bytes(i.loss.Split.Host()))
+		}
+		for _, d := range s.walk.tasks[t.Layer][t.Stage].do {
+			s.store.VisitRows(d, i.lo, i.hi, rows)
+		}
+		if ids := s.store.InputIDs(); Tensor(t.Stage) && ids.Len() > 0 && s.store.Network.Spec.Drops() {
+			visit(mapped.Bytes(ids.Host()[i.lo:i.hi]))
+		}
+	}
+	return list
+}

@@ -1,0 +1,42 @@
+package graphwork
+
+import (
+	"siafu/internal/mapped"
+	"siafu/kernels"
+)
+
+// VisitForward calls visit with the parts of arrays of edges that GatherOwn and GatherGhosts read for the
+// vertices [lo, hi), and with the rows that they write. Only for layers that gather sums, in this
+// process's memory.
+func (l *Layer) VisitForward(lo, hi int, visit func([]byte)) {
+	visitEdges(l.mesh.own, lo, hi, visit)
+	visitRows(l.gathered, lo, hi, visit)
+}
+
+// VisitBackward is VisitForward for GatherBackward.
+func (l *Layer) VisitBackward(lo, hi int, visit func([]byte)) {
+	visitEdges(l.edges.own, lo, hi, visit)
+	visitRows(l.backward, lo, hi, visit)
+}
+
+// visitEdges visits the edges of rows [lo, hi). Edges from own vertices and from ghosts alternate in the
+// arrays of a shard.
+func visitEdges(e kernels.Edges, lo, hi int, visit func([]byte)) {
+	if lo == hi {
+		return
+	}
+	begin, end := e.Begin.Host()[lo:hi], e.End.Host()[lo:hi]
+	visit(mapped.Bytes(begin))
+	visit(mapped.Bytes(end))
+	first, last := begin[0], end[len(end)-1]
+	visit(mapped.Bytes(e.Cols.Host()[first:last]))
+	if e.Weights.Len() > 0 {
+		visit(mapped.Bytes(e.Weights.Host()[first:last]))
+	}
+}
+
+func visitRows(m kernels.Mat, lo, hi int, visit func([]byte)) {
+	if !m.IsNil() {
+		visit(m.Part(lo, hi).HostBytes())
+	}
+}
