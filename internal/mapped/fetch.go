@@ -72,8 +72,13 @@ func IsFile(b []byte) bool {
 	return ok && len(b) > 0
 }
 
-// WillNeed starts to read a part of a mapped file. It does not wait.
-func WillNeed(b []byte) { _ = unix.Madvise(pages(b), unix.MADV_WILLNEED) } // a hint only
+// Sequential makes the system read a part of a mapped file ahead, and not also behind, and reclaim pages
+// that have been read first. Use it for arrays that are read in order.
+func Sequential(b []byte) {
+	if IsFile(b) {
+		_ = unix.Madvise(pages(b), unix.MADV_SEQUENTIAL) // a hint only
+	}
+}
 
 // Fetch returns when b, a part of a mapped file, is in memory. The system may reclaim its pages later.
 // A fault of kind IO names the file and the offset that cannot be read.
@@ -110,7 +115,7 @@ func populate(b []byte) error {
 func touch(b []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer Catch(&err)
-	WillNeed(b)
+	_ = unix.Madvise(b, unix.MADV_WILLNEED) // a hint only
 	sum := byte(0)
 	for at := 0; at < len(b); at += os.Getpagesize() {
 		sum ^= b[at]

@@ -41,6 +41,9 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 			newRoute.pieces = ghostPieces(newRoute.graph.Plan.Ghosts)
 		}
 	}
+	if s.fetcher != nil && newRoute.graph != nil {
+		a.Fill(newRoute.graph.ReadInOrder)
+	}
 	a.Fill(func() { s.build(newRoute, e.Config.Mode == "nopipe") })
 }
 

@@ -128,11 +128,7 @@ func (f *fetcher) read(k int) {
 func (f *fetcher) readParts(l leg, interval int) (bytes int64, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer mapped.Catch(&err) // offsets of edges are read to find the edges
-	parts := f.parts(l, interval)
-	for _, b := range parts {
-		mapped.WillNeed(b)
-	}
-	for _, b := range parts {
+	for _, b := range f.parts(l, interval) {
 		if err := f.fetch(b); err != nil {
 			return bytes, err
 		}

@@ -19,6 +19,19 @@ func (l *Layer) VisitBackward(lo, hi int, visit func([]byte)) {
 	visitRows(l.backward, lo, hi, visit)
 }
 
+// ReadInOrder tells the system that intervals read the arrays of edges in ascending order.
+func (w *Work) ReadInOrder() {
+	for _, l := range w.layers {
+		if l == nil {
+			continue
+		}
+		visitEdges(l.mesh.own, 0, l.mesh.own.Rows(), mapped.Sequential)
+		if l.edges != nil {
+			visitEdges(l.edges.own, 0, l.edges.own.Rows(), mapped.Sequential)
+		}
+	}
+}
+
 // visitEdges visits the edges of rows [lo, hi). Edges from own vertices and from ghosts alternate in the
 // arrays of a shard.
 func visitEdges(e kernels.Edges, lo, hi int, visit func([]byte)) {
