@@ -45,6 +45,9 @@ type reporter struct {
 	predictBytes           int64
 	predictions, fallbacks int64
 
+	disk                      runfolder.Disk
+	trainSeconds, evalSeconds float64
+
 	history *stopping.History
 
 	saving time.Duration // time and bytes of all checkpoints
@@ -87,6 +90,11 @@ func (p *reporter) count(e runfolder.Epoch) {
 	p.predictBytes = max(p.predictBytes, e.PredictBytes)
 	p.predictions += e.Predictions
 	p.fallbacks += e.PredictFallbacks
+	p.trainSeconds += e.Seconds
+	p.evalSeconds += e.EvalSeconds
+	p.disk.FetchWaitSeconds += e.FetchWaitSeconds
+	p.disk.DiskBytesRead += e.DiskBytesRead
+	p.disk.DiskBytesWritten += e.DiskBytesWritten
 }
 
 // warn prints a problem that does not end the run.
@@ -246,6 +254,10 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 		}
 	}
 	printMetrics(say, s.Metrics)
+	if f := s.Disk; f != nil {
+		say("disk fetch_wait_seconds=%.3f share=%.2f%% disk_bytes_read=%d disk_bytes_written=%d disk_mb_per_second=%.1f",
+			f.FetchWaitSeconds, 100*f.Share, f.DiskBytesRead, f.DiskBytesWritten, f.ReadMBPerSecond)
+	}
 	for _, rank := range s.PerRank {
 		if rank.ScratchBytes > 0 {
 			say("scratch rank=%d file_bytes=%d disk_bytes_read=%d disk_bytes_written=%d", rank.Rank, rank.ScratchBytes, rank.DiskBytesRead, rank.DiskBytesWritten)
@@ -287,6 +299,11 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
 		PredictSeconds: p.predictSeconds, PredictBytes: p.predictBytes, Predictions: p.predictions, PredictFallbacks: p.fallbacks, Predict: c.Predict,
+	}
+	if c.FetchesFiles() {
+		f := p.disk
+		f.Share, f.ReadMBPerSecond = f.FetchWaitSeconds/max(p.trainSeconds, 1e-9), readRate(f.DiskBytesRead, p.trainSeconds+p.evalSeconds)
+		s.Disk = &f
 	}
 	if h.Best != nil {
 		last, best := h.Last, h.BestLine

@@ -59,6 +59,10 @@ func (p *reporter) printSummary(s *runfolder.Summary) {
 	}
 	p.print("memory", "%.0f MB of the largest rank; ghost rows %.1f MB, sent as %.1f MB",
 		float64(s.PeakRSSBytes)/1e6, float64(s.GhostBytesRaw)/1e6, float64(s.GhostBytesSent)/1e6)
+	if f := s.Disk; f != nil {
+		p.print("disk", "%.0f MB read at %.0f MB/s; tasks waited %.1f s for files (%.0f%% of the epochs)",
+			float64(f.DiskBytesRead)/1e6, f.ReadMBPerSecond, f.FetchWaitSeconds, 100*f.Share)
+	}
 	if p.cfg.Predicts() {
 		p.print("predict", "%s: %d predictions in %.2f s, stale rows instead of %d", s.Predict, s.Predictions, s.PredictSeconds, s.PredictFallbacks)
 	}

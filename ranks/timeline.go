@@ -28,7 +28,7 @@ func (r *joined) record() {
 		for w := range workers {
 			r.timeline.recorders = append(r.timeline.recorders, trace.NewRecorder(w, trace.Capacity))
 		}
-		if !r.isServer() && r.cfg.LimitsMemory() {
+		if !r.isServer() && r.cfg.FetchesFiles() {
 			r.timeline.recorders = append(r.timeline.recorders, trace.NewFetchRecorder(workers, trace.Capacity))
 		}
 		r.world = trace.Watch(r.world, r.timeline.recorders[0])

@@ -3,6 +3,7 @@ package arrayfile
 import (
 	"fmt"
 	"hash/crc32"
+	"runtime/debug"
 	"slices"
 
 	"siafu/internal/fault"
@@ -30,14 +31,25 @@ func Open(path, kind string) (*File, error) {
 		return nil, err
 	}
 	f := &File{path: path, file: m}
-	if err := f.verify(kind); err != nil {
+	damage, err := f.verify(kind)
+	if damage != nil {
+		err = fault.New(fault.Data, opOpen, path, "%v", damage).Then(remedy)
+	}
+	if err != nil {
 		m.Close()
-		return nil, fault.New(fault.Data, opOpen, path, "%v", err).Then(remedy)
+		return nil, err
 	}
 	return f, nil
 }
 
-func (f *File) verify(kind string) error {
+// verify returns the damage of the file, or the error if it cannot be read.
+func (f *File) verify(kind string) (damage, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer mapped.Catch(&err)
+	return f.check(kind), nil
+}
+
+func (f *File) check(kind string) error {
 	b := f.file.Bytes()
 	var err error
 	if f.head, f.crc, err = decode(b, int64(len(b))); err != nil {

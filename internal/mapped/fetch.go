@@ -136,19 +136,20 @@ func pages(b []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), size)
 }
 
-// unreadable returns the fault of an address in a mapped file, nil if it is not in one.
+// unreadable returns the fault of the page at an address in a mapped file, nil if it is not in one.
 func unreadable(at uintptr, cause error) *fault.Error {
 	m, ok := mappingOf(at)
 	if !ok {
 		return nil
 	}
 	offset := m.offset + int64(at-m.at)
+	offset -= offset % int64(os.Getpagesize())
 	e := fault.New(fault.IO, "read", m.path, "the disk cannot read the page at byte %d", offset).
 		Then("check the disk (dmesg); if the file is damaged, create it again")
+	e.Err = cmp.Or(cause, error(unix.EIO))
 	if info, err := os.Stat(m.path); err == nil && info.Mode().IsRegular() && info.Size() <= offset {
 		e = fault.New(fault.IO, "read", m.path, "byte %d is missing: another process has truncated the file to %d bytes", offset, info.Size()).
 			Then("create the file again, and do not change it during a run")
 	}
-	e.Err = cmp.Or(cause, error(unix.EIO))
 	return e
 }

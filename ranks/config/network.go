@@ -30,6 +30,11 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	}, choices)
 }
 
+// FetchesFiles reports whether the run reads parts of files before its tasks need them.
+func (c *Config) FetchesFiles() bool {
+	return c.LimitsMemory() && c.Tensor == "cpu" && c.Batches() == 0 && (c.Mode == "pipe" || c.Mode == "nopipe")
+}
+
 // LimitsMemory reports whether the run has a limit of memory.
 func (c *Config) LimitsMemory() bool { return c.Memory != "" || c.Scratch != "" }
 

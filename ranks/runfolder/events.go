@@ -69,6 +69,11 @@ func scalars(e *Epoch) []tensorboard.Scalar {
 	for name, value := range e.ValMetrics { // at most one
 		add(name+"/val", &value)
 	}
+	if e.DiskBytesRead > 0 || e.FetchWaitSeconds > 0 {
+		read := float64(e.DiskBytesRead)
+		add("seconds/fetch_wait", &e.FetchWaitSeconds)
+		add("disk/bytes_read", &read)
+	}
 	for _, task := range slices.Sorted(maps.Keys(e.TaskSeconds)) {
 		seconds := e.TaskSeconds[task]
 		add("task_seconds/"+task, &seconds)

@@ -42,6 +42,15 @@ type Epoch struct {
 	CostUSD           float64            `json:"cost_usd"`          // LambdaUSD and, with Config.Instance, the cost of the hosts so far
 }
 
+// Disk has the sums of an epoch's FetchWaitSeconds, DiskBytesRead and DiskBytesWritten over all epochs.
+type Disk struct {
+	FetchWaitSeconds float64 `json:"fetch_wait_seconds"`
+	Share            float64 `json:"fetch_wait_share"` // of the seconds of epochs
+	DiskBytesRead    int64   `json:"disk_bytes_read"`
+	DiskBytesWritten int64   `json:"disk_bytes_written"`
+	ReadMBPerSecond  float64 `json:"disk_read_mb_per_second"` // during epochs and their evaluations
+}
+
 // Late counts the use of stale data in an epoch of bounded asynchrony: fractions of the
 // intervals on all ranks, and of their forward and backward gathers.
 type Late struct {
@@ -186,6 +195,7 @@ type Summary struct {
 	PredictBytes       int64   `json:"predict_bytes,omitempty"`   // memory of the largest rank
 	Predictions        int64   `json:"predictions,omitempty"`
 	PredictFallbacks   int64   `json:"predict_fallbacks,omitempty"`
+	Disk               *Disk   `json:"disk,omitempty"` // with --memory or --scratch
 	PeakRSSBytes       int64   `json:"peak_rss_bytes"` // of the largest rank
 	Functions
 	Instance  string       `json:"instance,omitempty"` // instance type of each host, or its dollars per hour

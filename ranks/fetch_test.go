@@ -1,0 +1,69 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/generate"
+	"siafu/internal/fault"
+	"siafu/ranks/checkpoint"
+)
+
+// onEpoch calls do when the line of an epoch is printed.
+type onEpoch struct {
+	line []byte
+	do   func()
+}
+
+func (w *onEpoch) Write(b []byte) (int, error) {
+	if bytes.Contains(b, w.line) && w.do != nil {
+		w.do()
+		w.do = nil
+	}
+	return len(b), nil
+}
+
+// A file of the dataset that another process truncates during an epoch ends the run with the exit code of
+// read errors and the name of the file, whether parts are fetched or not. The last checkpoint is whole.
+func TestTruncatedDuringTraining(t *testing.T) {
+	t.Parallel()
+	for name, limited := range map[string]bool{"fetched": true, "not fetched": false} {
+		t.Run(name, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "planted")
+			if _, err := generate.Write(data, generate.Options{Vertices: 3000, Edges: 20000, Features: 12, Classes: 4, Seed: 5}, false); err != nil {
+				t.Fatal(err)
+			}
+			c := quick(t)
+			c.Ranks, c.Servers, c.Epochs, c.Quiet, c.CheckpointEvery = 1, 0, 1000, false, "1e"
+			if limited {
+				c.Memory, c.ForceMemory = "1MB", true
+			}
+			out := &onEpoch{line: []byte("epoch=1/"), do: func() { truncateFiles(t, data) }}
+			err := Train(context.Background(), c, data, IO{Out: out, Err: out})
+			if fault.ExitCode(err) != 74 || !strings.Contains(err.Error(), data) || !strings.Contains(err.Error(), "truncated") {
+				t.Errorf("%v", err)
+			}
+			if s, problems, err := checkpoint.Latest(c.Out); err != nil || len(problems) > 0 || s == nil {
+				t.Errorf("checkpoint: %v, %v", problems, err)
+			}
+		})
+	}
+}
+
+// truncateFiles truncates all large files in a folder to a page.
+func truncateFiles(t *testing.T, dir string) {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if info, _ := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() > 1<<15 {
+			err = os.Truncate(path, 4096)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
