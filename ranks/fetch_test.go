@@ -48,7 +48,7 @@ func TestTruncatedDuringTraining(t *testing.T) {
 			if fault.ExitCode(err) != 74 || !strings.Contains(err.Error(), data) || !strings.Contains(err.Error(), "truncated") {
 				t.Errorf("%v", err)
 			}
-			if s, problems, err := checkpoint.Latest(c.Out); err != nil || len(problems) > 0 || s == nil {
+			if s, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir)); err != nil || len(problems) > 0 || s == nil {
 				t.Errorf("checkpoint: %v, %v", problems, err)
 			}
 		})
