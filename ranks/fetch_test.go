@@ -12,6 +12,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/internal/fault"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/trace"
 )
 
 // onEpoch calls do when the line of an epoch is printed.
@@ -65,5 +66,45 @@ func truncateFiles(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Intervals run every stage in ascending order, so that files are read in order and ahead of the tasks: the
+// timeline has the fetches of every interval.
+func TestOrderOfIntervals(t *testing.T) {
+	t.Parallel()
+	data := generatedOf(t, 3000, 20000, false)
+	for _, mode := range []string{"pipe", "nopipe"} {
+		t.Run(mode, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.Intervals, c.Threads, c.Mode = 1, 0, 2, 0, 7, 1, mode
+			c.Memory, c.ForceMemory, c.Trace = "1MB", true, filepath.Join(t.TempDir(), "trace.json")
+			train(t, c, data)
+			f, err := trace.Read(c.Trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			type stage struct {
+				task         string
+				epoch, layer int
+			}
+			last, fetched := map[stage]int{}, map[int]bool{}
+			for _, e := range f.Events {
+				at := stage{e.Task, e.Epoch, e.Layer}
+				switch before, ok := last[at]; {
+				case e.Interval < 0:
+				case e.Task == trace.Fetch:
+					fetched[e.Interval] = true
+				case ok && e.Interval < before && e.Interval > 0: // a stage of the same name begins with interval 0
+					t.Errorf("%v: interval %d after %d", at, e.Interval, before)
+					fallthrough
+				default:
+					last[at] = e.Interval
+				}
+			}
+			if len(fetched) != c.Intervals {
+				t.Errorf("fetched intervals: %v", fetched)
+			}
+		})
 	}
 }

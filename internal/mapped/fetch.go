@@ -96,6 +96,9 @@ func Fetch(b []byte) error {
 	page := os.Getpagesize()
 	for at := 0; at < len(b); at += page {
 		if err := populate(b[at : at+page]); err != nil {
+			if errors.Is(err, unix.EFAULT) { // in place of a signal
+				err = unix.EIO
+			}
 			return unreadable(uintptr(unsafe.Pointer(&b[at])), err)
 		}
 	}
