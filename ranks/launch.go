@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
@@ -60,7 +61,8 @@ func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind str
 func launchParts(n int, v world.View, limits world.Limits, out IO, body func(w world.Comm, kind string, limits world.Limits) error) error {
 	return launchProcess(n, limits, out, func(process world.Comm) error {
 		return runParts(process, v, func(w world.Comm) (err error) {
-			defer mapped.Catch(&err) // a failed allocation is an error of this rank
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			defer mapped.Catch(&err) // a failed allocation or an unreadable file is an error of this rank
 			named := limitsOf(v, limits)
 			w.SetLimits(named)
 			return body(w, kindOf(process), named)

@@ -36,8 +36,10 @@ func TestFetch(t *testing.T) {
 	if err := os.Truncate(path, int64(4*page)); err != nil {
 		t.Fatal(err)
 	}
-	if err := mapped.Fetch(b[page : 4*page]); err != nil {
-		t.Error(err)
+	for _, fetch := range []func([]byte) error{mapped.Fetch, mapped.Touch} {
+		if err := fetch(b[page : 4*page]); err != nil {
+			t.Error(err)
+		}
 	}
 	access := func() (err error) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -45,7 +47,7 @@ func TestFetch(t *testing.T) {
 		copy(make([]byte, page), b[4*page:])
 		return nil
 	}
-	for name, err := range map[string]error{"fetch": mapped.Fetch(b[page:]), "access": access()} {
+	for name, err := range map[string]error{"fetch": mapped.Fetch(b[page:]), "touch": mapped.Touch(b[page:]), "access": access()} {
 		if fault.ExitCode(err) != 74 || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), fmt.Sprint("byte ", 4*page)) {
 			t.Errorf("%s: %v", name, err)
 		}

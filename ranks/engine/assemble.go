@@ -15,7 +15,7 @@ func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, store: store, intervals: intervals,
 		part: e.Peers.Rank(), adder: e.workers.newOps(),
 	}
-	if e.Config.FetchesFiles() {
+	if e.Config.FetchesFiles() && !e.workers.teams[0].Remote() {
 		s.fetcher = newFetcher(e.workers.fetches)
 	}
 	return s

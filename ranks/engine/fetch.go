@@ -33,11 +33,10 @@ func (p *passBuilder) addLeg(t schedule.Task, after [][]schedule.ID) {
 	p.legs[k] = append(p.legs[k], t)
 }
 
-// fetcher reads the parts of files that tasks need before the tasks run, so that a task does not wait
-// for the disk in the middle of its arithmetic, and an unreadable page is an error of its task. A leg of
-// an interval is fetched at once. The fetcher goes through legs in their order, and through intervals in
-// ascending order, as tasks do. A task that comes first, because it runs in another order, fetches
-// itself.
+// fetcher reads the parts of files that tasks need before the tasks run. A task then does not wait for the
+// disk in the middle of its arithmetic, and an unreadable page is an error of its task. A leg of an interval
+// is fetched at once. The fetcher goes through legs in their order, and through intervals in ascending
+// order, as tasks do. A task that runs in another order, before its fetch, fetches itself.
 //
 // Design note: reads into buffers would need a second path to values in each kernel. Mapped pages also
 // stay in memory from one epoch to the next if there is room.

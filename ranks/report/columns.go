@@ -51,12 +51,33 @@ func columns(runs []*Run) []column {
 	for _, name := range slices.Backward(optimised(runs)) {
 		list = slices.Insert(list, 3, testMetric(name))
 	}
+	if slices.ContainsFunc(runs, readsDisk) {
+		list = append(list, disk...)
+	}
 	for _, r := range runs {
 		if r.Summary != nil && r.Summary.CostUSD > 0 {
 			return append(list, costs...)
 		}
 	}
 	return list
+}
+
+// readsDisk reports whether a run has limited memory, and therefore measurements of its disk.
+func readsDisk(r *Run) bool { return r.Summary != nil && r.Summary.Disk != nil }
+
+var disk = []column{
+	diskColumn("disk MiB", mib, func(d *runfolder.Disk) float64 { return float64(d.DiskBytesRead) }),
+	diskColumn("disk MB/s", 1, func(d *runfolder.Disk) float64 { return d.ReadMBPerSecond }),
+	diskColumn("disk wait %", 100, func(d *runfolder.Disk) float64 { return d.Share }),
+}
+
+func diskColumn(name string, scale float64, of func(*runfolder.Disk) float64) column {
+	return column{name: name, decimals: 1, scale: scale, of: func(r *Run) float64 {
+		if !readsDisk(r) {
+			return math.NaN()
+		}
+		return of(r.Summary.Disk)
+	}}
 }
 
 var costs = []column{

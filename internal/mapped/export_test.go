@@ -1,0 +1,4 @@
+package mapped
+
+// Touch is Fetch on systems that cannot populate pages.
+var Touch = touch
