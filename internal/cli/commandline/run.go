@@ -64,6 +64,7 @@ func Run(args []string, in io.Reader, out, errOut io.Writer, do func([]string, C
 
 // catch converts faults of mapped files to errors.
 func catch(do func([]string, Console) error, args []string, c Console) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer mapped.Catch(&err)
 	return do(args, c)
 }
