@@ -79,7 +79,9 @@ func TestOrderOfIntervals(t *testing.T) {
 			c := quick(t)
 			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.Intervals, c.Threads, c.Mode = 1, 0, 2, 0, 7, 1, mode
 			c.Memory, c.ForceMemory, c.Trace = "1MB", true, filepath.Join(t.TempDir(), "trace.json")
-			train(t, c, data)
+			if train(t, c, data).Summary.Disk == nil {
+				t.Error("the summary has no measurements of the disk")
+			}
 			f, err := trace.Read(c.Trace)
 			if err != nil {
 				t.Fatal(err)

@@ -49,7 +49,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 			}
 		}
 		switch key {
-		case "synthetic", "codec-chosen", "bridges", "chosen", "predict-seconds", "predict-bytes", "predictions", "predict-fallbacks": // see TestTooFewRowsToPredict, TestAutoCodec, TestBridges, TestChosenSettings of siafu
+		case "synthetic", "codec-chosen", "bridges", "chosen", "predict-seconds", "predict-bytes", "predictions", "predict-fallbacks", "disk": // see TestTooFewRowsToPredict, TestOrderOfIntervals, TestAutoCodec, TestBridges, TestChosenSettings of siafu
 		default:
 			if s.Field(i).IsZero() {
 				t.Errorf("%s is never said", key)

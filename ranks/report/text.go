@@ -22,7 +22,7 @@ const (
 
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
 // Settings that are equal in all runs are removed before them, differing settings after them.
-var leastUseful = []string{"servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", "state"}
+var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", "state"}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
