@@ -139,7 +139,7 @@ func (f *fetcher) readParts(l leg, interval int) (bytes int64, err error) {
 // await returns when the files that a task reads are in memory. waited is false if they already are.
 func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
 	l := slices.IndexFunc(f.walk.legs, func(l leg) bool {
-		return slices.ContainsFunc(l, func(o schedule.Task) bool { return o.Stage == t.Stage && o.Layer == t.Layer })
+		return slices.ContainsFunc(l, func(o schedule.Task) bool { return o.Stage == t.Stage && o.Layer == t.Layer && o.Slice == t.Slice })
 	})
 	k := l*f.count + t.Interval
 	f.mu.Lock()
@@ -188,6 +188,12 @@ func (s *lockstep) fileParts(l leg, interval int) (list [][]byte) {
 	rows := func(m kernels.Mat) { visit(m.HostBytes()) }
 	for _, t := range l {
 		switch t.Stage {
+		case schedule.LoadSlice:
+			rows(i.part(s.graph.Layer(t.Layer).Rows))
+		case schedule.LoadSliceBackward:
+			rows(i.part(s.graph.Layer(t.Layer).Grads))
+		case schedule.GatherSlice, schedule.GatherSliceBackward:
+			s.graph.Layer(t.Layer).VisitSlice(i.lo, i.hi, t.Slice, t.Stage == schedule.GatherSliceBackward, visit)
 		case schedule.GatherOwn, schedule.GatherGhosts:
 			s.graph.Layer(t.Layer).VisitForward(i.lo, i.hi, visit)
 		case schedule.GatherBackward, schedule.AddSums:

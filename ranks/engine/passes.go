@@ -175,8 +175,10 @@ func (p *passBuilder) addSlices(load, gather schedule.Stage, l int, rows []sched
 
 func (p *passBuilder) addPerSlice(stage schedule.Stage, l, slice int, after []schedule.ID) (ids []schedule.ID) {
 	p.openTask = nil
-	for i := range p.Intervals {
-		ids = append(ids, p.g.Task(schedule.Task{Stage: stage, Layer: l, Interval: i, Slice: slice}, after...))
+	t := schedule.Task{Stage: stage, Layer: l, Slice: slice}
+	p.addLeg(t, [][]schedule.ID{after})
+	for t.Interval = range p.Intervals {
+		ids = append(ids, p.g.Task(t, after...))
 	}
 	return ids
 }

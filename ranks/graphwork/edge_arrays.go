@@ -11,12 +11,31 @@ import (
 func (l *Layer) VisitForward(lo, hi int, visit func([]byte)) {
 	visitEdges(l.mesh.own, lo, hi, visit)
 	visitRows(l.gathered, lo, hi, visit)
+	l.visitSums(lo, hi, visit)
 }
 
 // VisitBackward is VisitForward for GatherBackward.
 func (l *Layer) VisitBackward(lo, hi int, visit func([]byte)) {
 	visitEdges(l.edges.own, lo, hi, visit)
 	visitRows(l.backward, lo, hi, visit)
+	l.visitSums(lo, hi, visit)
+}
+
+// visitSums visits the sums of slices that the gather of the last slice reads.
+func (l *Layer) visitSums(lo, hi int, visit func([]byte)) {
+	for k := range l.Slices() - 1 {
+		visitRows(l.sliceSums(k), lo, hi, visit)
+	}
+}
+
+// VisitSlice is VisitForward, or VisitBackward with back, for GatherSlice.
+func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit func([]byte)) {
+	edges := l.mesh.own
+	if back {
+		edges = l.edges.own
+	}
+	visitEdges(edges, lo, hi, visit)
+	visitRows(l.sliceSums(k), lo, hi, visit)
 }
 
 // ReadInOrder tells the system that intervals read the arrays of edges in ascending order.

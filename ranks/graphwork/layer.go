@@ -30,7 +30,8 @@ type Layer struct {
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled copies
 	packed struct{ rows, grads packing }             // copies without zeros
 	mapped mappedGhosts
-	slices []int // bounds of the slices in which columns are gathered; nil: all at once
+	slices []int         // bounds of the slices in which columns are gathered; nil: all at once
+	sums   []kernels.Mat // slicedRows.sums
 }
 
 // Interval is a range of own vertices, with its rows of the values of a layer, and the Ops
@@ -92,6 +93,7 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	}
 	if l.slices != nil {
 		w.allocSlices()
+		l.sums = w.sliced.sums
 	} else if sums && at == 0 && w.store.Network.Lists() {
 		l.lists = lists{on: true, own: w.store.Lists(w.arena.For(Lists))}
 	} else if sums {

@@ -46,6 +46,12 @@ func (i Interval) sliceOf(x kernels.Mat, cols int) kernels.Mat {
 	return i.rows(x.Reshape(x.Rows, cols))
 }
 
+// sliceSums returns the sums of slice k, which is not the last one [own x columns of the slice].
+func (l *Layer) sliceSums(k int) kernels.Mat {
+	_, cols := l.slice(k)
+	return l.sums[k].Reshape(l.sums[k].Rows, cols)
+}
+
 // LoadSlice copies slice k of the interval's emitted rows, to be gathered when all intervals have done so.
 func (w *Work) LoadSlice(l *Layer, i Interval, k int) { w.load(l, i, k, l.Rows, l.mesh.col) }
 
@@ -75,8 +81,7 @@ func (w *Work) GatherSliceBackward(l *Layer, i Interval, k int) {
 }
 
 func (w *Work) gatherSlice(l *Layer, i Interval, k int, m kernels.Edges) {
-	_, cols := l.slice(k)
-	w.gatherWindow(l, i, i.sliceOf(w.sliced.sums[k], cols), m)
+	w.gatherWindow(l, i, i.rows(l.sliceSums(k)), m)
 }
 
 // gatherWindow gathers the columns in the window.
@@ -98,7 +103,7 @@ func (w *Work) gatherLastSlice(l *Layer, i Interval, m kernels.Edges, dst kernel
 	w.gatherWindow(l, i, sums, m)
 	i.Ops.PutColumns(dst, from, sums)
 	for k := range last {
-		from, cols := l.slice(k)
-		i.Ops.PutColumns(dst, from, i.sliceOf(w.sliced.sums[k], cols))
+		from, _ := l.slice(k)
+		i.Ops.PutColumns(dst, from, i.rows(l.sliceSums(k)))
 	}
 }
