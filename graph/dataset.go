@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,22 +154,59 @@ func (m *Meta) Fingerprint() string {
 // Open maps a dataset folder and verifies all checksums and array lengths. Faults have kind
 // Missing, Data or IO.
 func Open(dir string) (*Dataset, error) {
-	return open(dir, func(l *loader) {
-		for _, step := range []func(){l.edges, l.weights, l.edgeFeatures, l.features, l.labels, l.ids} {
-			if l.err == nil {
-				step()
-			}
+	return Map(dir, math.MaxInt64)
+}
+
+// all opens all files.
+func (l *loader) all() {
+	for _, step := range []func(){l.edges, l.weights, l.edgeFeatures, l.features, l.labels, l.ids} {
+		if l.err == nil {
+			step()
 		}
-	})
+	}
+}
+
+// Map is Open without reading large files: it verifies meta.json, the headers and lengths of all
+// files, the offsets of edges and sparse features, and the content of files of less than large bytes.
+// Other ids and labels must be checked before they are used (Verified, CheckRows).
+func Map(dir string, large int64) (*Dataset, error) {
+	return open(dir, large, (*loader).all)
+}
+
+// Verified reports whether the contents of all files have been verified.
+func (d *Dataset) Verified() bool {
+	return !slices.ContainsFunc(d.files, func(f *arrayfile.File) bool { return !f.Verified() })
+}
+
+// CheckRows returns a fault of kind Data if the in-edges, sparse features, labels or split of vertices
+// [lo, hi) are invalid. It reads only these rows.
+func (d *Dataset) CheckRows(lo, hi int) error {
+	bad := func(name, format string, args ...any) error {
+		return fault.New(fault.Data, opOpen, filepath.Join(d.Dir, name), format, args...).Then(again)
+	}
+	if i, u := badID(d.In.Cols[d.In.Offsets[lo]:d.In.Offsets[hi]], d.Meta.Vertices); i >= 0 {
+		return bad(csrFile, "edge %d names vertex %d of %d", d.In.Offsets[lo]+int64(i), u, d.Meta.Vertices)
+	}
+	if x := d.Features.Sparse; x != nil {
+		if i, c := badID(x.Cols[x.Offsets[lo]:x.Offsets[hi]], int64(d.Meta.FeatureDim)); i >= 0 {
+			return bad(sparseFile, "value %d has column %d of %d", x.Offsets[lo]+int64(i), c, d.Meta.FeatureDim)
+		}
+	}
+	for v := lo; v < hi; v++ {
+		if c := d.Labels[v]; c < Unlabelled || int(c) >= d.Meta.Classes || d.Split[v] > SplitTest {
+			return bad(labelFile, "vertex %d has label %d of %d classes and split %d", v, c, d.Meta.Classes, d.Split[v])
+		}
+	}
+	return nil
 }
 
 // open opens the files of a dataset folder that load reads.
-func open(dir string, load func(*loader)) (*Dataset, error) {
+func open(dir string, large int64, load func(*loader)) (*Dataset, error) {
 	m, err := ReadMeta(dir)
 	if err != nil {
 		return nil, err
 	}
-	l := loader{Dataset: &Dataset{Dir: dir, Meta: m}}
+	l := loader{Dataset: &Dataset{Dir: dir, Meta: m}, large: large}
 	if load(&l); l.err != nil {
 		l.Close()
 		return nil, l.err
@@ -179,7 +217,8 @@ func open(dir string, load func(*loader)) (*Dataset, error) {
 // loader fills a dataset. It keeps the first error; later reads return nil.
 type loader struct {
 	*Dataset
-	err error
+	err   error
+	large int64 // files of at least as many bytes are not read
 }
 
 func (l *loader) fail(err error) { l.err = cmp.Or(l.err, err) }
@@ -199,7 +238,11 @@ func (l *loader) open(name, kind string) part {
 		l.fail(fault.New(fault.Data, opOpen, filepath.Join(l.Dir, metaFile), "it does not list %s", name).Then(again))
 		return part{loader: l}
 	}
-	f, err := arrayfile.Open(path, kind)
+	open := arrayfile.Open
+	if info.Bytes >= l.large {
+		open = arrayfile.Map
+	}
+	f, err := open(path, kind)
 	if err != nil {
 		l.fail(err)
 		return part{loader: l}
@@ -230,6 +273,9 @@ func array[T mapped.Elem](p part, name string, n int64) []T {
 	}
 	return v
 }
+
+// reads reports whether the content of the file is verified.
+func (p part) reads() bool { return p.err == nil && p.f.Verified() }
 
 // ascend checks that offsets ascend from 0 to total. of names the offsets in the fault.
 func (p part) ascend(of string, offsets []int64, total int64) {
@@ -278,8 +324,10 @@ func (l *loader) features() {
 		Vals:    array[float32](p, "vals", m.FeatureNNZ),
 	}
 	p.ascend("offset", x.Offsets, m.FeatureNNZ)
-	if i, c := badID(x.Cols, int64(m.FeatureDim)); i >= 0 {
-		p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
+	if p.reads() {
+		if i, c := badID(x.Cols, int64(m.FeatureDim)); i >= 0 {
+			p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
+		}
 	}
 	l.Features.Sparse = x
 }
@@ -289,30 +337,35 @@ func (l *loader) labels() {
 	labels, split := l.open(labelFile, labelKind), l.open(splitFile, splitKind)
 	l.Labels = array[int32](labels, "labels", m.Vertices)
 	l.Split = array[uint8](split, "split", m.Vertices)
-	if l.err != nil {
+	if l.err != nil || labels.reads() && split.reads() && !l.checkLabels(labels, split) {
 		return
-	}
-	for v, c := range l.Labels {
-		if c < Unlabelled || int(c) >= m.Classes {
-			labels.bad("vertex %d has label %d of %d classes", v, c, m.Classes)
-			return
-		}
-		if l.Split[v] > SplitTest {
-			split.bad("vertex %d has split %d", v, l.Split[v])
-			return
-		}
 	}
 	if m.Task == MultiClass || m.Task == Links {
 		return
 	}
 	targets := l.open(targetFile, targetKind)
 	l.Targets = array[float32](targets, "targets", m.Vertices*int64(m.Classes))
-	if l.err != nil {
+	if !targets.reads() {
 		return
 	}
 	if at, why := BadTarget(m.Task, l.Targets, m.Classes, l.Labels); why != "" {
 		targets.bad("column %d of vertex %d is %v: %s", at%m.Classes, at/m.Classes, l.Targets[at], why)
 	}
+}
+
+// checkLabels reports whether labels and split are valid, and records a fault otherwise.
+func (l *loader) checkLabels(labels, split part) bool {
+	for v, c := range l.Labels {
+		if c < Unlabelled || int(c) >= l.Meta.Classes {
+			labels.bad("vertex %d has label %d of %d classes", v, c, l.Meta.Classes)
+			return false
+		}
+		if l.Split[v] > SplitTest {
+			split.bad("vertex %d has split %d", v, l.Split[v])
+			return false
+		}
+	}
+	return true
 }
 
 func (l *loader) ids() {
@@ -337,7 +390,7 @@ func (l *loader) ids() {
 // OpenIDs maps only the vertex ids of a dataset folder; ids is nil if they are 0..n-1. They are
 // valid until done is called. It returns the same faults as Open.
 func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
-	d, err := open(dir, (*loader).ids)
+	d, err := open(dir, math.MaxInt64, (*loader).ids)
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -368,8 +421,10 @@ func (l *loader) weights() {
 	}
 	p := l.open(weightFile, weightKind)
 	l.Weights = array[float32](p, "weights", l.Meta.Edges)
-	if i := BadWeight(l.Weights); i >= 0 {
-		p.bad("edge %d has the weight %v", i, l.Weights[i])
+	if p.reads() {
+		if i := BadWeight(l.Weights); i >= 0 {
+			p.bad("edge %d has the weight %v", i, l.Weights[i])
+		}
 	}
 }
 
@@ -379,6 +434,9 @@ func (l *loader) edgeFeatures() {
 	}
 	p, dim := l.open(edgeFile, edgeKind), l.Meta.EdgeDim
 	l.EdgeFeatures = array[float32](p, "features", l.Meta.Edges*int64(dim))
+	if !p.reads() {
+		return
+	}
 	if i := slices.IndexFunc(l.EdgeFeatures, NotFinite); i >= 0 {
 		p.bad("feature %d of edge %d is %v", i%dim, i/dim, l.EdgeFeatures[i])
 	}
@@ -390,8 +448,10 @@ func (p part) csr(offsets, cols string) CSR {
 		Cols:    array[uint32](p, cols, p.Meta.Edges),
 	}
 	p.ascend(offsets, c.Offsets, p.Meta.Edges)
-	if i, u := badID(c.Cols, p.Meta.Vertices); i >= 0 {
-		p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
+	if p.reads() {
+		if i, u := badID(c.Cols, p.Meta.Vertices); i >= 0 {
+			p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
+		}
 	}
 	return c
 }

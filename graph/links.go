@@ -1,6 +1,10 @@
 package graph
 
-import "siafu/internal/arrayfile"
+import (
+	"math"
+
+	"siafu/internal/arrayfile"
+)
 
 // Pairs are pairs of vertices by number: pair i is Src[i], Dst[i].
 type Pairs struct{ Src, Dst []uint32 }
@@ -113,7 +117,7 @@ func (w *writer) links() error {
 // OpenHeldOut maps the held-out edges of a dataset folder; they are valid until done is called.
 // It returns the same faults as Open.
 func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
-	d, err := open(dir, func(l *loader) { h = l.links() })
+	d, err := open(dir, math.MaxInt64, func(l *loader) { h = l.links() })
 	if err != nil {
 		return nil, nil, err
 	}

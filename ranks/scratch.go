@@ -1,6 +1,9 @@
 package ranks
 
 import (
+	"os"
+
+	"siafu/graph/shard"
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/size"
@@ -14,6 +17,7 @@ type placement struct {
 	resident int64 // memory needed
 	disk     int64 // bytes of the scratch file
 	streamed []string
+	files    forecast.Files // read and written
 }
 
 // memoryLimit returns the memory of this part of a rank: --memory, or with --scratch the available
@@ -29,10 +33,12 @@ func (r *joined) memoryLimit() int64 {
 }
 
 // forecast estimates this run with the memory limit of this part.
-func (r *joined) forecast() (*forecast.Forecast, error) {
-	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+func (r *joined) forecast() (*forecast.Forecast, error) { return r.forecastOf(r.cfg) }
+
+func (r *joined) forecastOf(c Config) (*forecast.Forecast, error) {
+	f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, r.net.CacheInput)
 	if err == nil {
-		f.Limit = r.placement.limit
+		f.Limit, f.Whole = r.placement.limit, r.shard != nil && r.shard.Whole
 	}
 	return f, err
 }
@@ -62,14 +68,13 @@ func (r *joined) placeValues() error {
 	return agree(r.world, err)
 }
 
-// memoryOf returns the memory of this rank with a configuration.
-func (r *joined) memoryOf(c Config) (forecast.Memory, error) {
-	f, _, err := forecast.Of(c, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+// memoryOf estimates a configuration, and the memory of this rank with it.
+func (r *joined) memoryOf(c Config) (*forecast.Forecast, forecast.Memory, error) {
+	f, err := r.forecastOf(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	f.Limit = r.placement.limit
-	return r.partEstimate(f, r.rank, r.counts()), nil
+	return f, r.partEstimate(f, r.rank, r.counts()), nil
 }
 
 func (r *joined) place() error {
@@ -77,16 +82,17 @@ func (r *joined) place() error {
 		return nil
 	}
 	r.cfg.Slices = forecast.FitSlices(r.cfg, r.placement.limit, func(c Config) (int64, error) {
-		m, err := r.memoryOf(c)
+		_, m, err := r.memoryOf(c)
 		return m.Resident(), err
 	})
 	r.net.Slices = r.cfg.Slices
-	m, err := r.memoryOf(r.cfg)
+	f, m, err := r.memoryOf(r.cfg)
 	if err != nil {
 		return err
 	}
 	p := &r.placement
 	p.resident, p.disk, p.streamed = m.Resident(), m.Of(forecast.Disk), m.Streamed()
+	p.files = f.Files(m, r.counts(), f.Verified(r.meta, r.shardBytes()))
 	r.arena.Spill(r.cfg.Scratch, p.streamed...)
 	if p.resident <= p.limit || r.cfg.ForceMemory {
 		return nil
@@ -96,4 +102,13 @@ func (r *joined) place() error {
 		remedy = "set --scratch to a folder with free disk space, or raise --memory"
 	}
 	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident), megabytes(p.limit)).Then("%s", remedy)
+}
+
+// shardBytes returns the size of this part's shard, 0 if it is unknown.
+func (r *joined) shardBytes() int64 {
+	info, err := os.Stat(shard.Paths(r.shards, r.partitions())[r.ownPartition()])
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }

@@ -43,6 +43,7 @@ type benchCmd struct {
 	Codecs      measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
 	CUDA        measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
 	Digest      command[digest.Options]             `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Disk        measurement[bench.DiskOptions]      `cmd:"" help:"Measure the rates of a disk and of random rows in memory, which decide epochs of graphs larger than memory."`
 	Dorylus     command[dorylus.Options]            `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch       measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links       command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`

@@ -5,11 +5,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/generate"
 	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
@@ -250,4 +252,22 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("%v of %q", owner, text)
 		}
 	})
+}
+
+// The counts of one part are the same with and without reading edges.
+func TestCountWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := generate.Write(dir, generate.Options{Vertices: 500, Edges: 3000, Features: 8, Classes: 3, Seed: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	ds, err := graph.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	o := Options{Method: "hash", Parts: 1}
+	want, got := Count(ds, make([]uint32, 500), o), CountWhole(ds, o)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }

@@ -28,6 +28,25 @@ func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
 	return r
 }
 
+// CountWhole returns the report of Count for one part. It reads the offsets of edges, but no edges.
+func CountWhole(ds *graph.Dataset, o Options) *Report {
+	o = o.withDefaults()
+	one := RankReport{Vertices: int64(ds.In.Rows()), Edges: int64(len(ds.In.Cols)), SendTo: make([]int64, 1)}
+	if f := ds.Features.Sparse; f != nil {
+		one.FeatureNNZ = int64(len(f.Cols))
+	}
+	for v, split := range ds.Split {
+		if split == graph.SplitTrain {
+			one.Train++
+			one.TrainEdges += ds.In.Offsets[v+1] - ds.In.Offsets[v]
+		}
+	}
+	r := &Report{Method: o.Method, Parts: 1}
+	r.append(one)
+	r.finish()
+	return r
+}
+
 // counter counts each rank's vertices, edges and ghosts.
 type counter struct {
 	ds    *graph.Dataset

@@ -27,13 +27,20 @@ type Counts struct {
 	Hops []Hop `json:"hops,omitempty"`
 }
 
+// Purposes of the arrays of a sketch.
+const (
+	EdgeArrays    = "shard: edges"
+	VertexArrays  = "shard: vertices and ghosts"
+	FeatureArrays = "shard: features"
+)
+
 // Sketch returns a shard without data, for memory estimates. head contains the number of parts,
-// classes and features, and whether edges have weights and features. c contains the sizes. a must
+// classes and features, and whether edges have weights and features, and Whole. c contains the sizes. a must
 // be an arena for sketches, which counts the bytes of arrays by purpose and allocates no memory.
 func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	s, n, local := &head, int(c.Vertices), int(c.Vertices+c.Ghosts)
 	s.counts = &c
-	edges, vertices, features := a.For("shard: edges"), a.For("shard: vertices and ghosts"), a.For("shard: features")
+	edges, vertices, features := a.For(EdgeArrays), a.For(VertexArrays), a.For(FeatureArrays)
 	s.In = graph.CSR{Offsets: mapped.Make[int64](edges, n+1), Cols: mapped.Make[uint32](edges, int(c.Edges))}
 	if head.Weighted {
 		s.Weights = mapped.Make[float32](edges, int(c.Edges))
@@ -41,7 +48,9 @@ func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	}
 	s.EdgeFeatures = mapped.Make[float32](edges, int(c.Edges)*head.EdgeDim)
 	s.EdgeMeans = mapped.Make[float32](vertices, n*head.EdgeDim)
-	s.InOwnEnd = mapped.Make[int64](edges, n)
+	if s.InOwnEnd = s.In.Offsets[1:]; !s.Whole {
+		s.InOwnEnd = mapped.Make[int64](edges, n)
+	}
 	s.Own, s.Ghosts = mapped.Make[uint32](vertices, n), mapped.Make[uint32](vertices, int(c.Ghosts))
 	s.InDegree, s.OutDegree = mapped.Make[uint32](vertices, local), mapped.Make[uint32](vertices, local)
 	s.Labels, s.Split = mapped.Make[int32](vertices, n), mapped.Make[uint8](vertices, n)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"siafu/internal/disk"
 	"siafu/internal/fault"
 )
 
@@ -88,7 +89,7 @@ func (s *spill) take(size int) []byte {
 
 func (s *spill) extend(size int64) ([]byte, error) {
 	if s.file == nil {
-		f, err := openUnnamed(s.dir)
+		f, err := disk.Unnamed(s.dir)
 		if err != nil {
 			return nil, err
 		}
@@ -112,22 +113,6 @@ func (s *spill) extend(size int64) ([]byte, error) {
 	s.end += size
 	_ = unix.Madvise(b, unix.MADV_SEQUENTIAL) // a hint only
 	return b, nil
-}
-
-// openUnnamed creates a file without a name. Where the file system cannot, it removes the name.
-func openUnnamed(dir string) (*os.File, error) {
-	if f, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600); err == nil {
-		return f, nil
-	}
-	f, err := os.CreateTemp(dir, ".siafu-scratch-*")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // free deletes the arrays and the file. Where addresses are kept, the arrays stay until the process

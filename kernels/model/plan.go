@@ -99,6 +99,7 @@ type plan struct {
 	exchanged  bool
 	sliced     bool // gathers read slices of rows, which are copied first
 	events     []event
+	laid       []event // events, with stages that run again
 	spans      []span
 	index      map[spanKey]int // position in spans
 	recomputed map[Do][]Do     // stages to repeat before a stage of the backward pass
@@ -145,6 +146,7 @@ func (p *plan) layOut(dropped []Do) {
 	p.widths, p.streamed, p.slotted = p.widths[:0], p.streamed[:0], p.slotted[:0]
 	makers := p.makers(dropped)
 	events := p.repeat(makers)
+	p.laid = events
 	p.spans = slices.Grow(p.spans, len(events)) // approximate length
 	ends := lastOverlaps(events)
 	for i, e := range events {
@@ -328,6 +330,11 @@ func (p *plan) chains(events []event) []int {
 	if !p.inChain {
 		return nil
 	}
+	return p.sequences(events)
+}
+
+// sequences numbers the sequences of tasks without a pause of other intervals between them.
+func (p *plan) sequences(events []event) []int {
 	list, k := make([]int, len(events)), 0
 	for i, e := range events {
 		if e.Stage >= Stages || e.Stage == Loss && p.net.Spec.WholeOutput || p.net.awaitsSums(e.Do) {

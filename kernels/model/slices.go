@@ -21,9 +21,11 @@ func (s Spec) SliceStep(width int) int {
 
 // Slices returns the bounds of the slices in which layer l gathers, nil if it gathers all columns at once.
 // The last layer is part of it too.
-func (s *Store) Slices(l int) []int {
-	n := s.Network
-	if !s.plan.sliced || !n.Gathers(l) || l == 0 && n.Lists() {
+func (s *Store) Slices(l int) []int { return s.plan.slices(l) }
+
+func (p *plan) slices(l int) []int {
+	n := p.net
+	if !p.sliced || !n.Gathers(l) || l == 0 && n.Lists() {
 		return nil
 	}
 	width := n.Gathering(l).Width

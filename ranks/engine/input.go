@@ -15,8 +15,8 @@ import (
 // never need memory all at once.
 const CachedColumns = 64
 
-// cachedColumns returns the number of columns of ÂX that a network gathers at a time.
-func cachedColumns(s model.Spec) int { return s.SliceStep(min(CachedColumns, s.Dims[0])) }
+// CachedWidth returns the number of columns of ÂX that a network gathers at a time.
+func CachedWidth(s model.Spec) int { return s.SliceStep(min(CachedColumns, s.Dims[0])) }
 
 // CachedInput is the purpose of the memory for the precomputed ÂX.
 const CachedInput = "ÂX, kept"
@@ -31,7 +31,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	scratch := a.Like()
 	defer scratch.Free()
 	at, dim := 0, e.Network.Dims[0] // columns
-	width := cachedColumns(e.Network)
+	width := CachedWidth(e.Network)
 	once := e.columnCaches(store, reduction, &at, a, scratch)
 	ghosts := e.newGhostInput(width, a, scratch)
 	for ; at < dim; at += width {
@@ -50,7 +50,7 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 // columnCaches allocates ÂX in a. The returned lockstep, allocated in scratch, computes its columns
 // from *from on.
 func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
-	width, cached := cachedColumns(e.Network), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
+	width, cached := CachedWidth(e.Network), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
 	memory := model.Forward
 	if e.Peers.Size() == 1 { // other ranks' rows are added to all gathered rows
 		memory |= chained(e.Config, 1) &^ model.Narrow

@@ -99,7 +99,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 func (e *Engine) sketchInput(store *model.Store, onDevice bool, scratch *mapped.Arena) {
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
-	e.newGhostInput(cachedColumns(e.Network), e.Arena, a)
+	e.newGhostInput(CachedWidth(e.Network), e.Arena, a)
 	if onDevice {
 		runEachTask(once.tensor, once.store, once.intervals, once.graph)
 	}

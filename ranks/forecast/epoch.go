@@ -14,6 +14,7 @@ type Rates struct {
 	Backward map[int]float64 // by layer: seconds to return a gradient along an edge
 	Codec    codec.Cost
 	Predict  map[int]predict.Cost // by width of rows
+	Disk     float64              // bytes/s that a host reads and writes; 0: no disk limits an epoch
 }
 
 // Epoch has the estimated seconds of a training epoch by kind of work. All hosts are assumed
@@ -27,6 +28,7 @@ type Epoch struct {
 	Pairs       float64 `json:"pair_seconds,omitempty"`    // exchange of embeddings of pairs' ends, in link prediction
 	Weights     float64 `json:"weight_seconds"`            // exchange of weights and gradients
 	Exposed     float64 `json:"exposed_seconds"`           // part of Rows that gathers along own edges do not hide
+	Disk        float64 `json:"disk_seconds,omitempty"`    // reading and writing of files, at the same time as the rest (--scratch)
 	Sequential  float64 `json:"nopipe_seconds"`            // an epoch without overlap
 	Overlapping float64 `json:"pipe_seconds"`              // an epoch with overlap
 }
@@ -53,8 +55,9 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 		t.Weights = (1 + more) * f.weightSeconds(l)
 	}
 	t.Pairs = f.pairSeconds(parts, l)
-	t.Sequential = t.Compute() + t.Rows + t.Pairs + t.Weights
-	t.Overlapping = t.Compute() + t.Exposed + t.Pairs + t.Weights
+	t.Disk = f.diskSeconds(parts, r, share)
+	t.Sequential = max(t.Compute()+t.Rows+t.Pairs+t.Weights, t.Disk)
+	t.Overlapping = max(t.Compute()+t.Exposed+t.Pairs+t.Weights, t.Disk)
 	return t
 }
 

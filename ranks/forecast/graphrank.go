@@ -33,6 +33,7 @@ const (
 	optimiser = "optimiser state"
 	averaged  = "own weights and state, for others"
 	intervals = "tasks of intervals"
+	targets   = "shard: targets"
 
 	onDevice     = "arrays, workspaces and plans of gathers on the GPU"
 	besideSketch = "weights and gradients on the GPU"
@@ -117,7 +118,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
 	f.heap(m, rank, p, count, c.Asynchronous())
-	m.add("shard: targets", Mapped, floats(n, int64(f.Targets)))
+	m.add(targets, Mapped, floats(n, int64(f.Targets)))
 	if f.Labels {
 		m.add("labels as targets", Heap, floats(n, int64(f.Net.Dims[f.Net.Layers()])))
 	}
@@ -146,7 +147,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	stages := max(c.Pipelining().Stages, 1)
-	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0]}
+	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0], Whole: f.Whole}
 	ops, far := f.ops, cuda.NewSketch()
 	lanes, err := cuda.Queues(far, cuda.Own, tensor.DeviceQueues)
 	if err != nil {

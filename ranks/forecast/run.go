@@ -29,6 +29,7 @@ type Run struct {
 	Labels   bool              // classes are trained as labels, with one column each
 	Links    *graph.LinkCounts // of link prediction, else nil
 	Limit    int64             // memory of a rank's part with Config.Scratch, in bytes; 0: as little as possible
+	Whole    bool              // the only rank uses the dataset's edges and features (shard.Shard.Whole)
 	Codecs   []codec.Codec     // of ghost rows: the configured codec first, then those that auto may choose
 }
 

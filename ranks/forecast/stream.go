@@ -18,7 +18,7 @@ import (
 var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs, graphwork.SliceSums}
 
 // window is the memory for the pages of files that tasks are using: some intervals of each thread.
-const window int64 = 64 << 20
+const window int64 = 96 << 20
 
 // Resident returns the memory that a process with this rank cannot do without: all but most pages of
 // files.

@@ -41,6 +41,7 @@ type calibration struct {
 	known  map[string]forecast.Rates // by orders of products
 	coding map[string]codec.Cost
 	copies float64 // bytes/s, 0 before the measurement
+	disk   float64 // bytes/s, 0 if no values are in files
 }
 
 // peakMemory returns the largest memory of any measurement of a plan, and completes the plan's
@@ -82,12 +83,17 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		kernel, _ = kernels.Fastest()
 	}
 	c := &calibration{
-		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), memory: host.AvailableMemory() / 2,
+		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), memory: host.AvailableMemory() / 2, disk: q.disk,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
 	}
-	in, ordered, done := inOrder(ds, q.Config.VertexOrder)
+	in, ordered, done := q.inOrder(ds)
 	c.s, c.ordered = newSample(in, q.Config.Hidden, ordered), ordered
+	c.s.spread = int(q.Scale)
 	done()
+	if err := c.check(); err != nil {
+		c.close()
+		return nil, err
+	}
 	if err := c.team.Use(kernel); err != nil {
 		c.close()
 		return nil, err

@@ -34,6 +34,8 @@ type Candidate struct {
 
 	fixed  int64 // memory of a rank without vertices
 	report *partition.Report
+	made   *partition.Meta // of existing shards, or nil
+	whole  bool            // the only rank uses the dataset's edges and features
 }
 
 // Coded is the estimate for a partitioner with a codec.
@@ -66,9 +68,10 @@ type Functions struct {
 // candidate counts the parts of a partitioner and estimates a run on them.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method}
-	if err := c.count(ds, q.Config.Partitions(q.view.Parts)); err != nil {
+	if err := c.count(q, ds, q.Config.Partitions(q.view.Parts)); err != nil {
 		return nil, err
 	}
+	c.report = q.scaled(c.report)
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
 	for _, name := range q.codecs {
 		coded := q.Config
@@ -98,18 +101,19 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 func (c *Candidate) coded(q *request, run config.Config) (Coded, error) {
 	limit := q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
 	run.Slices = forecast.FitSlices(run, q.memory, func(try config.Config) (int64, error) {
-		f, _, err := forecast.Of(try, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
+		f, _, err := forecast.Of(try, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
 		if err != nil {
 			return 0, err
 		}
-		f.Limit = limit
+		f.Limit, f.Whole = limit, c.whole
 		_, m := c.largestRank(f, q.view)
 		return m.Resident(), nil
 	})
-	f, network, err := forecast.Of(run, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, c.report))
+	f, network, err := forecast.Of(run, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
 	if err != nil {
 		return Coded{}, err
 	}
+	f.Whole = c.whole
 	if run.Scratch != "" {
 		f.Limit = limit
 	}
@@ -150,20 +154,40 @@ func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) 
 }
 
 // count reads the counts of existing shards of this method and dataset. Without such shards it
-// computes the assignment.
-func (c *Candidate) count(ds *graph.Dataset, parts int) error {
+// computes the assignment, or for one part counts without reading edges.
+func (c *Candidate) count(q *request, ds *graph.Dataset, parts int) error {
+	c.made = q.made(c.Method, parts)
+	c.Made = c.made != nil
+	any, order := c.made, q.Config.VertexOrder
+	if parts == 1 && any == nil {
+		any = q.made("", 1)
+	}
+	natural := any == nil && !q.ordered || any != nil && any.Report.Order.Name == "natural"
+	c.whole = parts == 1 && (order == "natural" || natural)
 	o := partition.Options{Method: c.Method, Parts: parts, Seed: 1}
-	made, err := partition.Find(ds.Dir, parts)
-	if err == nil && made.Serves(o) && made.Fingerprint == ds.Meta.Fingerprint() && made.Report.Ranks[0].SendTo != nil {
-		c.Made, c.report = true, made.Report
+	switch {
+	case any != nil:
+		c.report = any.Report
+	case parts == 1:
+		c.report = partition.CountWhole(ds, o)
+	default:
+		owner, err := partition.Assign(ds, o)
+		if err != nil {
+			return err
+		}
+		c.report = partition.Count(ds, owner, o)
+	}
+	return nil
+}
+
+// made returns the description of existing shards with complete counts, or nil. An empty method
+// stands for any.
+func (q *request) made(method string, parts int) *partition.Meta {
+	m, err := partition.Find(q.Data, parts)
+	if err != nil || !m.Serves(partition.Options{Method: method}) || m.Fingerprint != q.meta.Fingerprint() || m.Report.Ranks[0].SendTo == nil {
 		return nil
 	}
-	owner, err := partition.Assign(ds, o)
-	if err != nil {
-		return err
-	}
-	c.report = partition.Count(ds, owner, o)
-	return nil
+	return m
 }
 
 // fitsInput reports whether ÂX fits into every rank's memory, by the rule of train.

@@ -91,7 +91,7 @@ func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(str
 	}
 	c := q.Config
 	c.InputDropout = 0
-	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, true)
+	f, _, err := forecast.Of(c, q.sized, q.view.Parts, q.view.Servers, true)
 	if err != nil {
 		return // the configuration was valid with another dropout
 	}

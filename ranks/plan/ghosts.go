@@ -25,7 +25,7 @@ type GhostChoice struct {
 // ghostChoices estimates every value of --recompute-ghosts from which ranks on several hosts may
 // choose.
 func (c *Candidate) ghostChoices(q *request, of config.Config, one *Coded) error {
-	list := of.GhostChoices(of.NetworkOf(q.meta), q.meta, q.fitsInput(q.meta, c.report))
+	list := of.GhostChoices(of.NetworkOf(q.sized), q.sized, q.fitsInput(q.sized, c.report))
 	if q.view.Ranks <= q.link.RanksPerHost || list == nil {
 		return nil
 	}

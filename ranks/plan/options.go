@@ -22,14 +22,16 @@ type Flags config.Config
 // Options define what to plan. The flags of the run are those of train; --partitioner and --codec
 // may be lists.
 type Options struct {
-	Data         string `arg:"" help:"Dataset folder."`
-	RanksPerHost int    `default:"1" help:"Ranks that share a host's processors, memory and link."`
-	Bandwidth    string `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
-	Latency      string `default:"50us" help:"Latency of a message between hosts."`
-	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
-	All          bool   `help:"Print all tables: memory, traffic and epoch time."`
-	JSON         bool   `name:"json" help:"Print the plan as JSON."`
-	Config       Flags  `embed:""`
+	Data         string  `arg:"" help:"Dataset folder."`
+	RanksPerHost int     `default:"1" help:"Ranks that share a host's processors, memory and link."`
+	Bandwidth    string  `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
+	Latency      string  `default:"50us" help:"Latency of a message between hosts."`
+	Try          []int   `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
+	DiskRate     string  `default:"auto" placeholder:"RATE" help:"Bytes a second that a host reads from and writes to its disk, such as 1GB, with --scratch. auto: measured with the dataset's largest file."`
+	Scale        float64 `default:"1" help:"Factor for vertices, edges and ghosts of the dataset, as of a graph with the same degrees and cut. Work per edge is measured on the dataset."`
+	All          bool    `help:"Print all tables: memory, traffic and epoch time."`
+	JSON         bool    `name:"json" help:"Print the plan as JSON."`
+	Config       Flags   `embed:""`
 }
 
 // request has the parsed Options.
@@ -42,12 +44,16 @@ type request struct {
 	methods []string
 	codecs  []string
 	link    forecast.Link
-	memory  int64 // available memory of a rank in bytes
+	memory  int64       // available memory of a rank in bytes
+	large   int64       // size in bytes from which a dataset is not verified
+	sized   *graph.Meta // meta times --scale
+	unknown []int       // numbers of graph ranks without shards, if the dataset has not been verified
+	disk    float64     // bytes/s of a host's disk, 0 without --scratch
 }
 
 // parse parses options. Its faults have kind Usage or Config.
 func (o Options) parse() (*request, error) {
-	q := &request{Options: o, Config: config.Config(o.Config)}
+	q := &request{Options: o, Config: config.Config(o.Config), large: large}
 	q.methods, q.codecs = list(o.Config.Partitioner), list(o.Config.Codec)
 	if len(q.methods) == 0 {
 		q.methods = partition.Methods()
@@ -74,10 +80,19 @@ func (o Options) parse() (*request, error) {
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("set 1 or more")
 	}
+	if q.Scale == 0 {
+		q.Scale = 1
+	}
+	if !(q.Scale >= 1 && q.Scale <= 1e9) {
+		return nil, fault.New(fault.Usage, op, "", "--scale=%g", o.Scale).Then("set 1 to 1e9")
+	}
 	for _, n := range o.Try {
 		if n < 1 {
 			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("set 1 or more graph ranks")
 		}
+	}
+	if _, _, err := q.diskRate(); err != nil {
+		return nil, err
 	}
 	var err error
 	if q.view, err = q.Config.View(q.Config.Ranks); err != nil {

@@ -43,6 +43,7 @@ type Plan struct {
 	Best         int             `json:"best"` // index of the fitting candidate with the shortest epoch
 	Server       forecast.Memory `json:"server_memory,omitempty"`
 	Stages       []Stage         `json:"stages,omitempty"` // of a pipeline
+	Disk         *Disk           `json:"disk,omitempty"`   // with --scratch
 	Partitioning forecast.Memory `json:"partitioning_memory"`
 	Import       forecast.Memory `json:"import_memory"`
 	Verdict      []string        `json:"verdict"`
@@ -85,7 +86,11 @@ func New(o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	ds, err := graph.Open(q.Data)
+	return q.estimate()
+}
+
+func (q *request) estimate() (*Plan, error) {
+	ds, err := q.open()
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +98,16 @@ func New(o Options) (*Plan, error) {
 	if err := ds.Meta.Trains("plan", q.Data); err != nil {
 		return nil, err
 	}
-	q.meta = ds.Meta
+	var source string
+	if q.disk, source, err = q.diskRate(); err != nil {
+		return nil, err
+	}
 	q.ordered = q.orders(ds)
-	p := q.plan(ds.Meta)
-	p.all = o.All
+	if q.sized, err = q.larger(); err != nil {
+		return nil, err
+	}
+	p := q.plan(q.sized)
+	p.all = q.All
 	for _, method := range q.methods {
 		c, err := q.candidate(ds, method)
 		if err != nil {
@@ -110,6 +121,7 @@ func New(o Options) (*Plan, error) {
 	if q.Config.Survive {
 		p.spare()
 	}
+	p.files(q, source)
 	p.stages()
 	return p, nil
 }
@@ -130,10 +142,12 @@ func (q *request) plan(m *graph.Meta) *Plan {
 
 // orders reports whether partitioning orders vertices.
 func (q *request) orders(ds *graph.Dataset) bool {
-	switch q.Config.VertexOrder {
-	case "natural":
+	switch m := q.made("", 1); {
+	case q.Config.VertexOrder == "natural":
 		return false
-	case "", "auto":
+	case !ds.Verified(): // with shards of one part
+		return m.Report.Order.Name != "natural"
+	case q.Config.VertexOrder == "", q.Config.VertexOrder == "auto":
 		return order.Promising(ds.In)
 	}
 	return true
@@ -216,7 +230,7 @@ func (c *calibration) ratesOf(coded *Coded) forecast.Rates {
 	if _, ok := c.coding[name]; !ok {
 		c.coding[name] = c.codec(f.Codecs[0], widest(f.Gathers()))
 	}
-	r.Codec = c.coding[name]
+	r.Codec, r.Disk = c.coding[name], c.disk
 	return r
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -317,6 +319,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		"bandwidth":     {func(o *Options) { o.Bandwidth = "1GB" }, fault.Usage, "10gbit"},
 		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
+		"disk rate":     {func(o *Options) { o.DiskRate = "fast" }, fault.Usage, "1GB"},
 		"memory":        {func(o *Options) { o.Config.Memory = "much" }, fault.Usage, "8GB"},
 		"try":           {func(o *Options) { o.Try = []int{0} }, fault.Usage, "--try=0"},
 		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
@@ -420,5 +423,84 @@ func TestPlanOfGPUs(t *testing.T) {
 	}
 	if memory[1] >= memory[0] {
 		t.Errorf("the host keeps arrays of %d bytes, of %d", memory[1], memory[0])
+	}
+}
+
+// A plan of a large dataset with known counts reads only samples of it, so that it does not find damage
+// elsewhere. Without the counts it verifies the dataset.
+func TestPlanOfALargeDataset(t *testing.T) {
+	o := options(t, func(o *Options) {
+		o.Config.Ranks, o.Config.VertexOrder, o.Config.Codec, o.DiskRate = 1, "natural", "none", "2GB/s"
+		o.Config.Scratch, o.Config.Memory, o.Config.InputDropout = t.TempDir(), "1GB", 0
+		o.Try = []int{1, 2}
+	})
+	path := filepath.Join(o.Data, "features.bin")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1]++
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(o Options) (*Plan, error) {
+		q, err := o.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.large = 0
+		return q.estimate()
+	}
+	p, err := plan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Disk; d == nil || d.Rate != 2e9 || d.Files.Verified == 0 || p.Candidates[0].report.Ranks[0].TrainEdges == 0 {
+		t.Errorf("%+v", p.Disk)
+	}
+	if last := p.Verdict[len(p.Verdict)-1]; !strings.Contains(last, "[2] graph ranks") {
+		t.Errorf("%q", p.Verdict)
+	}
+	o.Config.Ranks = 3
+	if _, err := plan(o); fault.KindOf(err) != fault.Data {
+		t.Errorf("without counts, a damaged file is not found: %v", err)
+	}
+}
+
+// The estimates of a scaled graph are those of a generated graph of that size with the same degrees. The
+// ghosts of 250 vertices a rank differ by up to a few percent from their mean.
+func TestScale(t *testing.T) {
+	of := func(vertices, edges int64, scale float64) *Plan {
+		p, err := New(options(t, func(o *Options) {
+			o.Data = filepath.Join(t.TempDir(), "planted")
+			if _, err := generate.Write(o.Data, generate.Options{Vertices: vertices, Edges: edges, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
+				t.Fatal(err)
+			}
+			o.Scale, o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try = scale, 8, 0, "hash", "none,int8", nil
+			o.Config.RecomputeGhosts, o.Config.CacheInput, o.Config.Order = "none", "off", "apply-first"
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	big, scaled := of(32000, 320000, 1), of(2000, 20000, 16)
+	within := func(what string, got, want int64) {
+		if d := math.Abs(float64(got)/float64(want) - 1); d > 0.05 {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	b, s := big.Candidates[0], scaled.Candidates[0]
+	within("edges", scaled.Edges, big.Edges)
+	within("ghosts", s.Ghosts, b.Ghosts)
+	within("bytes", s.Codecs[0].Traffic.Sent, b.Codecs[0].Traffic.Sent)
+	within("memory", s.Codecs[0].Peak, b.Codecs[0].Peak)
+	if scaled.Vertices != big.Vertices {
+		t.Errorf("%d vertices, want %d", scaled.Vertices, big.Vertices)
+	}
+	for _, scale := range []float64{0.5, math.NaN(), 3e6} {
+		if _, err := New(options(t, func(o *Options) { o.Scale = scale })); fault.KindOf(err) != fault.Usage {
+			t.Errorf("--scale %g: %v", scale, err)
+		}
 	}
 }

@@ -32,8 +32,8 @@ func (p *Plan) Print(w io.Writer) error {
 			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec, best.pairs())
 	}
 	p.printStages(&b)
-	if disk := best.Memory.Of(forecast.Disk); disk > 0 {
-		fmt.Fprintf(&b, "scratch file of a rank %s MB: %s; columns gathered in slices: %d\n", megabytes(disk), strings.Join(best.Memory.Streamed(), ", "), max(best.Codecs[0].Slices, 1))
+	if err := p.PrintDisk(&b); err != nil {
+		return err
 	}
 	for _, line := range p.Verdict {
 		fmt.Fprintln(&b, line)

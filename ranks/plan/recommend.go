@@ -79,6 +79,9 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 		}
 		list = append(list, other.ways(at, at.Candidates[at.Best].Method)...)
 	}
+	if q.unknown != nil {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Not compared with %v graph ranks: this large graph has no shards for them with %s (siafu partition --parts N %s).", q.unknown, method, ds.Dir))
+	}
 	p.Host = q.price().Name
 	p.Fastest = least(list, func(a *Advice) float64 { return a.Seconds })
 	p.Cheapest = least(list, func(a *Advice) float64 { return a.USD })
@@ -97,6 +100,10 @@ func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method stri
 	if o.view, err = o.Config.View(o.Config.Ranks); err != nil {
 		return nil, nil, nil
 	}
+	if !ds.Verified() && !o.stored(o.Config.Partitions(o.view.Parts), []string{method}) {
+		q.unknown = append(q.unknown, ranks) // to partition them would read all edges
+		return nil, nil, nil
+	}
 	o.link.View, o.link.RanksPerHost = o.view, min(q.RanksPerHost, o.Config.Ranks)
 	one, err := o.candidate(ds, method)
 	if kind := fault.KindOf(err); err != nil && (kind == fault.Config || kind == fault.Usage) {
@@ -104,7 +111,7 @@ func (q *request) with(ds *graph.Dataset, c *calibration, ranks int, method stri
 	} else if err != nil {
 		return nil, nil, err
 	}
-	p := o.plan(ds.Meta)
+	p := o.plan(q.sized)
 	p.Candidates = []*Candidate{one}
 	return &o, p, c.epochs(&o, p)
 }
@@ -142,10 +149,10 @@ var errNone = errors.New("no functions")
 func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice, error) {
 	c := q.Config
 	c.Tensor, c.Lambda = config.TensorLambda, "local"
-	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || c.Validate() != nil {
+	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || q.Scale > 1 || c.Validate() != nil { // the messages of a scaled graph are many
 		return nil, errNone
 	}
-	f, _, err := forecast.Of(c, q.meta, q.view.Parts, q.view.Servers, q.fitsInput(q.meta, one.report))
+	f, _, err := forecast.Of(c, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, one.report))
 	if err != nil {
 		return nil, err
 	}

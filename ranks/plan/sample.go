@@ -3,12 +3,15 @@ package plan
 import (
 	"siafu/graph"
 	"siafu/graph/shard"
+	"siafu/internal/fault"
+	"siafu/internal/size"
 	"siafu/kernels"
 )
 
 // sample has some rows of a graph.
 type sample struct {
-	rows int // of the graph
+	rows   int // of the graph
+	spread int // factor of the rows of the graph, if above 1 (--scale)
 	graph.CSR
 }
 
@@ -22,16 +25,34 @@ const (
 
 // inOrder returns the in-edges of a dataset in the vertex order of a rank. This is the order of
 // the shard if the dataset is partitioned for one rank and the natural order is not requested.
-// Otherwise it is the dataset's order. ordered reports the first case.
-func inOrder(ds *graph.Dataset, asked string) (in graph.CSR, ordered bool, done func()) {
-	if asked == "natural" {
+// Otherwise it is the dataset's order, and also if the dataset is too large to verify the shard. ordered
+// reports the first case.
+func (q *request) inOrder(ds *graph.Dataset) (in graph.CSR, ordered bool, done func()) {
+	m := q.made("", 1)
+	if q.Config.VertexOrder == "natural" || m == nil {
 		return ds.In, false, func() {}
+	}
+	if m.Report.Order.Name == "natural" || !ds.Verified() {
+		return ds.In, m.Report.Order.Name == "natural", func() {}
 	}
 	s, err := shard.Open(ds.Dir, 1, 0)
 	if err != nil { // no shard, or that of an older dataset
 		return ds.In, false, func() {}
 	}
 	return s.In, true, func() { s.Close() }
+}
+
+// check verifies the rows that measurements read, if the dataset has not been verified.
+func (c *calibration) check() error {
+	if c.ds.Verified() {
+		return nil
+	}
+	for _, u := range c.s.Cols {
+		if int64(u) >= c.ds.Meta.Vertices {
+			return fault.New(fault.Data, op, c.ds.Dir, "an edge comes from vertex %d of %d", u, c.ds.Meta.Vertices).Then("import the dataset again")
+		}
+	}
+	return c.ds.CheckRows(0, int(min(c.ds.Meta.Vertices, sampleRows)))
 }
 
 // newSample takes runs of rows from all of a graph. An ordered graph needs long runs. A blocked
@@ -61,15 +82,19 @@ func (s *sample) edges() float64 { return float64(max(len(s.Cols)+s.Rows(), 1)) 
 
 // gather returns the sample as an operand, and the number of rows that it reads. If the graph's
 // rows exceed sampleBytes at the given width, columns are reduced modulo the number of rows that
-// fit.
+// fit. With a spread, columns are multiplied, so that they reach the rows of a larger graph.
 func (s *sample) gather(width int) (kernels.Gather, int) {
-	most := max(s.rows, 1)
+	factor := uint64(max(s.spread, 1))
+	if factor > 1 {
+		factor |= 1 // without common factors with a power of two
+	}
+	most := size.Product(max(s.rows, 1), int(factor))
 	cols := s.Cols
-	if limit := sampleBytes / 4 / width; most > limit {
-		most = max(limit, s.Rows())
+	if limit := sampleBytes / 4 / width; most > limit || factor > 1 {
+		most = max(min(most, limit), s.Rows())
 		cols = make([]uint32, len(s.Cols))
 		for i, c := range s.Cols {
-			cols[i] = c % uint32(most)
+			cols[i] = uint32(uint64(c) * factor % uint64(most))
 		}
 	}
 	n := s.Rows()

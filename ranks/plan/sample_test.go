@@ -36,11 +36,14 @@ func TestSampleInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if in, ordered, done := inOrder(ds, "natural"); ordered || !slices.Equal(in.Cols, ds.In.Cols) {
+	q := &request{Options: o, meta: ds.Meta}
+	q.Config.VertexOrder = "natural"
+	if in, ordered, done := q.inOrder(ds); ordered || !slices.Equal(in.Cols, ds.In.Cols) {
 		t.Error("another order than the one that was asked for")
 		done()
 	}
-	in, ordered, done := inOrder(ds, "rcm")
+	q.Config.VertexOrder = "rcm"
+	in, ordered, done := q.inOrder(ds)
 	defer done()
 	s := newSample(in, 16, ordered)
 	if !ordered || slices.Equal(in.Cols, ds.In.Cols) || !slices.Equal(s.Cols, in.Cols) {
