@@ -397,6 +397,14 @@ func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
 	return d.IDs, d.Meta.Vertices, d.Close, nil
 }
 
+// Forget removes the pages of an array, or of a part of it, from this process's memory until they are
+// read again. It ignores memory outside the files.
+func (d *Dataset) Forget(part []byte) {
+	for _, f := range d.files {
+		f.Forget(part)
+	}
+}
+
 // Close unmaps everything.
 func (d *Dataset) Close() error {
 	var first error
@@ -448,9 +456,17 @@ func (p part) csr(offsets, cols string) CSR {
 		Cols:    array[uint32](p, cols, p.Meta.Edges),
 	}
 	p.ascend(offsets, c.Offsets, p.Meta.Edges)
-	if p.reads() {
-		if i, u := badID(c.Cols, p.Meta.Vertices); i >= 0 {
-			p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
+	if !p.reads() {
+		return c
+	}
+	for lo, piece := 0, arrayfile.Piece/4; lo < len(c.Cols); lo += piece {
+		ids := c.Cols[lo:min(lo+piece, len(c.Cols))]
+		if i, u := badID(ids, p.Meta.Vertices); i >= 0 {
+			p.bad("edge %d names vertex %d of %d", lo+i, u, p.Meta.Vertices)
+			break
+		}
+		if len(ids) == piece && p.f != nil {
+			p.f.Forget(mapped.Bytes(ids))
 		}
 	}
 	return c

@@ -22,6 +22,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	arena := mapped.NewArena()
 	defer arena.Free()
 	g := ring(rows, 8)
+	coded := g
+	coded.Cols, coded.Coded = nil, team.CodeColumns(arena, g.Edges(), kernels.CodeOptions{})
 	xs := graph.SparseRows{Offsets: append(g.Begin, g.End[rows-1]), Cols: g.Cols, Vals: kerneltest.Values(len(g.Cols), 1)}
 	xt := flat.TransposeSparse(xs, rows, arena)
 	a, b, c := kerneltest.Values(rows*width, 1), kerneltest.Values(rows*width, 2), make([]float32, rows*width)
@@ -51,6 +53,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 	for name, kernel := range map[string]func(){
 		"SpMM":                      func() { flat.SpMM(team, c, width, g, a, false) },
+		"SpMM coded":                func() { flat.SpMM(team, c, width, coded, a, false) },
 		"SpMMHalf":                  func() { flat.SpMMHalf(team, c, width, g, half, false) },
 		"NarrowRows":                func() { flat.NarrowRows(team, half, width, rows, width, a, nil) },
 		"MatMul":                    func() { flat.MatMul(team, c, rows, width, width, a, w, false) },

@@ -32,6 +32,8 @@ const (
 type blockBuffers struct {
 	begin, end []int64
 	read       []uint64
+	cols       []uint32 // decoded columns of a row
+	coded      codedBlocks
 }
 
 // BlockBytes is the recommended size of the sums of a gather by blocks: as large as a block,
@@ -44,15 +46,15 @@ func InBlocks(rows, width int, edges int64) bool {
 	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
 }
 
-// block returns the number of sources per block, 0 without blocks. buffer gets a bit per source.
-func (k *spmmTask) block(buffer *[]uint64) int {
+// block returns the number of sources per block, 0 without blocks.
+func (k *spmmTask) block(buffers *blockBuffers) int {
 	element := bytesOfFloat
 	if k.x == nil {
 		element = 2
 	}
 	rows := k.Rows()
 	step := blockOf(max(k.whole, k.width)*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
-	if step == 0 || k.reusesRows(runBlocks*step, scratch(buffer, (k.sources+63)/64)) {
+	if step == 0 || k.reusesRows(runBlocks*step, buffers) {
 		return 0
 	}
 	return step
@@ -61,11 +63,13 @@ func (k *spmmTask) block(buffer *[]uint64) int {
 // reusesRows reports whether a run of rows from the middle on, with the given number of edges,
 // reads its sources reuses times on average. It counts masked edges too, because the bits
 // must be the same.
-func (k *spmmTask) reusesRows(edges int, read []uint64) bool {
+func (k *spmmTask) reusesRows(edges int, buffers *blockBuffers) bool {
+	read := scratch(&buffers.read, (k.sources+63)/64)
 	clear(read)
+	var cursor codedCursor
 	seen, sources := 0, 0
 	for r := k.Rows() / 2; r < k.Rows() && seen < edges; r++ {
-		cols := k.Cols[k.Begin[r]:k.End[r]]
+		cols := k.columnsOf(r, &buffers.cols, &cursor)
 		seen += len(cols)
 		for _, c := range cols {
 			word, bit := (c-k.Base)/64, uint64(1)<<((c-k.Base)%64)
@@ -94,6 +98,10 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	buffer, rows := &t.blocks, k.Rows()
 	begin, end := scratch(&buffer.begin, rows), scratch(&buffer.end, rows)
 	copy(begin, k.Begin)
+	if k.Coded != nil {
+		k.coded = codedBlocks{scratch(&buffer.coded.at, rows), scratch(&buffer.coded.previous, rows)}
+		clear(k.coded.at) // prefetched before they are set
+	}
 	blocks := int64((k.sources + step - 1) / step)
 	grain := int(chunkWeight * blocks * int64(rows) / max(k.End[rows-1]-begin[0], 1))
 	k.last, k.Begin, k.End = k.End, begin, end

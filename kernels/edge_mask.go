@@ -26,7 +26,7 @@ func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 // keptEdges has memory for the edges that masks keep.
 type keptEdges struct {
 	begin, end []int64
-	cols       []uint32
+	cols, hub  []uint32
 	weights    []float32
 }
 
@@ -51,6 +51,7 @@ var keptPool = sync.Pool{New: func() any { return new(keptEdges) }}
 func (k *spmmTask) part(lo, hi int) spmmTask {
 	p := *k
 	p.Begin, p.End, p.First = k.Begin[lo:hi], k.End[lo:hi], k.First+uint32(lo)
+	p.CodedFirst = k.CodedFirst + lo
 	p.dst = k.dst[lo*k.width : hi*k.width]
 	if k.RowScale != nil {
 		p.RowScale = k.RowScale[lo:hi]

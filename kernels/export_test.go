@@ -55,3 +55,27 @@ func (t *Team) RunWeighted(offsets []int64, body func(lo, hi int)) {
 		t.runWeighted(offsets[:n], offsets[n], bodyFunc(body))
 	}
 }
+
+// CodedSlack is the number of bytes after the code that decoders may read, and CodedGroup the number of
+// columns that they may write after the decoded ones.
+const (
+	CodedSlack = codedSlack
+	CodedGroup = codedGroup
+)
+
+// Code returns the code of the columns, with its slack.
+func (c *CodedColumns) Code() []byte { return c.data }
+
+// WithCode returns c with other memory of the code.
+func (c *CodedColumns) WithCode(data []byte) *CodedColumns {
+	other := *c
+	other.data = data
+	return &other
+}
+
+// Decode decodes the rows [lo, hi) with the instructions of t.
+func (c *CodedColumns) Decode(t *Team, dst []uint32, lo, hi int) {
+	var cursor codedCursor
+	c.seek(&cursor, lo)
+	c.decode(t.set, dst, &cursor, hi-lo)
+}

@@ -281,6 +281,9 @@ type Edges struct {
 	// Whole is the number of columns of the rows of which x is a slice, 0 if x has all of them. Sums
 	// are then the bits of a gather of all columns.
 	Whole int
+	// Coded and CodedFirst are those of a Gather, for SpMM, SpMMPacked and SpMMLists of a Team.
+	Coded      *CodedColumns
+	CodedFirst int
 }
 
 // Rows returns the number of rows.
@@ -292,6 +295,7 @@ func (e *Edges) gather() Gather {
 		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Weights: e.Weights.Host(), Base: e.Base,
 		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First,
 		Features: e.Features.Host(), Self: e.Self.Host(), At: e.At.Host(),
+		Coded: e.Coded, CodedFirst: e.CodedFirst,
 	}
 }
 

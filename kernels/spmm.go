@@ -26,7 +26,7 @@ import (
 // two Gathers over the same Cols.
 type Gather struct {
 	Begin, End []int64   // row r is Cols[Begin[r]:End[r]]; both ascending
-	Cols       []uint32  // local ids
+	Cols       []uint32  // local ids; empty with Coded
 	Weights    []float32 // of Cols; nil: 1
 	Base       uint32    // the local id of row 0 of x
 	RowScale   []float32 // of row r; nil: 1
@@ -37,6 +37,9 @@ type Gather struct {
 	// has the row At[i], or row i without At; Self has the features of self loops, by row.
 	Features, Self []float32
 	At             []int64
+	// Coded has Cols in coded form, only for SpMM; nil: Cols is used. Row r is its row CodedFirst+r.
+	Coded      *CodedColumns
+	CodedFirst int
 }
 
 // Rows returns the number of rows.
@@ -48,6 +51,7 @@ func (g *Gather) Edges() Edges {
 		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Weights: HostVector(g.Weights), Base: g.Base,
 		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
 		Features: HostVector(g.Features), Self: HostVector(g.Self), At: HostVector(g.At),
+		Coded: g.Coded, CodedFirst: g.CodedFirst,
 	}
 }
 
@@ -75,7 +79,7 @@ func (t *Team) gather(k spmmTask) {
 		return
 	}
 	k.set, k.hubs = t.set, &t.hubs
-	if step := k.block(&t.blocks.read); step > 0 {
+	if step := k.block(&t.blocks); step > 0 {
 		t.gatherBlocks(k, step)
 		return
 	}
@@ -104,6 +108,7 @@ type hubs struct {
 	rows       []int
 	begin, end []int64
 	scale      []float32
+	cols       []uint32 // of coded columns
 }
 
 func (h *hubs) leave(r int) {
@@ -131,10 +136,15 @@ type spmmTask struct {
 	columnMask VertexMask // of the columns; nil: all
 	last       []int64    // of a block of sources: the ends of rows, once found
 	bound      uint32     // the first column that is not of the block
+	coded      codedBlocks
 }
 
 // chunk computes rows [lo, hi) except hubs.
 func (k *spmmTask) chunk(lo, hi int) {
+	if k.Coded != nil {
+		k.codedChunk(lo, hi)
+		return
+	}
 	var kept *keptEdges // nil: along all edges
 	if k.columnMask != nil || k.last != nil {
 		kept = keptPool.Get().(*keptEdges)
@@ -192,8 +202,12 @@ func rowsFor[E float32 | uint16 | uint64](k *spmmTask, x []E) avx.Rows[E] {
 func gatherHub(t *Team, k spmmTask, r int) {
 	h := k.hubs
 	h.begin, h.end, h.scale = h.begin[:0], h.end[:0], h.scale[:0]
-	for from := k.Begin[r]; from < k.End[r]; from += pieceEdges {
-		h.begin, h.end = append(h.begin, from), append(h.end, min(from+pieceEdges, k.End[r]))
+	from, end := k.Begin[r], k.End[r]
+	if k.Coded != nil {
+		from, end = k.decodeHub(t, r)
+	}
+	for ; from < end; from += pieceEdges {
+		h.begin, h.end = append(h.begin, from), append(h.end, min(from+pieceEdges, end))
 		h.scale = append(h.scale, k.rowScale(r))
 	}
 	pieces := k

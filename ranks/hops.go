@@ -62,6 +62,6 @@ func (r *joined) readHops() (p partHops) {
 // counts returns the counts of the rank's shard.
 func (r *joined) counts() partition.RankReport {
 	c := partition.CountShard(r.shard)
-	c.Hops = r.hops
+	c.Hops, c.CodedBits = r.hops, r.codedBits
 	return c
 }

@@ -96,7 +96,7 @@ func (p *PredictConfig) config() Config {
 		RankOptions: config.RankOptions{Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, PartsDir: p.PartsDir, Mode: "pipe",
 			StallWarn: p.StallWarn, StallAbort: p.StallAbort},
 		ExchangeOptions: config.ExchangeOptions{Codec: "none"},
-		ComputeOptions:  config.ComputeOptions{Tensor: p.Tensor, GraphWork: p.GraphWork, Kernel: "auto"},
+		ComputeOptions:  config.ComputeOptions{Tensor: p.Tensor, GraphWork: p.GraphWork, Kernel: "auto", Edges: config.AutoEdges},
 	}
 }
 
@@ -269,7 +269,11 @@ func (r *member) openModel(p PredictConfig, g memoryGate) (*predicting, error) {
 		return nil, err
 	}
 	Config{ComputeOptions: config.ComputeOptions{Order: "auto", CacheInput: "off"}}.Orders(&m.net, m.meta, false)
-	f, err := forecast.OfPrediction(r.cfg, m.net, m.meta, r.Graph)
+	forecasts := func() (*forecast.Forecast, error) { return forecast.OfPrediction(r.cfg, m.net, m.meta, r.Graph) }
+	if err := m.chooseEdges(forecasts); err != nil {
+		return nil, err
+	}
+	f, err := forecasts()
 	if err != nil {
 		return nil, err
 	}

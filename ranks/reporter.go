@@ -157,6 +157,9 @@ func (p *reporter) header(r *prepared) error {
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
 	p.log("plan %s", r.orders)
+	if r.codedBits > 0 {
+		p.log("edges coded bits=%.2f", r.codedBits)
+	}
 	if c.Scratch != "" {
 		if host.InMemory(c.Scratch) {
 			p.warn("warning: --scratch=%s is on a file system in memory, and so are the values there; choose a folder on a disk", c.Scratch)

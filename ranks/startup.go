@@ -295,6 +295,9 @@ func (r *joined) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.chooseEdges(r.forecast); err != nil {
+		return nil, err
+	}
 	if err := r.placeValues(); err != nil {
 		return nil, err
 	}

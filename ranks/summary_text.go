@@ -35,6 +35,9 @@ func (p *reporter) printHeader(r *prepared) {
 		c.Model, dashed(r.net.Dims), grouped(int64(r.net.NumWeights())), c.Dropout, c.Optimizer, c.LR, c.Seed)
 	p.print("ranks", "%s, %s, %s each, %s; %s world",
 		plural(r.view.Ranks, "graph rank"), plural(r.Servers, "server"), plural(r.rankThreads, "thread"), r.engine.Kernel(), r.kind)
+	if r.codedBits > 0 {
+		p.print("edges", "columns coded, about %.1f bits per edge (--edges %s)", r.codedBits, c.Edges)
+	}
 	p.print("exchange", "mode %s, refresh %s, codec %s", c.Mode, c.Refresh, c.Codec)
 	if c.Predicts() {
 		from := ""

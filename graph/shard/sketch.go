@@ -25,6 +25,9 @@ type Counts struct {
 	// them that the rank does not own. It has CountedHops elements, or is empty if the hops have
 	// not been counted.
 	Hops []Hop `json:"hops,omitempty"`
+	// CodedBits is the estimated number of bits per edge of coded columns, or 0 if it is unknown. It is
+	// not stored.
+	CodedBits float64 `json:"-"`
 }
 
 // Purposes of the arrays of a sketch.

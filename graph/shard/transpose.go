@@ -31,14 +31,27 @@ type Edges struct {
 	Base, Sources int
 	Featured      bool // edges have features, in the order of Cols
 
-	counted int // number of edges of a sketch, whose arrays have no data
+	counted int  // number of edges of a sketch
+	sketch  bool // arrays have no data
+}
+
+// Len returns the number of edges.
+func (e Edges) Len() int {
+	if e.sketch {
+		return e.counted
+	}
+	n := int64(0)
+	for v := range e.Begin {
+		n += e.End[v] - e.Begin[v]
+	}
+	return int(n)
 }
 
 // OwnEdges returns the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
 	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
-		e.counted = int(s.counts.Edges - s.counts.Cut)
+		e.counted, e.sketch = int(s.counts.Edges-s.counts.Cut), true
 	}
 	return e
 }
@@ -47,7 +60,7 @@ func (s *Shard) OwnEdges() Edges {
 func (s *Shard) GhostEdges() Edges {
 	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
-		e.counted = int(s.counts.Cut)
+		e.counted, e.sketch = int(s.counts.Cut), true
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"siafu/graph"
+	"siafu/internal/mapped"
 )
 
 // Shard is the partition of one rank. Vertices have local ids: 0..len(Own)-1 for own vertices, and
@@ -118,6 +119,16 @@ func (s *Shard) WithoutEdgeFeatures() *Shard {
 	plain := *s
 	plain.EdgeDim, plain.EdgeFeatures, plain.EdgeMeans = 0, nil, nil
 	return &plain
+}
+
+// ForgetColumns removes the pages of In.Cols, or of a part of it, from this process's memory until they
+// are read again. It ignores other memory.
+func (s *Shard) ForgetColumns(part []uint32) {
+	for _, f := range s.files {
+		if mapping, ok := f.(interface{ Forget(part []byte) }); ok {
+			mapping.Forget(mapped.Bytes(part))
+		}
+	}
 }
 
 // Close unmaps the shard; its slices must not be used afterwards.

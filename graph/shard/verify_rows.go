@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"siafu/graph"
+	"siafu/internal/arrayfile"
 	"siafu/internal/mapped"
 )
 
@@ -14,8 +15,13 @@ func (v *verifier) edges() error {
 	a := mapped.NewArena()
 	defer a.Free()
 	used := mapped.Make[bool8](a, len(s.Ghosts))
+	piece := int64(0)
 	for r, mid := range s.InOwnEnd {
 		lo, hi := s.In.Offsets[r], s.In.Offsets[r+1]
+		if lo-piece >= arrayfile.Piece/4 {
+			s.ForgetColumns(s.In.Cols[piece:lo])
+			piece = lo
+		}
 		if mid < lo || mid > hi {
 			return v.bad("%s: %d at position %d, expected %d to %d", nInOwnEnd, mid, r, lo, hi)
 		}

@@ -15,6 +15,22 @@ const opOpen = "open"
 // remedy is the remedy for damaged files.
 const remedy = "create it again with siafu import or siafu partition: it is damaged or siafu did not write it"
 
+// Piece is the size in bytes of the pieces of a large array that a check reads one after another. Each
+// full piece is then forgotten, because the program may read only parts of the array, or convert it.
+const Piece = 16 << 20
+
+func (f *File) checksum(data []byte) (sum uint32) {
+	for len(data) > 0 {
+		n := min(len(data), Piece)
+		sum = crc32.Update(sum, castagnoli, data[:n])
+		if n == Piece {
+			f.file.Forget(data[:n])
+		}
+		data = data[n:]
+	}
+	return sum
+}
+
 // File is an open and mapped file. Open verifies it.
 type File struct {
 	path string
@@ -79,7 +95,7 @@ func (f *File) check(kind string) error {
 		if !f.read {
 			continue
 		}
-		if got := crc32.Checksum(data, castagnoli); got != e.crc {
+		if got := f.checksum(data); got != e.crc {
 			return fmt.Errorf("array %q (bytes %d to %d): checksum %08x instead of %08x", e.name, e.offset, end, got, e.crc)
 		}
 	}
@@ -118,6 +134,10 @@ func (f *File) Len() int64 { return f.head.length }
 // CRC32C returns the checksum of the header page, 8 hex digits. The page has the checksums of
 // all arrays: two files with the same one have the same content.
 func (f *File) CRC32C() string { return fmt.Sprintf("%08x", f.crc) }
+
+// Forget removes the pages of an array, or of a part of it, from this process's memory until they are
+// read again. It ignores memory outside the file.
+func (f *File) Forget(part []byte) { f.file.Forget(part) }
 
 // Close unmaps the file. Its arrays must not be used afterwards.
 func (f *File) Close() error { return f.file.Close() }

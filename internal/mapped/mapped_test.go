@@ -105,6 +105,45 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// Forgotten pages of a file have the same content when they are read again. Other memory keeps its
+// content, too: Forget must not touch pages that it would clear.
+func TestForget(t *testing.T) {
+	const bytes = 5 << 14
+	path := filepath.Join(t.TempDir(), "f")
+	want := make([]byte, bytes)
+	for i := range want {
+		want[i] = byte(i / 7)
+	}
+	if err := os.WriteFile(path, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mapped.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a := mapped.NewArena()
+	defer a.Free()
+	other := mapped.MakeApart(a, bytes)
+	copy(other, want)
+	for _, part := range [][]byte{f.Bytes(), f.Bytes()[1 : bytes-1], f.Bytes()[:100], nil, other, other[4096:8192]} {
+		f.Forget(part)
+		if !slices.Equal(f.Bytes(), want) || !slices.Equal(other, want) {
+			t.Fatal("the content has changed")
+		}
+	}
+}
+
+// A temporary arena of a sketch is a sketch.
+func TestTemporary(t *testing.T) {
+	for name, a := range map[string]*mapped.Arena{"arena": mapped.NewArena(), "sketch": mapped.NewSketch()} {
+		filled := false
+		if a.Temporary().Fill(func() { filled = true }); filled != (name == "arena") {
+			t.Errorf("%s: filled %t", name, filled)
+		}
+	}
+}
+
 // An array that the system does not give is an error with its size, and other
 // panics stay what they are.
 func TestExhausted(t *testing.T) {

@@ -44,6 +44,14 @@ func (a *Arena) Like() *Arena {
 	return other
 }
 
+// Temporary returns an empty arena, a sketch if a is one.
+func (a *Arena) Temporary() *Arena {
+	if a.sketch {
+		return NewSketch()
+	}
+	return NewArena()
+}
+
 // Spilled returns the size in bytes of the file of arrays.
 func (a *Arena) Spilled() int64 {
 	a.mu.Lock()

@@ -149,6 +149,7 @@ var (
 	graphCUDA   = fact{"--graph cuda", "graph", func(s situation) bool { return s.GraphWork == GraphCUDA }}
 	namedBLAS   = fact{"--cuda-blas", "cuda-blas", func(s situation) bool { return s.CUDABLAS != "" && s.CUDABLAS != "auto" }}
 	streams     = fact{"--scratch", "scratch", func(s situation) bool { return s.Scratch != "" }}
+	codesEdges  = fact{"--edges coded", "edges", func(s situation) bool { return s.Edges == CodedEdges }}
 	recomputes  = fact{"--recompute", "recompute", func(s situation) bool { return s.Recompute }}
 	cachesInput = fact{"--cache-input on", "cache-input", func(s situation) bool { return s.CacheInput == "on" }}
 	cachesNone  = fact{"--cache-input off", "cache-input", func(s situation) bool { return s.CacheInput == "off" }}
@@ -214,6 +215,7 @@ const (
 	pipeBatches  = "choose --mode pipe: ranks must run their batches synchronously"
 	wholeGraph   = ": scores of pairs need the embeddings of the whole graph"
 	otherMonitor = ": use --monitor accuracy, loss, both or penalised"
+	plainEdges   = "leave --edges out: "
 	orUnweighted = ", or import the dataset with --drop-weights"
 )
 
@@ -256,6 +258,11 @@ var conflicts = slices.Concat([]conflict{
 	{streams, links, "leave --scratch out: pairs read rows at random"},
 	{streams, noSums, "leave --scratch out: attention and maxima read more values at random than sums of rows"},
 	{streams, notCPU, "leave --tensor out"},
+	{codesEdges, asynchronous, plainEdges + "asynchronous intervals gather single rows"},
+	{codesEdges, batches, plainEdges + "batches read the edges of single vertices"},
+	{codesEdges, noGathers, plainEdges + "this model does not aggregate"},
+	{codesEdges, noSums, plainEdges + "attention and maxima read plain columns"},
+	{codesEdges, notCPU, plainEdges + "only ranks on CPUs decode columns"},
 	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
 	{preAggregate, noSums, "leave --pre-aggregate out: attention and maxima are not plain sums of rows"},
 	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},

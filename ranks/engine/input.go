@@ -58,7 +58,7 @@ func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, fro
 	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), memory, scratch)
 	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
 	once.tensor, once.announces = tensor.CPU{}, false // the pass has no tensor work
-	o := graphwork.Options{Reduction: reduction, Forward: true}
+	o := graphwork.Options{Reduction: reduction, Forward: true, Codes: e.codes}
 	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // exact, because it costs time only once
 	return once
 }

@@ -74,7 +74,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.levels = append(k.levels, level)
 	}
 	if h.edges != nil {
-		o.Reduction, o.Targets, o.Linked, o.First = nil, false, true, map[int]int{}
+		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, true, map[int]int{}, nil // its columns are not in a file
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}

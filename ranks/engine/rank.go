@@ -15,6 +15,7 @@ import (
 	"siafu/kernels/task"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
@@ -109,6 +110,7 @@ type Engine struct {
 	targets       task.Target         // of all own vertices
 	slotRows      int                 // of a sketch, whose intervals are larger: rows of a run's intervals
 	metrics       []objective.Metrics // by split, on rank 0 after the best weights are known
+	codes         *graphwork.Codes    // of the shard's edges; nil if they are plain
 }
 
 // New starts the workers of a rank.
@@ -130,6 +132,9 @@ func New(r Rank) (*Engine, error) {
 	}
 	if r.Config.Mode == config.Free {
 		e.freeArena = mapped.NewArena()
+	}
+	if r.Config.Edges == config.CodedEdges {
+		e.codes = graphwork.NewCodes(e.packers, r.Arena, 0)
 	}
 	e.Tensor.Follow(e.workers.pool.Queue)
 	return e, nil

@@ -47,6 +47,9 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		},
 		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}
+	if c.Edges == config.CodedEdges {
+		e.codes = graphwork.NewCodes(nil, kept, counts.CodedBits)
+	}
 	if c.Intervals = requested; m&model.InChain > 0 {
 		n := max(c.IntervalsOf(net, s.NumOwn(), counts.Edges), 1)
 		e.slotRows = (s.NumOwn() + n - 1) / n

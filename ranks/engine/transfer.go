@@ -36,7 +36,7 @@ func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped
 		s.connectFree(e, a)
 		return
 	}
-	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction, Targets: true}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction, Targets: true, Codes: e.codes}
 	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
 	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)

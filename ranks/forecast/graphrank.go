@@ -145,6 +145,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	if size.Product(8, rows, size.Sum(f.foot.PerRow, int64(columns))) == size.Most { // columns of any matrix
 		return errors.New("forecast: no number holds the size of an array")
 	}
+	p.CodedBits = f.codedBits(p)
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	stages := max(c.Pipelining().Stages, 1)
 	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0], Whole: f.Whole}
@@ -163,6 +164,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch, engine.SketchedStage{Number: rank % stages, Edges: f.Edges})
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
+	f.edges(m, p, c)
 	m.add(onDevice, Device, far.Most())
 	if c.Tensor == config.TensorCUDA {
 		f.outsideSketch(m, p, c, lanes[0].(*cuda.Ops).Workspace())

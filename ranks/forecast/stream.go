@@ -15,7 +15,7 @@ import (
 
 // streamable are the terms that tasks read in order, the best one to store in a file first: one that
 // the smallest number of passes reads and none writes.
-var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs, graphwork.SliceSums}
+var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs, graphwork.CodedEdges, graphwork.SliceSums}
 
 // window is the memory for the pages of files that tasks are using: some intervals of each thread.
 const window int64 = 96 << 20

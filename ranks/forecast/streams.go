@@ -8,6 +8,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/internal/size"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/stopping"
@@ -94,7 +95,7 @@ func (f *Forecast) pass(s *Stream, m Memory, p partition.RankReport, epoch, eval
 	reads := func(n int, bytes int64) int64 { return size.Product(int64(n), bytes) }
 	back, last := f.reverse(p, epoch.GathersBackward)
 	switch blocks := f.blocks(); s.Name {
-	case shard.EdgeArrays:
+	case shard.EdgeArrays, graphwork.CodedEdges:
 		n := len(epoch.Gathers)
 		if !f.Directed {
 			n += back
@@ -102,6 +103,13 @@ func (f *Forecast) pass(s *Stream, m Memory, p partition.RankReport, epoch, eval
 		s.Epoch.Read, s.Evaluation.Read = reads(n, s.Bytes), reads(len(evaluation.Gathers), s.Bytes)
 		if f.Net.CacheInput {
 			s.Start.Read = reads(blocks*f.Net.Powers().Last, s.Bytes)
+		}
+		if s.Name == graphwork.CodedEdges {
+			s.Start.Written = s.Bytes
+			break
+		}
+		if f.Config.Edges == config.CodedEdges { // to measure the code, and to write it
+			s.Start.Read = size.Sum(s.Start.Read, reads(2, floats(p.Edges)))
 		}
 		if last > 0 || f.Directed && back > 0 {
 			s.Start.Read = size.Sum(s.Start.Read, reads(2, s.Bytes)) // to count edges by source, and to sort them

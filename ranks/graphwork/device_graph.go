@@ -29,6 +29,7 @@ type csr struct {
 	cols              kernels.Vector[uint32]
 	weights, features kernels.Vector[float32]
 	at                kernels.Vector[int64]
+	coded             *kernels.CodedColumns // instead of cols; nil: cols is used
 }
 
 // edges returns the rows [lo, hi) as edges.
@@ -36,7 +37,7 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 	if lo == hi {
 		return kernels.Edges{}
 	}
-	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights, Features: c.features, At: c.at}
+	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights, Features: c.features, At: c.at, Coded: c.coded, CodedFirst: lo}
 }
 
 // transposed is a shard.Transposed in the memory of the rank's Ops.
@@ -55,6 +56,7 @@ func (w *Work) placeMesh(m *mesh) {
 func (w *Work) placeEdges(s *shard.Shard, e shard.Edges) kernels.Edges {
 	m := kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
 	m.Features = w.features(s, m.Weights)
+	w.codeEdges(s, e, &m)
 	return m
 }
 

@@ -61,7 +61,11 @@ func visitEdges(e kernels.Edges, lo, hi int, visit func([]byte)) {
 	visit(mapped.Bytes(begin))
 	visit(mapped.Bytes(end))
 	first, last := begin[0], end[len(end)-1]
-	visit(mapped.Bytes(e.Cols.Host()[first:last]))
+	if e.Coded != nil {
+		visit(e.Coded.Part(e.CodedFirst+lo, e.CodedFirst+hi))
+	} else {
+		visit(mapped.Bytes(e.Cols.Host()[first:last]))
+	}
 	if e.Weights.Len() > 0 {
 		visit(mapped.Bytes(e.Weights.Host()[first:last]))
 	}

@@ -325,6 +325,6 @@ func (l *Layer) ghostEdges(i Interval) kernels.Edges { return i.edges(l.mesh.gho
 
 // edges returns the interval's part of edges into own vertices.
 func (i Interval) edges(e kernels.Edges) kernels.Edges {
-	e.Begin, e.End, e.First = e.Begin.Part(i.Lo, i.Hi), e.End.Part(i.Lo, i.Hi), uint32(i.Lo)
+	e.Begin, e.End, e.First, e.CodedFirst = e.Begin.Part(i.Lo, i.Hi), e.End.Part(i.Lo, i.Hi), uint32(i.Lo), i.Lo
 	return e
 }

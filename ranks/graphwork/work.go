@@ -25,6 +25,7 @@ type Work struct {
 	halves   map[halfKey]kernels.Mat
 	sliced   slicedRows
 	added    kernels.Mat // of AddGhostGrads, unless gradients are sums
+	codes    *Codes      // of columns; nil: they are plain
 }
 
 // mesh is a shard and the arrays that gathers along its edges read.
@@ -81,6 +82,8 @@ type Options struct {
 	// layer then uses only edges into those, on the forward pass too if the pass needs no
 	// other logits.
 	Targets bool
+	// Codes makes gathers of sums use coded columns; nil: columns are plain.
+	Codes *Codes
 }
 
 // New prepares the layers of a network with the values in a store. All memory lives as long as
@@ -143,7 +146,7 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 }
 
 func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	return &Work{store: store, half: o.Half, apart: o.Asynchronous || o.First != nil, ops: ops, arena: a, uploaded: map[array]any{}, halves: map[halfKey]kernels.Mat{}, layers: make([]*Layer, len(store.Network.Layers))}
+	return &Work{store: store, half: o.Half, apart: o.Asynchronous || o.First != nil, ops: ops, arena: a, uploaded: map[array]any{}, halves: map[halfKey]kernels.Mat{}, layers: make([]*Layer, len(store.Network.Layers)), codes: o.Codes}
 }
 
 // newMesh prepares a shard.
@@ -251,15 +254,15 @@ func (w *Work) prepareBackward(o Options) {
 			ghosts.Featured = false
 		}
 		if l == len(back)-1 && trainingOnly {
-			at.edges, at.trainingOnly = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain)), true
+			at.edges, at.trainingOnly = w.transpose(Trained, func(a *mapped.Arena) *shard.Transposed { return s.TransposeInto(a, ghosts, graph.SplitTrain) }), true
 			continue
 		}
 		if n, ok := o.First[l]; ok && n < s.NumOwn() {
-			at.edges = w.placeTransposed(s.TransposeFirst(w.arena.For(Reversed), ghosts, n))
+			at.edges = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.TransposeFirst(a, ghosts, n) })
 			continue
 		}
 		if all[at.mesh] == nil {
-			all[at.mesh] = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
+			all[at.mesh] = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.Transpose(a, ghosts) })
 		}
 		at.edges = all[at.mesh]
 	}

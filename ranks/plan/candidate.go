@@ -54,6 +54,7 @@ type Coded struct {
 
 	forecast *forecast.Forecast
 	memory   forecast.Memory // of the largest rank
+	whole    int64           // its peak with all pages of files
 	largest  int
 	network  string
 	choices  []Coded // by value of --recompute-ghosts; empty without a choice
@@ -97,8 +98,31 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 	return c, nil
 }
 
-// coded estimates a run of a configuration with one codec.
-func (c *Candidate) coded(q *request, run config.Config) (Coded, error) {
+// coded estimates a run of a configuration with one codec, and chooses how edges are stored as train does.
+func (c *Candidate) coded(q *request, one config.Config) (Coded, error) {
+	if one.Edges != config.AutoEdges {
+		return c.codedWith(q, one)
+	}
+	one.Edges = config.PlainEdges
+	plain, err := c.codedWith(q, one)
+	if err != nil || plain.whole <= q.memory || !one.CanCodeEdges(one.NetworkOf(q.sized)) {
+		return plain, err
+	}
+	one.Edges = config.CodedEdges
+	coded, err := c.codedWith(q, one)
+	if err != nil || coded.whole <= q.memory {
+		return coded, err
+	}
+	return plain, nil
+}
+
+// codedWith estimates a run of a configuration with one codec and a given storage of edges.
+func (c *Candidate) codedWith(q *request, run config.Config) (Coded, error) {
+	if run.Edges == config.CodedEdges {
+		for rank := range c.report.Ranks {
+			c.report.Ranks[rank].CodedBits = q.codedBits()
+		}
+	}
 	limit := q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
 	run.Slices = forecast.FitSlices(run, q.memory, func(try config.Config) (int64, error) {
 		f, _, err := forecast.Of(try, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
@@ -119,6 +143,7 @@ func (c *Candidate) coded(q *request, run config.Config) (Coded, error) {
 	}
 	rank, memory := c.largestRank(f, q.view)
 	peak := size.Sum(memory.Peak(), forecast.Program)
+	whole := peak
 	if run.Scratch != "" {
 		peak = memory.Resident()
 		if err := forecast.CheckDisk(op, run.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
@@ -127,7 +152,7 @@ func (c *Candidate) coded(q *request, run config.Config) (Coded, error) {
 	}
 	return Coded{
 		Codec: run.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks), Slices: run.Slices,
-		forecast: f, memory: memory, largest: rank, network: network,
+		forecast: f, memory: memory, whole: whole, largest: rank, network: network,
 	}, nil
 }
 

@@ -49,6 +49,8 @@ type request struct {
 	sized   *graph.Meta // meta times --scale
 	unknown []int       // numbers of graph ranks without shards, if the dataset has not been verified
 	disk    float64     // bytes/s of a host's disk, 0 without --scratch
+	// codedBits returns the estimated bits per edge of coded columns.
+	codedBits func() float64
 }
 
 // parse parses options. Its faults have kind Usage or Config.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 
 	"siafu/graph"
 	"siafu/graph/order"
@@ -106,6 +107,7 @@ func (q *request) estimate() (*Plan, error) {
 	if q.sized, err = q.larger(); err != nil {
 		return nil, err
 	}
+	q.codedBits = sync.OnceValue(func() float64 { return q.sampleCodedBits(ds) })
 	p := q.plan(q.sized)
 	p.all = q.All
 	for _, method := range q.methods {

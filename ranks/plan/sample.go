@@ -55,6 +55,15 @@ func (c *calibration) check() error {
 	return c.ds.CheckRows(0, int(min(c.ds.Meta.Vertices, sampleRows)))
 }
 
+// sampleCodedBits estimates the bits per edge of coded columns from rows of the graph, in the order of a rank if
+// it is known.
+func (q *request) sampleCodedBits(ds *graph.Dataset) float64 {
+	in, _, done := q.inOrder(ds)
+	defer done()
+	g := kernels.Gather{Begin: in.Offsets[:in.Rows()], End: in.Offsets[1:], Cols: in.Cols}
+	return kernels.EstimateCodedBits(g.Edges())
+}
+
 // newSample takes runs of rows from all of a graph. An ordered graph needs long runs. A blocked
 // gather at this width needs a large sample, because all rows that use a block share the cost of
 // loading it.

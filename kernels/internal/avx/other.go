@@ -75,3 +75,7 @@ func (Set) Cost(_, _ int) int                                                   
 func (Set) MultiplySparse(Product, *Scratch)                                    { panic(none) }
 func (Set) Choose(_, _, _ []uint32) int                                         { panic(none) }
 func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int                        { panic(none) }
+func (Set) DecodeRows(_ []uint32, _ []byte, _, _ []int64, _ int, _ uint32) int  { panic(none) }
+func (Set) DecodeBelow(_ []uint32, _ []byte, _ *uint32, _, _ int, _ uint32, _ *byte) (count, used int) {
+	panic(none)
+}

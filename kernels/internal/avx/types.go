@@ -29,6 +29,13 @@ const BitsWords = 2
 // HalfSlack is the number of bfloat16 elements after the last row that a vector may read.
 const HalfSlack = 16
 
+// CodedGroup is the number of gaps of a group of coded columns. Decoders write as many columns
+// after the decoded ones, and read CodedSlack bytes after the code.
+const (
+	CodedGroup = 8
+	CodedSlack = 64
+)
+
 // Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
 // is A[i*RowStride+p*ColStride], and rows of B and C are LDB and LDC apart. If
 // ColStride is not 1, RowStride must be 1 and Pack must have PackSize elements.

@@ -266,6 +266,13 @@ var parts = map[string]func(isa){
 			below()
 		}
 	},
+	"coded": func(s isa) {
+		if !s.wide {
+			table, length := classes(), lengths()
+			decodeRows(table, length)
+			decodeBelow(table, length)
+		}
+	},
 	"elu":   elu,
 	"gates": gates,
 	"gather": func(s isa) {
