@@ -22,7 +22,7 @@ var byHand = map[string][]string{
 	"graph/realdata/realdata.go":         {"MkdirAll", "WriteFile"},                       // for tests
 	"graph/download/unzip.go":            {"MkdirAll"},                                    // only temporary
 	"ranks/runfolder/claim.go":           {"Mkdir"},                                       // undone with the claim, else synced
-	"internal/mapped/spill.go":           {"CreateTemp"},                                  // without a name
+	"internal/disk/file.go":              {"CreateTemp"},                                  // without a name
 	"internal/decodertest/bounded.go":    {"WriteFile"},                                   // for tests, to the kernel
 	"ranks/checkpoint/metrics.go":        {"WriteFile"},                                   // of a file that is open for appending; a checkpoint syncs it
 	"internal/host/memory.go":            {"WriteFile"},                                   // to the kernel
