@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"siafu/internal/host"
-	"siafu/internal/size"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/graphwork"
@@ -84,7 +83,7 @@ func (r *joined) fitsWith(edges string, of func() (*forecast.Forecast, error)) (
 	exceeds := []int64{0}
 	if limit := r.memoryLimit(); limit > 0 {
 		f.Limit = limit
-		if !r.isServer() && size.Sum(r.partEstimate(f, r.rank, r.counts()).Peak(), forecast.Program) > limit {
+		if !r.isServer() && r.partEstimate(f, r.rank, r.counts()).Unlimited() > limit {
 			exceeds[0] = 1
 		}
 	} else if here.peak > host.AvailableMemory() {

@@ -26,6 +26,9 @@ func (m Memory) Resident() int64 {
 	return size.Sum(m.Peak()-m.Of(Mapped), Program, window)
 }
 
+// Unlimited returns the memory of a process with this rank that reads nothing from files in an epoch.
+func (m Memory) Unlimited() int64 { return size.Sum(m.Peak(), m.Of(Disk), Program) }
+
 // stream moves terms to the scratch file until the rest fits in the limit or no streamable term is
 // left.
 func (m Memory) stream(limit int64) Memory {

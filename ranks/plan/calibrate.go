@@ -23,7 +23,7 @@ const (
 	sampleEdges    = 1 << 21
 	sampleInOrder  = 1 << 23   // edges, if the sample is in a vertex order
 	sampleOfBlocks = 1 << 25   // edges, if the gather is blocked
-	sampleBytes    = 256 << 20 // size of the rows that a gather reads
+	sampleBytes    = 1 << 30 // size of the rows that a gather reads
 	sampleTime     = 20 * time.Millisecond
 	codedRows      = 2048
 )

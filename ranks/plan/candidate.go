@@ -109,11 +109,10 @@ func (c *Candidate) coded(q *request, one config.Config) (Coded, error) {
 		return plain, err
 	}
 	one.Edges = config.CodedEdges
-	coded, err := c.codedWith(q, one)
-	if err != nil || coded.whole <= q.memory {
-		return coded, err
+	if coded, err := c.codedWith(q, one); err == nil && coded.whole <= q.memory {
+		return coded, nil
 	}
-	return plain, nil
+	return plain, nil // also if there is too little disk space for coded edges
 }
 
 // codedWith estimates a run of a configuration with one codec and a given storage of edges.
@@ -143,7 +142,7 @@ func (c *Candidate) codedWith(q *request, run config.Config) (Coded, error) {
 	}
 	rank, memory := c.largestRank(f, q.view)
 	peak := size.Sum(memory.Peak(), forecast.Program)
-	whole := peak
+	whole := memory.Unlimited()
 	if run.Scratch != "" {
 		peak = memory.Resident()
 		if err := forecast.CheckDisk(op, run.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
