@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"siafu/internal/mapped"
+	"siafu/internal/splitmix"
 	"siafu/kernels"
 )
 
@@ -44,14 +45,8 @@ func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	return v
 }
 
-// scramble computes the output function of SplitMix64 (Steele, Lea & Flood 2014, §3), with one
-// step of its counter.
-func scramble(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+// scramble returns a random number that depends on z.
+func scramble(z uint64) uint64 { return splitmix.Mix(z + splitmix.Golden) }
 
 // minSeconds repeats call until the budget is used, at least once, and returns the
 // least seconds of a repetition.

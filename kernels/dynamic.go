@@ -205,10 +205,13 @@ func (b *edgeBatch) leakyGradientRows(k *attentionTask, dst, along, ds, x []floa
 
 func (k *attentionTask) leakyGradientHead(b *edgeBatch, dst []float32, h int, s *segment) {
 	of, rows := k.dynamicScore(s.row, h), k.addendRows()
-	var vector []float32
-	dim := 0 // of the features whose weights get gradients
+	var vector, features []float32 // the sums for Vector and for the rows of Edge, Columns() apart
+	dim := 0                       // of the features whose weights get gradients
 	if k.op == backToTargets {
 		vector, dim = rowOf(k.alongRow(0, s.row), h, k.Width), k.dim
+		if dim > 0 {
+			features = k.along[s.row*k.AlongWidth()+k.Columns()+(k.group+h)*k.Width:]
+		}
 	}
 	for e, id := range b.ids[s.id:][:s.n] {
 		x, f, ds := rows[int(id)*k.Columns()+(k.group+h)*k.Width:], k.features(b, s.id+e), b.dq[e*k.step+h]
@@ -222,7 +225,7 @@ func (k *attentionTask) leakyGradientHead(b *edgeBatch, dst []float32, h int, s 
 				vector[j] += d * t
 			}
 			for i := range dim {
-				k.alongRow(1+i, s.row)[h*k.Width+j] += a * d * f[i]
+				features[i*k.Columns()+j] += a * d * f[i]
 			}
 		}
 	}

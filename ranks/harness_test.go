@@ -82,7 +82,7 @@ func sameLosses(t testing.TB, what string, got, want []float64, tolerance float6
 func generated(t testing.TB, directed bool) string { return generatedOf(t, 400, 3000, directed) }
 
 // generatedSmall returns a graph for the PTX interpreter, which runs a kernel some thousand times
-// longer than the processor.
+// longer than the processor, and for runs that compute clusters, which takes longer than training.
 func generatedSmall(t testing.TB, directed bool) string {
 	return generatedOf(t, 150, 1100, directed)
 }

@@ -15,7 +15,7 @@ import (
 // A stage whose rank is lost in the middle of a step continues on its shadow: the model and the losses are
 // those of a run without a loss, to the bit, and forward passes of the step are not repeated.
 func TestStagesContinueOnShadows(t *testing.T) {
-	data := generated(t, false)
+	data := generatedSmall(t, false)
 	networks := deepNetworks()
 	for k, run := range []struct {
 		network, redundancy, schedule string

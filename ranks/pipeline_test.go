@@ -33,7 +33,7 @@ func pipelineRun(t *testing.T, c Config, stages, pipelines int, data string) tra
 // accumulates gradients, to the bit.
 func TestPipelinesTrainLikeOneRank(t *testing.T) {
 	t.Parallel()
-	data := generated(t, false)
+	data := generatedSmall(t, false)
 	networks := deepNetworks()
 	networks["gcn"] = func(*Config) {}
 	networks["sage residual"] = func(c *Config) { c.Model, c.Residual = "sage", "add" }
@@ -61,7 +61,7 @@ func TestPipelinesTrainLikeOneRank(t *testing.T) {
 // gradients like as many graph ranks.
 func TestOneMicrobatchIsAMiniBatch(t *testing.T) {
 	t.Parallel()
-	data := generated(t, false)
+	data := generatedSmall(t, false)
 	for pipelines := 1; pipelines <= 3; pipelines++ {
 		for _, servers := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%d pipelines, %d servers", pipelines, servers), func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMicrobatchesAddUp(t *testing.T) {
 // Redundant computation changes no bit.
 func TestRedundancyChangesNothing(t *testing.T) {
 	t.Parallel()
-	data := generated(t, false)
+	data := generatedSmall(t, false)
 	c := inStages(t, func(c *Config) { c.Model, c.Residual, c.Jumping = "sage", "add", "cat" })
 	want := pipelineRun(t, c, 1, 2, data)
 	for k, redundancy := range []string{"lflb", "eflb", "efeb"} {
@@ -122,7 +122,7 @@ func TestRedundancyChangesNothing(t *testing.T) {
 // A run resumes with another number of stages, on other ranks, with the same bits.
 func TestPipelinesResume(t *testing.T) {
 	t.Parallel()
-	data := generated(t, false)
+	data := generatedSmall(t, false)
 	c := inStages(t, func(c *Config) { c.Epochs, c.Model, c.Alpha = 6, "gcnii", 0.3 })
 	want := pipelineRun(t, c, 1, 2, data)
 	c.Pipeline, c.Ranks, c.Epochs, c.CheckpointEvery = "2,2", 4, 3, "2e"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"siafu/graph"
@@ -129,7 +128,7 @@ func (r *opened) partition(meta *graph.Meta, folder string) (err error) {
 	if err != nil || report == nil {
 		return err
 	}
-	debug.FreeOSMemory() // memory of the partitioner
+	host.FreeMemory() // memory of the partitioner
 	host.ForgetPeak()
 	r.reporter.Note(report.String())
 	return nil

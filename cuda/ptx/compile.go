@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,6 +59,36 @@ func (c *compiler) failIf(bad bool, format string, args ...any) {
 	if bad {
 		c.fail(format, args...)
 	}
+}
+
+// compile makes the kernels of a module.
+func (l *loaded) compile() (map[string]*kernel, error) {
+	kernels := map[string]*kernel{}
+	for _, f := range l.order {
+		if f = l.functions[f.name]; !f.entry || !f.defined {
+			continue
+		}
+		k, err := compile(l, f)
+		if err != nil {
+			return nil, err
+		}
+		kernels[f.name] = k
+	}
+	return kernels, nil
+}
+
+// on returns a copy of a kernel for a module with the same addresses. Its accesses are copies too,
+// because they remember regions of their device.
+func (k *kernel) on(l *loaded) *kernel {
+	own := *k
+	own.mod, own.code = l, slices.Clone(k.code)
+	for i := range own.code {
+		if m := own.code[i].mem; m != nil {
+			m := *m
+			own.code[i].mem = &m
+		}
+	}
+	return &own
 }
 
 // compile makes a kernel of an entry.

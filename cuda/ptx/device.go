@@ -189,7 +189,7 @@ func (d *Device) Load(name, text string) (m device.Module, err error) {
 	return &loadedModule{device: d, loaded: l}, nil
 }
 
-// link allocates the variables of a module and compiles its entries.
+// link allocates the variables of a module and makes its kernels.
 func (d *Device) link(l *loaded) error {
 	for _, v := range l.variables {
 		if v.space == shared {
@@ -217,17 +217,7 @@ func (d *Device) link(l *loaded) error {
 			l.globals[v.name].setWord(uint64(ref.at), 8, to.base+uint64(ref.plus))
 		}
 	}
-	for _, f := range l.order {
-		if f = l.functions[f.name]; !f.entry || !f.defined {
-			continue
-		}
-		k, err := compile(l, f)
-		if err != nil {
-			return err
-		}
-		l.kernels[f.name] = k
-	}
-	return nil
+	return cached.compile(l)
 }
 
 // unload frees the memory of a module's variables.

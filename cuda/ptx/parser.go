@@ -3,6 +3,7 @@ package ptx
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -46,10 +47,18 @@ type labelUse struct {
 }
 
 // modules are parsed modules by name and text: each device of a process loads the same programs.
-// A module does not change after it is parsed.
+// A module does not change after it is parsed. Its kernels contain the addresses of its variables,
+// which a device gives it in a fixed order, so that they are the same on the next device.
 type modules struct {
-	mu     sync.Mutex
-	parsed map[[2]string]*module
+	mu       sync.Mutex
+	parsed   map[[2]string]*module
+	compiled map[*module]compiled
+}
+
+// compiled contains the kernels of a module whose variables have given addresses.
+type compiled struct {
+	addresses map[string]uint64
+	kernels   map[string]*kernel
 }
 
 var cached modules
@@ -70,10 +79,34 @@ func (c *modules) parse(name, text string) (*module, error) {
 		return nil, err
 	}
 	if c.parsed == nil || len(c.parsed) == maxCached {
-		c.parsed = map[[2]string]*module{}
+		c.parsed, c.compiled = map[[2]string]*module{}, map[*module]compiled{}
 	}
 	c.parsed[source] = m
 	return m, nil
+}
+
+// compile compiles the entries of a module, or copies the kernels that the same addresses gave
+// before.
+func (c *modules) compile(l *loaded) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	addresses := make(map[string]uint64, len(l.globals))
+	for name, r := range l.globals {
+		addresses[name] = r.base
+	}
+	known := c.compiled[l.module]
+	if known.kernels == nil || !maps.Equal(known.addresses, addresses) {
+		kernels, err := l.compile()
+		if err != nil {
+			return err
+		}
+		known = compiled{addresses, kernels}
+		c.compiled[l.module] = known
+	}
+	for name, k := range known.kernels {
+		l.kernels[name] = k.on(l)
+	}
+	return nil
 }
 
 // parse parses the text of a module.

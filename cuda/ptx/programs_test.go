@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -138,6 +139,25 @@ func TestSaxpy(t *testing.T) {
 	py = upload(l, y)
 	l.ok(l.launch(l.file("saxpy.ptx", "saxpy4"), 3, 32, 0, args().Int32(250).Float32(1.5).Ptr(px).Ptr(py)))
 	same(t, "saxpy4", read(l, make([]float32, 1000), py), want)
+}
+
+// TestSaxpyOnDevices runs kernels that are compiled once on several devices at the same time, with
+// arrays at equal addresses. Each device reads and writes its own arrays.
+func TestSaxpyOnDevices(t *testing.T) {
+	for n := range 3 {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, Settings{})
+			x, y := []float32{float32(n), 2}, []float32{3, float32(n)}
+			px, py := upload(l, x), upload(l, y)
+			f := l.file("saxpy.ptx", "saxpy")
+			for range 2000 {
+				l.ok(l.launch(f, 1, 32, 0, args().Int32(2).Float32(1.5).Ptr(px).Ptr(py)))
+				y[0], y[1] = fma(1.5, x[0], y[0]), fma(1.5, x[1], y[1])
+			}
+			same(t, "saxpy", read(l, make([]float32, 2), py), y)
+		})
+	}
 }
 
 // TestMatMul multiplies matrices whose extents are no multiples of a tile's.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 
+	"siafu/internal/splitmix"
 	"siafu/internal/workers"
 )
 
@@ -83,5 +84,5 @@ func (f edgeFeatures) draw(row []float32, u, v uint32) {
 	if f.edges.block(uint64(u)) == f.edges.block(uint64(v)) {
 		within = 1
 	}
-	f.mixture.draw(row, within, mix(uint64(min(u, v))<<32|uint64(max(u, v))))
+	f.mixture.draw(row, within, splitmix.Mix(uint64(min(u, v))<<32|uint64(max(u, v))))
 }

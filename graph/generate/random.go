@@ -3,27 +3,20 @@ package generate
 import (
 	"math/bits"
 	"slices"
+
+	"siafu/internal/splitmix"
 )
-
-// golden is 2⁶⁴ divided by the golden ratio, odd.
-const golden = 0x9e3779b97f4a7c15
-
-// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014). It is a bijection, and
-// each output bit depends on all input bits.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
 
 // stream is a sequence of random numbers with random access: number i is number i of SplitMix64
 // seeded with the stream.
 type stream uint64
 
 // newStream returns the stream of a seed for one purpose.
-func newStream(seed, purpose uint64) stream { return stream(mix(mix(seed+golden) + purpose*golden)) }
+func newStream(seed, purpose uint64) stream {
+	return stream(splitmix.Mix(splitmix.Mix(seed+splitmix.Golden) + purpose*splitmix.Golden))
+}
 
-func (s stream) at(i uint64) uint64 { return mix(uint64(s) + (i+1)*golden) }
+func (s stream) at(i uint64) uint64 { return splitmix.Mix(uint64(s) + (i+1)*splitmix.Golden) }
 
 // normal maps x to a nearly normal number with mean 0 and variance 1: the sum of the four
 // 16-bit words of x (Irwin–Hall), within ±3.5.
@@ -66,10 +59,10 @@ func (p *shuffle) at(x uint64) uint64 {
 // step returns the image of x after one pass through the network.
 func (p *shuffle) step(x uint64) uint64 {
 	l, h := x&p.lowM, x>>(p.low&63)
-	l ^= mix(h^p.keys[0]) & p.lowM
-	h ^= mix(l^p.keys[1]) & p.hiM
-	l ^= mix(h^p.keys[2]) & p.lowM
-	h ^= mix(l^p.keys[3]) & p.hiM
+	l ^= splitmix.Mix(h^p.keys[0]) & p.lowM
+	h ^= splitmix.Mix(l^p.keys[1]) & p.hiM
+	l ^= splitmix.Mix(h^p.keys[2]) & p.lowM
+	h ^= splitmix.Mix(l^p.keys[3]) & p.hiM
 	return h<<(p.low&63) | l
 }
 
@@ -78,8 +71,8 @@ func (p *shuffle) inverse(y uint64) uint64 {
 	for {
 		l, h := y&p.lowM, y>>p.low
 		for i := len(p.keys) - 2; i >= 0; i -= 2 {
-			h ^= mix(l^p.keys[i+1]) & p.hiM
-			l ^= mix(h^p.keys[i]) & p.lowM
+			h ^= splitmix.Mix(l^p.keys[i+1]) & p.hiM
+			l ^= splitmix.Mix(h^p.keys[i]) & p.lowM
 		}
 		if y = h<<p.low | l; y < p.n {
 			return y

@@ -10,6 +10,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/splitmix"
 )
 
 var rawFormat = importer{
@@ -169,8 +170,8 @@ func (r *rawFolder) split(file string, row int64) []uint8 {
 func checkSymmetric(at input, pairs []uint32) error {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
-		forward += mix(edgeKey(pairs[i], pairs[i+1]))
-		backward += mix(edgeKey(pairs[i+1], pairs[i]))
+		forward += splitmix.Mix(edgeKey(pairs[i], pairs[i+1]))
+		backward += splitmix.Mix(edgeKey(pairs[i+1], pairs[i]))
 	}
 	if forward == backward {
 		return nil
@@ -190,10 +191,3 @@ func checkSymmetric(at input, pairs []uint32) error {
 }
 
 func edgeKey(src, dst uint32) uint64 { return uint64(src)<<32 | uint64(dst) }
-
-// mix applies the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}

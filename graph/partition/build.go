@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 
 	"siafu/graph"
 	"siafu/graph/order"
 	"siafu/graph/shard"
 	"siafu/internal/durable"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 )
 
@@ -115,7 +115,7 @@ func checkOwners(owner []uint32, n, parts int) {
 // writeShards makes the shards one after another and writes them to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
-	debug.FreeOSMemory() // returns the memory of the partitioner and the order before shards are made
+	host.FreeMemory() // returns the memory of the partitioner and the order before shards are made
 	reported := chosen
 	reported.Vertices = nil // the dataset's vertex count
 	m := &Meta{

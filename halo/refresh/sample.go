@@ -1,6 +1,10 @@
 package refresh
 
-import "siafu/halo"
+import (
+	"siafu/halo"
+
+	"siafu/internal/splitmix"
+)
 
 var sampleKind = kind{
 	entry: entry{Name: "sample", Form: "sample:P", Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
@@ -35,16 +39,10 @@ func sample(p Policy, o halo.HistoryOptions) timetable {
 }
 
 // Drawn reports whether a vertex is in the sample of an epoch. It depends only on the
-// arguments, so that all ranks select the same vertices. The mixing function is SplitMix64
-// (Steele et al., "Fast splittable pseudorandom number generators", OOPSLA'14).
+// arguments, so that all ranks select the same vertices.
 func Drawn(seed uint64, epoch int, id uint32, p float64) bool {
-	x := mix(mix(mix(seed)^uint64(epoch)) ^ uint64(id))
+	x := hash(hash(hash(seed)^uint64(epoch)) ^ uint64(id))
 	return float64(x>>11) < p*(1<<53)
 }
 
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func hash(x uint64) uint64 { return splitmix.Mix(x + splitmix.Golden) }

@@ -23,7 +23,7 @@ func TestClean(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(dir, "deep", ".data.tmp-*"))
 		return found
 	}
-	cmd := exec.Command(hosttest.Go(t, "siafu", "siafu", ""), "generate", data, "--vertices", "1000000", "--edges", "50000000", "--features", "64")
+	cmd := exec.Command(hosttest.Go(t, "siafu", "siafu", ""), "generate", data, "--vertices", "1000000", "--edges", "5000000", "--features", "64")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,13 +58,32 @@ func ForgetPeak() bool {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) == nil
 }
 
+// worthFreeing is the heap size from which FreeMemory collects garbage.
+const worthFreeing = 64 << 20
+
+// FreeMemory collects garbage and returns free memory to the operating system, unless the heap of
+// this process is smaller than 64 MiB: a collection takes milliseconds of a short run.
+func FreeMemory() {
+	heap := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(heap)
+	size := uint64(0)
+	for _, part := range heap {
+		size += part.Value.Uint64()
+	}
+	if size >= worthFreeing {
+		debug.FreeOSMemory()
+	}
+}
+
 // Unlimited is the memory of a host that does not report it: more than any host has, and less
 // than size.Most.
 const Unlimited = math.MaxInt64 / 2
 
 // AvailableMemory returns the bytes that this host and the control groups of this process can
 // give without swapping: 0 if a group is full.
-func AvailableMemory() int64 { return memoryIn("/").Available }
+func AvailableMemory() int64 { return look().Available }
 
 // Memory is the memory available to a process from the host, or from its most restrictive
 // control group.
@@ -73,7 +95,7 @@ type Memory struct {
 
 // AwaitMemory waits, with a time limit, until the given number of bytes is available, and
 // returns the memory of this host. It does not wait for more than the host has.
-func AwaitMemory(bytes int64) Memory { return await(bytes, func() Memory { return memoryIn("/") }) }
+func AwaitMemory(bytes int64) Memory { return await(bytes, look) }
 
 // AwaitMemory waits up to memoryPatience, because an earlier job or command may still be
 // releasing its memory.
@@ -88,6 +110,26 @@ func await(bytes int64, look func() Memory) Memory {
 		time.Sleep(memoryPoll)
 	}
 	return m
+}
+
+// fresh is the time for which a look at the memory serves all ranks of this process: they look
+// together, and each look reads some ten files.
+const fresh = 5 * time.Millisecond
+
+var seen struct {
+	sync.Mutex
+	at     time.Time
+	memory Memory
+}
+
+// look returns the memory of the host, at most fresh ago.
+func look() Memory {
+	seen.Lock()
+	defer seen.Unlock()
+	if time.Since(seen.at) >= fresh {
+		seen.memory, seen.at = memoryIn("/"), time.Now()
+	}
+	return seen.memory
 }
 
 // memoryIn returns the memory of the host. root is "/" except in tests.

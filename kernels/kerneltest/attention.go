@@ -28,8 +28,7 @@ func (s Suite) attention(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", shape.own, shape.heads, shape.width, i), func(t *testing.T) {
 				c := s.newAttentionCase(static, shape.own, shape.heads, shape.width, drop)
-				c.checkForward(t)
-				c.checkBackward(t)
+				c.check(t)
 			})
 		}
 	}
@@ -41,8 +40,7 @@ func (s Suite) attention(t *testing.T) {
 			c := s.newAttentionCase(static, 40, heads, 5, dropouts(54)[3])
 			c.swell(size(20000, 5600))
 			c.list()
-			c.checkForward(t)
-			c.checkBackward(t)
+			c.check(t)
 		})
 	}
 	t.Run("any scores", func(t *testing.T) {
@@ -67,11 +65,12 @@ func (s Suite) attention(t *testing.T) {
 type attentionCase struct {
 	kernels.Attention
 	*spmmCase
-	r, grad []float32
-	weights []float64 // Vector and Edge, if present
-	suite   Suite
-	edges   []attentionEdge
-	terms   int // of the longest sum over edges
+	r, grad  []float32
+	weights  []float64 // Vector and Edge, if present
+	suite    Suite
+	edges    []attentionEdge
+	terms    int       // of the longest sum over edges
+	out, lse []float32 // of the forward pass, for the backward pass; nil: not computed yet
 }
 
 // attentionEdge is an edge in the definition of attention.
@@ -141,7 +140,14 @@ func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bo
 	c.suite.finish(team, c.Attention, out, lse, c.own, stats)
 }
 
-func (c *attentionCase) checkForward(t *testing.T) {
+// check checks the forward and the backward pass.
+func (c *attentionCase) check(t *testing.T) {
+	t.Helper()
+	c.checkBackward(t, c.checkForward(t))
+}
+
+// checkForward checks the forward pass and returns its definition.
+func (c *attentionCase) checkForward(t *testing.T) defined {
 	t.Helper()
 	want := c.define(wide(c.x), wide(c.r))
 	for _, split := range []bool{false, true} {
@@ -151,6 +157,7 @@ func (c *attentionCase) checkForward(t *testing.T) {
 		c.compare(t, out, want.out, want.outSize)
 		c.compare(t, lse, want.lse, want.lseSize)
 	}
+	return want
 }
 
 // compare checks that errors are within rounding.
@@ -161,12 +168,16 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 	}
 }
 
-// back returns the inputs of the backward pass.
+// back returns the inputs of the backward pass. The forward pass has the same bits with each
+// team (checkForward), so that it runs only with the first one.
 func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
-	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads)), guarded(poison(c.own*c.Heads))
-	c.forward(team, out, lse, false)
-	c.suite.rowDots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
-	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
+	if c.out == nil {
+		c.out, c.lse = make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads))
+		c.forward(team, c.out, c.lse, false)
+	}
+	dots := guarded(poison(c.own * c.Heads))
+	c.suite.rowDots(team, dots, c.own, c.Heads, c.Width, c.grad, c.out)
+	return flat.AttentionGrad{R: c.r, LSE: c.lse, Grad: c.grad, Dots: dots}
 }
 
 // gradTargets computes dr, followed by along.
@@ -231,12 +242,11 @@ func (c *attentionCase) transposed(from, to int) kernels.Gather {
 	return g
 }
 
-func (c *attentionCase) checkBackward(t *testing.T) {
+func (c *attentionCase) checkBackward(t *testing.T, want defined) {
 	t.Helper()
 	if c.own > 1000 {
 		return // the transpose is slow
 	}
-	want := c.define(wide(c.x), wide(c.r))
 	c.defineGrad(&want)
 	c.compare(t, outcome(t, poison(len(want.dr)), c.gradTargets), want.dr, want.drSize)
 	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)

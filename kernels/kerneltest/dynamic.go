@@ -33,8 +33,7 @@ func (s Suite) dynamicAttention(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, shape.own, shape.heads, shape.width, i), func(t *testing.T) {
 					c := s.newAttentionCase(scores, shape.own, shape.heads, shape.width, drop)
-					c.checkForward(t)
-					c.checkBackward(t)
+					c.check(t)
 				})
 			}
 		}
@@ -56,8 +55,7 @@ func (s Suite) dynamicAttention(t *testing.T) {
 			c := s.newAttentionCase(scores, 40, 8, 5, dropouts(54)[2])
 			c.swell(size(20000, 5600))
 			c.list()
-			c.checkForward(t)
-			c.checkBackward(t)
+			c.check(t)
 		})
 	}
 }
@@ -78,8 +76,8 @@ func feature(source, target, number int) float64 {
 	return float64(source*7%11-5)/8 + float64((target*5+number*3)%13-6)/16
 }
 
-// featuresOf returns the features of an edge.
-func (c *attentionCase) featuresOf(source, target int) (list []float32) {
+// appendFeatures appends the features of an edge to list.
+func (c *attentionCase) appendFeatures(list []float32, source, target int) []float32 {
 	for d := range c.Edge.Rows {
 		list = append(list, float32(feature(source, target, d)))
 	}
@@ -94,7 +92,7 @@ func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
 	g.Features = make([]float32, len(c.cols)*c.Edge.Rows)
 	for v := range c.own {
 		for e := c.begin[v]; e < c.end[v]; e++ {
-			copy(g.Features[int(e)*c.Edge.Rows:], c.featuresOf(int(c.cols[e]), v))
+			c.appendFeatures(g.Features[:int(e)*c.Edge.Rows], int(c.cols[e]), v)
 		}
 	}
 	c.selves(&g)
@@ -112,7 +110,7 @@ func (c *attentionCase) sources(g *kernels.Gather, first int) {
 	for u := range g.Begin {
 		for e := g.Begin[u]; e < g.End[u]; e++ {
 			g.At[e] = int64(n-1) - e
-			copy(g.Features[int(g.At[e])*c.Edge.Rows:], c.featuresOf(first+u, int(g.Cols[e])))
+			c.appendFeatures(g.Features[:int(g.At[e])*c.Edge.Rows], first+u, int(g.Cols[e]))
 		}
 	}
 	c.selves(g)
@@ -121,7 +119,7 @@ func (c *attentionCase) sources(g *kernels.Gather, first int) {
 func (c *attentionCase) selves(g *kernels.Gather) {
 	if g.SelfLoops {
 		for v := range c.own {
-			g.Self = append(g.Self, c.featuresOf(v, v)...)
+			g.Self = c.appendFeatures(g.Self, v, v)
 		}
 	}
 }

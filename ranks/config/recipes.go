@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"siafu/graph"
 )
@@ -122,13 +124,21 @@ func (c *Config) Changed() []string {
 }
 
 func (c *Config) value(flag string) string {
-	for f, v := range c.Options() {
-		if f.Tag.Get("toml") == flag {
-			return fmt.Sprint(v)
-		}
+	index, known := optionIndices()[flag]
+	if !known {
+		panic("config: no flag has this name")
 	}
-	panic("config: no flag has this name")
+	return fmt.Sprint(reflect.ValueOf(c).Elem().FieldByIndex(index))
 }
+
+// optionIndices returns the index of each option's field, by the flag's name.
+var optionIndices = sync.OnceValue(func() map[string][]int {
+	indices := map[string][]int{}
+	for _, f := range optionFields() {
+		indices[f.Tag.Get("toml")] = f.Index
+	}
+	return indices
+})
 
 // sameNumber reports whether two texts are the same number, such as 5e-4 and 0.0005.
 func sameNumber(a, b string) bool {

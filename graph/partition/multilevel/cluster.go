@@ -3,6 +3,7 @@ package multilevel
 import (
 	"slices"
 
+	"siafu/internal/splitmix"
 	"siafu/internal/workers"
 )
 
@@ -159,11 +160,7 @@ func (c *clustering) pairSingletons() {
 	}
 }
 
-// Hash returns a hash of x and seed: the output function of SplitMix64 (Steele, Lea and Flood,
-// OOPSLA 2014).
+// Hash returns a hash of x and seed.
 func Hash(seed, x uint64) uint64 {
-	z := x + (seed+1)*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+	return splitmix.Mix(x + (seed+1)*splitmix.Golden)
 }

@@ -27,20 +27,26 @@ func (h *heap) push(e entry) {
 	*h = s
 }
 
+// order makes a heap of entries in any order.
+func (h heap) order() {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.sink(h[i], i)
+	}
+}
+
 func (h *heap) pop() entry {
 	s := *h
 	top, last := s[0], s[len(s)-1]
 	s = s[:len(s)-1]
 	*h = s
 	if len(s) > 0 {
-		s.sink(last)
+		s.sink(last, 0)
 	}
 	return top
 }
 
-// sink replaces the first entry by e and restores the order of the heap.
-func (h heap) sink(e entry) {
-	i := 0
+// sink replaces entry i by e and restores the order below it.
+func (h heap) sink(e entry, i int) {
 	for {
 		down := 2*i + 1
 		if down >= len(h) {

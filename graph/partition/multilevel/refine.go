@@ -67,9 +67,11 @@ func (r *refiner) run() {
 func (r *refiner) round() int64 {
 	r.heap, r.moves = r.heap[:0], r.moves[:0]
 	for v := range r.key {
-		r.key[v] = unmovable
-		r.offer(uint32(v))
+		if r.key[v] = r.bestGain(uint32(v)); r.key[v] != unmovable {
+			r.heap = append(r.heap, entry{r.key[v], uint32(v)})
+		}
 	}
+	r.heap.order()
 	patience := max(patience, r.g.n()/patientShare)
 	var gain, best int64
 	kept := 0

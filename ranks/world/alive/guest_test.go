@@ -8,29 +8,9 @@ import (
 	"time"
 
 	"siafu/ranks/world"
-	"siafu/ranks/world/inproc"
 )
 
-// guestWorld returns a world of n ranks, which refuse requests other than "good".
-func guestWorld(t *testing.T, n int, silent time.Duration) []*Mesh {
-	t.Helper()
-	list := make([]*Mesh, n)
-	err := inproc.Run(n, func(c world.Comm) error {
-		m, err := Connect(c, silent, vet)
-		list[c.Rank()] = m
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, m := range list {
-			m.Break()
-		}
-	})
-	return list
-}
-
+// vet refuses requests other than "good".
 func vet(request []byte) error {
 	if string(request) != "good" {
 		return errors.New("another build")
@@ -60,7 +40,7 @@ func join(t *testing.T, list []*Mesh, live ...int) (*Mesh, []byte) {
 // A guest exchanges messages before and after it becomes a rank. Later guests connect to it. Its end
 // is noticed.
 func TestGuest(t *testing.T) {
-	list := guestWorld(t, 2, time.Minute)
+	list := meshes(t, 2, time.Minute, vet)
 	first, contact := join(t, list, 0, 1)
 	first.Send(1, 3, []byte("ask"))
 	if e := next(t, list[1]); e.Guest != first.ID() || e.Kind != 3 || string(e.Data) != "ask" {
@@ -101,7 +81,7 @@ func TestGuest(t *testing.T) {
 
 // A rank refuses a guest with a reason that both sides see, and one without the token silently.
 func TestRefusal(t *testing.T) {
-	list := guestWorld(t, 1, 5*time.Second)
+	list := meshes(t, 1, 5*time.Second, vet)
 	c := list[0].Contacts([]int{0})
 	_, _, err := Join(c, "elsewhere", []byte("bad"), 5*time.Second, vet)
 	if refused := (*Refusal)(nil); !errors.As(err, &refused) || refused.Reason != "another build" {
@@ -123,7 +103,7 @@ func TestRefusal(t *testing.T) {
 
 // Packets arrive in order and blocks in the receiver's buffers, however the two sides interleave.
 func TestStream(t *testing.T) {
-	list := guestWorld(t, 1, 5*time.Second)
+	list := meshes(t, 1, 5*time.Second, vet)
 	guest, contact := join(t, list, 0)
 	for _, m := range []*Mesh{guest, list[0]} {
 		m.Admit(guest.ID(), contact)
@@ -180,7 +160,7 @@ func TestStream(t *testing.T) {
 
 // A receiver that accepts nothing stops the sender, and remains alive. Its packets arrive later.
 func TestBackPressure(t *testing.T) {
-	list := guestWorld(t, 1, 2*time.Second)
+	list := meshes(t, 1, 2*time.Second, vet)
 	guest, contact := join(t, list, 0)
 	for _, m := range []*Mesh{guest, list[0]} {
 		m.Admit(guest.ID(), contact)

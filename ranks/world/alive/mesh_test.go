@@ -11,12 +11,12 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// meshes connects n ranks in this process.
-func meshes(t *testing.T, n int, silent time.Duration) []*Mesh {
+// meshes connects n ranks in this process, which accept the requests of guests that vet accepts.
+func meshes(t *testing.T, n int, silent time.Duration, vet func(request []byte) error) []*Mesh {
 	t.Helper()
 	list := make([]*Mesh, n)
 	err := inproc.Run(n, func(c world.Comm) error {
-		m, err := Connect(c, silent, nil)
+		m, err := Connect(c, silent, vet)
 		list[c.Rank()] = m
 		return err
 	})
@@ -45,7 +45,7 @@ func next(t *testing.T, m *Mesh) Event {
 
 // Messages arrive in order, however long, also those that were sent just before the end.
 func TestMessages(t *testing.T) {
-	list := meshes(t, 3, time.Minute)
+	list := meshes(t, 3, time.Minute, nil)
 	const messages = 200
 	for i := range messages {
 		list[2].Send(0, byte(i), make([]byte, i*i*7))
@@ -65,7 +65,7 @@ func TestMessages(t *testing.T) {
 
 // The end of a rank is noticed by all others at once, and with certainty. Messages to it are dropped.
 func TestEnd(t *testing.T) {
-	list := meshes(t, 4, time.Minute)
+	list := meshes(t, 4, time.Minute, nil)
 	began := time.Now()
 	list[1].Break()
 	for _, r := range []int{0, 2, 3} {
@@ -83,7 +83,7 @@ func TestEnd(t *testing.T) {
 
 // A rank that neither ends nor sends anything is lost, but may still compute.
 func TestSilence(t *testing.T) {
-	list := meshes(t, 3, 400*time.Millisecond)
+	list := meshes(t, 3, 400*time.Millisecond, nil)
 	quiet := list[1].peers[0]
 	// Stop the heartbeats of rank 1 to rank 0 as a stopped process would: its writer ends, its
 	// connection stays.
@@ -96,7 +96,7 @@ func TestSilence(t *testing.T) {
 
 // A rank that is cut off in the middle of a long message is noticed as soon as one that is idle.
 func TestCutInMessage(t *testing.T) {
-	list := meshes(t, 2, 500*time.Millisecond)
+	list := meshes(t, 2, 500*time.Millisecond, nil)
 	cut := list[1].peers[0]
 	cut.queue <- nil // ends the heartbeats
 	began := time.Now()
@@ -114,7 +114,7 @@ func TestCutInMessage(t *testing.T) {
 // A refused connection to another host does not prove that the process of a rank has ended: hosts of
 // containers or virtual machines often have the same private address.
 func TestRefusedElsewhere(t *testing.T) {
-	list := meshes(t, 2, 5*time.Second)
+	list := meshes(t, 2, 5*time.Second, nil)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestRefusedElsewhere(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// The same if the first address does not respond, and the second is that of this host.
-	list = meshes(t, 2, 5*time.Second)
+	list = meshes(t, 2, 5*time.Second, nil)
 	l = &list[0].where[1]
 	_, port, _ := net.SplitHostPort(l.Addresses[0])
 	list[0].mu.Lock()

@@ -194,7 +194,7 @@ func overlap(c world.Comm) error {
 			if err != nil {
 				return err
 			}
-			pattern(100_000, 0, 0, round) // takes time
+			pattern(300_000, 0, 0, round) // takes time
 			if err := x.end(); err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
 			}

@@ -27,8 +27,11 @@ func term(rank, i int) float64 {
 	if i%17 == 3 {
 		return math.Copysign(0, -1) // the sum of minus zeros is minus zero
 	}
-	return math.Sin(float64(1+rank*7919+i)) * math.Pow(10, float64((i+3*rank)%9-4))
+	random := uint64(1+rank*7919+i) * 0x9e3779b97f4a7c15
+	return (float64(random>>11)/(1<<52) - 1) * magnitudes[(i+3*rank)%len(magnitudes)]
 }
+
+var magnitudes = [...]float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4}
 
 // integer returns element i of a rank's vector of integers. Different ranks have the least one.
 func integer(rank, i int) int64 { return int64(i*i) + int64(rank*7919+i*31)%101<<40 }

@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 
 	"siafu/ranks/world"
@@ -58,15 +61,20 @@ func identity(c world.Comm, size int) error {
 // sends eagerly.
 var lengths = []int{0, 1, 3, 4093, 300_007}
 
-// pattern returns a block whose bytes depend on the sender, the receiver and a number.
-func pattern(length, from, to, which int) []byte {
-	b := make([]byte, length)
-	x := uint32(1 + from + 64*to + 4096*which)
-	for i := range b {
-		x = x*1664525 + 1013904223 // the generator of Numerical Recipes
-		b[i] = byte(x >> 24)
-	}
+const startBits = 19
+
+// random returns random bytes from which pattern takes blocks.
+var random = sync.OnceValue(func() []byte {
+	b := make([]byte, 1<<startBits+slices.Max(lengths)+1)
+	rand.NewChaCha8([32]byte{}).Read(b)
 	return b
+})
+
+// pattern returns a block whose bytes depend on the sender, the receiver and a number: a range of
+// the same random bytes for all blocks, whose start differs.
+func pattern(length, from, to, which int) []byte {
+	start := uint32(1+from+64*to+4096*which) * 2654435761 >> (32 - startBits)
+	return bytes.Clone(random()[start:][:length])
 }
 
 // guard is the value of the bytes behind a receive buffer.
