@@ -105,6 +105,17 @@ func Fetch(b []byte) error {
 	return nil // readable again
 }
 
+// Release removes the pages that b, a part of a mapped file, fills from this process's memory until they are
+// used again. They stay in the page cache, where the system reclaims unused pages with less work.
+func Release(b []byte) {
+	page := uintptr(os.Getpagesize())
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	lo, hi := (page-at%page)%page, uintptr(len(b))-(at+uintptr(len(b)))%page
+	if IsFile(b) && lo < hi && hi <= uintptr(len(b)) {
+		_ = unix.Madvise(b[lo:hi], unix.MADV_DONTNEED) // a hint only
+	}
+}
+
 func populate(b []byte) error {
 	for {
 		err := unix.Madvise(b, unix.MADV_POPULATE_READ)

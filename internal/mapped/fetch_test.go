@@ -1,10 +1,12 @@
 package mapped_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +80,30 @@ func TestFetchSpilled(t *testing.T) {
 	}
 	if err := a.WriteError(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Released pages have the same content when they are used again. Parts without a whole page, and memory
+// that is no file, stay as they are.
+func TestRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	want := make([]byte, 3*os.Getpagesize())
+	for i := range want {
+		want[i] = byte(i % 251)
+	}
+	if err := os.WriteFile(path, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mapped.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	own := slices.Clone(want)
+	for _, part := range [][]byte{f.Bytes()[1 : len(want)-1], f.Bytes()[5:9], f.Bytes()[:0], nil, own} {
+		mapped.Release(part)
+	}
+	if !bytes.Equal(f.Bytes(), want) || !bytes.Equal(own, want) {
+		t.Error("the content changed")
 	}
 }

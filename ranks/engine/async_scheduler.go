@@ -157,11 +157,11 @@ func isGather(s schedule.Stage) bool {
 // oldestInput returns the lowest epoch of the inputs of a gather: of own and ghost rows, or of
 // gradients. For input that was never published it is at most trained.
 func (c *AsyncScheduler) oldestInput(t schedule.Task) int {
-	own := c.gates[t.Layer].publishedEpoch[0]
+	own := &c.gates[t.Layer].published[0]
 	if t.Stage == schedule.GatherBackward {
-		own = c.gates[t.Layer].publishedEpoch[1]
+		own = &c.gates[t.Layer].published[1]
 	}
-	return min(slices.Min(own), c.executor.Oldest(t))
+	return min(own.least, c.executor.Oldest(t))
 }
 
 // StartStale starts an epoch with stale weights if the rank has no other task and its wait budget
@@ -193,9 +193,9 @@ func (c *AsyncScheduler) Done(t schedule.Task) error {
 	}
 	switch t.Stage {
 	case schedule.Send:
-		c.gates[t.Layer].publishedEpoch[0][t.Interval] = t.Epoch
+		c.gates[t.Layer].published[0].set(t.Interval, t.Epoch)
 	case schedule.SendBackward:
-		c.gates[t.Layer].publishedEpoch[1][t.Interval] = t.Epoch
+		c.gates[t.Layer].published[1].set(t.Interval, t.Epoch)
 		c.countGrads(t)
 	case schedule.EmitBackward:
 		return c.pushGradient(t)

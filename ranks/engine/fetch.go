@@ -162,6 +162,17 @@ func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
 	return waited, at.err
 }
 
+// release releases the files of a leg of an interval after its last task.
+func (f *fetcher) release(t schedule.Task) {
+	for _, l := range f.walk.legs {
+		if last := l[len(l)-1]; last.Stage == t.Stage && last.Layer == t.Layer && last.Slice == t.Slice {
+			for _, b := range f.parts(l, t.Interval) {
+				mapped.Release(b)
+			}
+		}
+	}
+}
+
 // awaitFetch waits for the files of a task, and counts the time.
 func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
 	if s.fetcher == nil || t.Interval == schedule.Whole || OfGhosts(t.Stage) {

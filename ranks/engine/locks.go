@@ -85,11 +85,10 @@ func (l *lock) release(m lockMode) {
 //
 //	ready[epoch]             is the number of this rank's intervals that have published their
 //	                         gradients, if not all of them have
-//	publishedEpoch[0][i]     is the last epoch of which interval i has published rows
-//	publishedEpoch[1][i]     is the last epoch of which interval i has published gradients
+//	published[0], [1]        are the epochs of which intervals have published rows, and gradients
 type gate struct {
-	ready          map[int]int
-	publishedEpoch [2][]int
+	ready     map[int]int
+	published [2]published
 
 	// Locks of own and ghost rows, of own and received gradients, and of the memory for
 	// gradients of ghosts.
@@ -98,10 +97,23 @@ type gate struct {
 
 func newGate(intervals, trained int) *gate {
 	g := &gate{ready: map[int]int{}}
-	for k := range g.publishedEpoch {
-		g.publishedEpoch[k] = slices.Repeat([]int{trained}, intervals)
+	for k := range g.published {
+		g.published[k] = published{slices.Repeat([]int{trained}, intervals), trained}
 	}
 	return g
+}
+
+// published has the last epoch that each interval has published, and the lowest of them.
+type published struct {
+	epochs []int
+	least  int
+}
+
+func (p *published) set(interval, epoch int) {
+	before := p.epochs[interval]
+	if p.epochs[interval] = epoch; before == p.least {
+		p.least = slices.Min(p.epochs)
+	}
 }
 
 // unclaim begins a search of the queue. A nil gate is a layer that does not gather.

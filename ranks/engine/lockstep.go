@@ -148,6 +148,9 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 		done, err = true, s.runWhole(worker, t)
 	} else {
 		done, err = s.runInterval(worker, t)
+		if s.fetcher != nil && done {
+			s.fetcher.release(t)
+		}
 	}
 	s.workers.end(worker, t)
 	return done, err

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/sample"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -204,7 +204,7 @@ func layerFactors(f *sample.Field, l int) []float32 {
 func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int) error) error {
 	c, began := e.Config.Batching(), time.Now()
 	of := e.Clusters.of(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
-	debug.FreeOSMemory() // memory of the partitioner
+	host.FreeMemory() // of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()), e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)

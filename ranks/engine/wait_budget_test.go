@@ -42,7 +42,7 @@ func TestGathersReadReceivedRows(t *testing.T) {
 		"a rank without ghosts":       {[]int{now, now}, math.MaxInt, 0, 0},
 	} {
 		f := &AsyncScheduler{gates: []*gate{{}}, executor: &asyncRank{ghosts: aged{oldest: c.ghosts}}, queue: []job{gather(0), gather(1), apply}, trained: never}
-		f.gates[0].publishedEpoch[0] = c.own
+		f.gates[0].published[0] = published{c.own, slices.Min(c.own)}
 		fresh, held := f.findRunnable(false)
 		hurry, _ := f.findRunnable(true)
 		if fresh != c.fresh || hurry != c.hurry || held != (fresh != hurry) {

@@ -42,7 +42,7 @@ const (
 )
 
 // epochs are the terms that are first touched in the first epoch.
-var epochs = []string{engine.Activations, model.Streamed, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
+var epochs = []string{engine.Activations, model.Streamed, graphwork.Scores, graphwork.Halves, graphwork.Window, graphwork.SliceSums, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
 
 // sketched is the rounding of an interval's arrays on a GPU in bytes.
 const sketched = 8 << 10

@@ -21,8 +21,8 @@ import (
 const (
 	sampleRows     = 1 << 15
 	sampleEdges    = 1 << 21
-	sampleInOrder  = 1 << 23   // edges, if the sample is in a vertex order
-	sampleOfBlocks = 1 << 25   // edges, if the gather is blocked
+	sampleInOrder  = 1 << 23 // edges, if the sample is in a vertex order
+	sampleOfBlocks = 1 << 25 // edges, if the gather is blocked
 	sampleBytes    = 1 << 30 // size of the rows that a gather reads
 	sampleTime     = 20 * time.Millisecond
 	codedRows      = 2048
