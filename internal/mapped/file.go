@@ -43,23 +43,8 @@ func OpenFile(path string) (*File, error) {
 // Bytes returns the content of the file, valid until Close.
 func (f *File) Bytes() []byte { return f.data }
 
-// Forget removes the pages of part from this process's memory until they are read again. It ignores
-// bytes outside the file, and pages that part does not fill.
-func (f *File) Forget(part []byte) {
-	if len(part) == 0 || len(f.data) == 0 {
-		return
-	}
-	first, page := uintptr(unsafe.Pointer(unsafe.SliceData(f.data))), uintptr(os.Getpagesize())
-	lo := uintptr(unsafe.Pointer(unsafe.SliceData(part)))
-	hi := lo + uintptr(len(part))
-	if lo < first || hi > first+uintptr(len(f.data)) {
-		return
-	}
-	lo, hi = (lo-first+page-1)/page*page, (hi-first)/page*page
-	if lo < hi {
-		_ = unix.Madvise(f.data[lo:hi], unix.MADV_DONTNEED) // fails only for locked pages, which stay
-	}
-}
+// Forget is Release for a part of the file. It ignores other memory.
+func (f *File) Forget(part []byte) { Release(part) }
 
 // Close unmaps the file; a second call does nothing.
 func (f *File) Close() error {

@@ -1,0 +1,241 @@
+package graph
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"siafu/internal/arrayfile"
+	"siafu/internal/fault"
+	"siafu/internal/mapped"
+)
+
+// loader fills a dataset. It keeps the first error; later reads return nil.
+type loader struct {
+	*Dataset
+	err   error
+	large int64 // files of at least as many bytes are not read
+}
+
+func (l *loader) fail(err error) { l.err = cmp.Or(l.err, err) }
+
+// part is a file of the folder. f is nil after an error.
+type part struct {
+	*loader
+	name string
+	f    *arrayfile.File
+}
+
+// open opens a file and compares its length and checksum with meta.json.
+func (l *loader) open(name, kind string) part {
+	path := filepath.Join(l.Dir, name)
+	info, ok := l.Meta.Files[name]
+	if !ok {
+		l.fail(fault.New(fault.Data, opOpen, filepath.Join(l.Dir, metaFile), "it does not list %s", name).Then(again))
+		return part{loader: l}
+	}
+	open := arrayfile.Open
+	if info.Bytes >= l.large {
+		open = arrayfile.Map
+	}
+	f, err := open(path, kind)
+	if err != nil {
+		l.fail(err)
+		return part{loader: l}
+	}
+	l.files = append(l.files, f)
+	p := part{l, name, f}
+	if f.Len() != info.Bytes || f.CRC32C() != info.CRC32C {
+		p.bad("it has %d bytes and checksum %s, but meta.json has %d and %s", f.Len(), f.CRC32C(), info.Bytes, info.CRC32C)
+	}
+	return p
+}
+
+// bad records a fault in the content of the file.
+func (p part) bad(format string, args ...any) {
+	p.fail(fault.New(fault.Data, opOpen, filepath.Join(p.Dir, p.name), format, args...).Then(again))
+}
+
+// array returns the named array, which must have n elements.
+func array[T mapped.Elem](p part, name string, n int64) []T {
+	if p.err != nil {
+		return nil
+	}
+	v, err := arrayfile.Get[T](p.f, name)
+	if err != nil {
+		p.fail(err)
+	} else if int64(len(v)) != n {
+		p.bad("array %q has %d elements, but meta.json requires %d", name, len(v), n)
+	}
+	return v
+}
+
+// reads reports whether the content of the file is verified.
+func (p part) reads() bool { return p.err == nil && p.f.Verified() }
+
+// ascend checks that offsets ascend from 0 to total. of names the offsets in the fault.
+func (p part) ascend(of string, offsets []int64, total int64) {
+	if v := badOffset(offsets, total); v >= 0 {
+		p.bad("%s of vertex %d is %d", of, v, offsets[v])
+	}
+}
+
+// badOffset returns the first index at which offsets do not ascend from 0 to total, or -1 if
+// there is no such index.
+func badOffset(offsets []int64, total int64) int {
+	before := int64(0)
+	for i, o := range offsets {
+		if i == 0 && o != 0 || o < before || o > total {
+			return i
+		}
+		before = o
+	}
+	if before != total {
+		return len(offsets) - 1
+	}
+	return -1
+}
+
+// badID returns the index and the value of the first id that is not below limit, or -1.
+func badID(ids []uint32, limit int64) (index int, id uint32) {
+	for i, x := range ids {
+		if int64(x) >= limit {
+			return i, x
+		}
+	}
+	return -1, 0
+}
+
+func (l *loader) features() {
+	m := l.Meta
+	l.Features = Features{Rows: int(m.Vertices), Dim: m.FeatureDim}
+	if m.FeatureKind == "dense" {
+		l.Features.Dense = array[float32](l.open(denseFile, featureKind), "dense", m.Vertices*int64(m.FeatureDim))
+		return
+	}
+	p := l.open(sparseFile, featureKind)
+	x := &SparseRows{
+		Offsets: array[int64](p, "offsets", m.Vertices+1),
+		Cols:    array[uint32](p, "cols", m.FeatureNNZ),
+		Vals:    array[float32](p, "vals", m.FeatureNNZ),
+	}
+	p.ascend("offset", x.Offsets, m.FeatureNNZ)
+	if p.reads() {
+		if i, c := badID(x.Cols, int64(m.FeatureDim)); i >= 0 {
+			p.bad("value %d has column %d of %d", i, c, m.FeatureDim)
+		}
+	}
+	l.Features.Sparse = x
+}
+
+func (l *loader) labels() {
+	m := l.Meta
+	labels, split := l.open(labelFile, labelKind), l.open(splitFile, splitKind)
+	l.Labels = array[int32](labels, "labels", m.Vertices)
+	l.Split = array[uint8](split, "split", m.Vertices)
+	if l.err != nil || labels.reads() && split.reads() && !l.checkLabels(labels, split) {
+		return
+	}
+	if m.Task == MultiClass || m.Task == Links {
+		return
+	}
+	targets := l.open(targetFile, targetKind)
+	l.Targets = array[float32](targets, "targets", m.Vertices*int64(m.Classes))
+	if !targets.reads() {
+		return
+	}
+	if at, why := BadTarget(m.Task, l.Targets, m.Classes, l.Labels); why != "" {
+		targets.bad("column %d of vertex %d is %v: %s", at%m.Classes, at/m.Classes, l.Targets[at], why)
+	}
+}
+
+// checkLabels reports whether labels and split are valid, and records a fault otherwise.
+func (l *loader) checkLabels(labels, split part) bool {
+	for v, c := range l.Labels {
+		if c < Unlabelled || int(c) >= l.Meta.Classes {
+			labels.bad("vertex %d has label %d of %d classes", v, c, l.Meta.Classes)
+			return false
+		}
+		if l.Split[v] > SplitTest {
+			split.bad("vertex %d has split %d", v, l.Split[v])
+			return false
+		}
+	}
+	return true
+}
+
+func (l *loader) ids() {
+	if _, ok := l.Meta.Files[idFile]; !ok {
+		return
+	}
+	p := l.open(idFile, idKind)
+	l.IDs = &IDs{}
+	switch {
+	case l.err != nil:
+	case p.f.Has("ints"):
+		l.IDs.Ints = array[int64](p, "ints", l.Meta.Vertices)
+	default:
+		l.IDs.Offsets = array[int64](p, "offsets", l.Meta.Vertices+1)
+		var err error
+		l.IDs.Text, err = arrayfile.Get[uint8](p.f, "text")
+		p.fail(err)
+		p.ascend("offset", l.IDs.Offsets, int64(len(l.IDs.Text)))
+	}
+}
+
+func (l *loader) edges() {
+	p := l.open(csrFile, csrKind)
+	l.In = p.csr("offsets", "cols")
+	if l.Out = l.In; l.Meta.Directed {
+		l.Out = p.csr("out_offsets", "out_cols")
+	}
+}
+
+func (l *loader) weights() {
+	if !l.Meta.Weighted {
+		return
+	}
+	p := l.open(weightFile, weightKind)
+	l.Weights = array[float32](p, "weights", l.Meta.Edges)
+	if p.reads() {
+		if i := BadWeight(l.Weights); i >= 0 {
+			p.bad("edge %d has the weight %v", i, l.Weights[i])
+		}
+	}
+}
+
+func (l *loader) edgeFeatures() {
+	if l.Meta.EdgeDim == 0 {
+		return
+	}
+	p, dim := l.open(edgeFile, edgeKind), l.Meta.EdgeDim
+	l.EdgeFeatures = array[float32](p, "features", l.Meta.Edges*int64(dim))
+	if !p.reads() {
+		return
+	}
+	if i := slices.IndexFunc(l.EdgeFeatures, NotFinite); i >= 0 {
+		p.bad("feature %d of edge %d is %v", i%dim, i/dim, l.EdgeFeatures[i])
+	}
+}
+
+func (p part) csr(offsets, cols string) CSR {
+	c := CSR{
+		Offsets: array[int64](p, offsets, p.Meta.Vertices+1),
+		Cols:    array[uint32](p, cols, p.Meta.Edges),
+	}
+	p.ascend(offsets, c.Offsets, p.Meta.Edges)
+	if !p.reads() {
+		return c
+	}
+	for lo, piece := 0, arrayfile.Piece/4; lo < len(c.Cols); lo += piece {
+		ids := c.Cols[lo:min(lo+piece, len(c.Cols))]
+		if i, u := badID(ids, p.Meta.Vertices); i >= 0 {
+			p.bad("edge %d names vertex %d of %d", lo+i, u, p.Meta.Vertices)
+			break
+		}
+		if len(ids) == piece && p.f != nil {
+			p.f.Forget(mapped.Bytes(ids))
+		}
+	}
+	return c
+}
