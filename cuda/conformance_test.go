@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"siafu/cuda"
+	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
 	"siafu/internal/fault"
 	"siafu/internal/host/hosttest"
@@ -27,6 +28,31 @@ func TestOps(t *testing.T) {
 		calls++
 		return all[calls%len(all)]
 	}).All(t)
+}
+
+// On this host's GPU an Ops passes the suite: without SIAFU_BIG=1 the short one. Dense products of cuBLAS
+// do too.
+func TestOpsOnTheGPU(t *testing.T) {
+	if !hosttest.Big() {
+		kerneltest.Brief()
+	}
+	on := func(t *testing.T, p cuda.Products) kerneltest.Suite {
+		d, err := driver.Open(0)
+		if err != nil {
+			t.Skip(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		o, err := cuda.New(d, p)
+		if p == cuda.CuBLAS && err != nil {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(o.Close)
+		return kerneltest.Ops(func(*kernels.Team) kernels.Ops { return o })
+	}
+	t.Run("own", func(t *testing.T) { on(t, cuda.Own).All(t) })
+	t.Run("cuBLAS", func(t *testing.T) { on(t, cuda.CuBLAS).Products(t) })
 }
 
 // opsOn returns an Ops on a stand-in for a device, until the test's end.

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"siafu/cuda"
 	"siafu/cuda/device"
+	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -37,6 +39,33 @@ func onDevice(t testing.TB, open func() device.Device) func(r *member) {
 // standIn returns an interpreter of the shipped kernels.
 func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 
+// bare hides the libraries of a device: it computes with the shipped kernels.
+type bare struct{ device.Device }
+
+// openGPU opens this host's GPU.
+func openGPU() device.Device {
+	d, err := driver.Open(0)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// hasGPU reports whether this host has a GPU.
+var hasGPU = sync.OnceValue(func() bool {
+	list, err := driver.List()
+	return err == nil && len(list) > 0
+})
+
+// devices returns the interpreter and, if this host has one, its GPU, with the shipped kernels.
+func devices() map[string]func() device.Device {
+	all := map[string]func() device.Device{"interpreter": standIn}
+	if hasGPU() {
+		all["GPU"] = func() device.Device { return bare{openGPU()} }
+	}
+	return all
+}
+
 // On a device with the shipped kernels, networks train as on the processor: losses differ only
 // by the order of sums in float32.
 func TestTrainingOnADevice(t *testing.T) {
@@ -60,10 +89,12 @@ func TestTrainingOnADevice(t *testing.T) {
 			c := quick(t)
 			c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 8, 4, 2, 0.3, "off"
 			data := set(&c)
-			want := train(t, c, data)
-			c.Out += "-device"
-			got := trainWith(t, c, data, onDevice(t, standIn))
-			sameLosses(t, "device", got.losses(), want.losses(), 1e-5)
+			want, out := train(t, c, data), c.Out
+			for name, open := range devices() {
+				c.Out = out + "-" + name
+				got := trainWith(t, c, data, onDevice(t, open))
+				sameLosses(t, name, got.losses(), want.losses(), 1e-5)
+			}
 		})
 	}
 }
@@ -77,8 +108,12 @@ func TestTrainingWithCuBLAS(t *testing.T) {
 		t.Run(of, func(t *testing.T) {
 			c := quick(t)
 			c.Model, c.Layers, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = of, 3, 48, 3, 2, 0.3, "off"
-			want := train(t, c, data)
-			c.Out += "-device"
+			want, out := train(t, c, data), c.Out
+			if hasGPU() {
+				c.Out = out + "-GPU"
+				sameLosses(t, "GPU", trainWith(t, c, data, onDevice(t, openGPU)).losses(), want.losses(), 1e-5)
+			}
+			c.Out = out + "-device"
 			got := trainWith(t, c, data, onDevice(t, func() device.Device { return ptx.New(ptx.Settings{Libraries: true}) }))
 			sameLosses(t, "device", got.losses(), want.losses(), 1e-5)
 			if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil || !strings.Contains(string(log), " with a stand-in for cuBLAS ") {

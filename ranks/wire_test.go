@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,30 +74,36 @@ func TestCodecsOnADevice(t *testing.T) {
 			c := quick(t)
 			c.Ranks, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 3, 16, 2, 2, 0.3, "off"
 			set(&c)
-			var plain, out atomic.Int64
-			weighed := func(sum *atomic.Int64) func(r *member) {
-				return onDevice(t, func() device.Device { return scale{standIn(), sum} })
-			}
-			train := func(suffix string, with func(r *member)) trained {
-				c := c
-				c.Out += suffix
-				return trainWith(t, c, directed, with)
-			}
-			want := train("-host", leftToHost(onDevice(t, standIn), func(int) bool { return true }))
-			got := train("-kernels", weighed(&out))
-			some := train("-some", leftToHost(onDevice(t, standIn), func(rank int) bool { return rank == 1 }))
-			if !bytes.Equal(got.model, want.model) || !bytes.Equal(some.model, want.model) {
-				t.Error("model.safetensors differs")
-			}
-			if name != "int8" {
-				return
-			}
-			c.Codec = "none"
-			train("-plain", weighed(&plain))
-			if by := float64(out.Load()) / float64(plain.Load()); by > 0.4 { // 20 bytes for 16 numbers
-				t.Errorf("%.2f of the bytes that cross without a codec", by)
+			for device, open := range devices() {
+				t.Run(device, func(t *testing.T) { codecOnADevice(t, c, directed, open) })
 			}
 		})
+	}
+}
+
+func codecOnADevice(t *testing.T, c Config, data string, open func() device.Device) {
+	var plain, out atomic.Int64
+	weighed := func(sum *atomic.Int64) func(r *member) {
+		return onDevice(t, func() device.Device { return scale{open(), sum} })
+	}
+	train := func(suffix string, with func(r *member)) trained {
+		c := c
+		c.Out += "-" + filepath.Base(t.Name()) + suffix
+		return trainWith(t, c, data, with)
+	}
+	want := train("-host", leftToHost(onDevice(t, open), func(int) bool { return true }))
+	got := train("-kernels", weighed(&out))
+	some := train("-some", leftToHost(onDevice(t, open), func(rank int) bool { return rank == 1 }))
+	if !bytes.Equal(got.model, want.model) || !bytes.Equal(some.model, want.model) {
+		t.Error("model.safetensors differs")
+	}
+	if c.Codec != "int8" {
+		return
+	}
+	c.Codec = "none"
+	train("-plain", weighed(&plain))
+	if by := float64(out.Load()) / float64(plain.Load()); by > 0.4 { // 20 bytes for 16 numbers
+		t.Errorf("%.2f of the bytes that cross without a codec", by)
 	}
 }
 

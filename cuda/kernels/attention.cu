@@ -33,25 +33,28 @@ struct Bounds {
 // matrix at their other ends.
 struct Edges {
     const u32 *cols;
-    i64 slot, row; // position of the results, and the vertex
-    i64 from, count;
+    u32 slot, row; // position of the results, and the vertex
+    i64 from;
+    int count;
     u32 base, self;
     bool loop;
 
     DEVICE_MEMBER Edges(const Bounds &b, i64 item) {
-        slot = b.order ? b.order[item] : item;
+        slot = b.order ? b.order[item] : (u32)item;
         row = b.lines ? b.lines[slot] : slot;
         loop = b.loops && !(b.lines && slot > 0 && b.lines[slot - 1] == row); // only in the first piece
         cols = b.cols;
         from = b.begin[slot];
-        count = b.end[slot] - from + loop;
+        count = (int)(b.end[slot] - from) + loop;
         base = b.base;
-        self = b.first + (u32)row;
+        self = b.first + row;
     }
-    DEVICE_MEMBER u32 id(i64 k) const {
+    DEVICE_MEMBER u32 id(int k) const {
         if (!loop) return cols[from + k] - base;
         return k == 0 ? self : cols[from + k - 1] - base;
     }
+    // of returns the lane's edge of those from k on, 0 if there is none.
+    DEVICE_MEMBER u32 of(const Group &g, int k) const { return k + g.lane < count ? id(k + g.lane) : 0; }
 };
 
 // factor returns the dropout factor of an edge and a head.
@@ -62,12 +65,12 @@ DEVICE float factor(const Mask &mask, u32 source, u32 target, int head) {
 }
 
 // weighEdges adds the edges of lanes j to j+N-1, whose rows are loaded concurrently.
-template <int N> DEVICE float weighEdges(const Group &g, float sum, const float *x, i64 stride, u32 id, float weight, int j, int c, int width) {
+template <int N> DEVICE float weighEdges(const Group &g, float sum, const float *x, int stride, u32 id, float weight, int j, int c, int width) {
     const float *from[N];
     float w[N];
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        from[k] = x + g.of(id, j + k) * stride + c;
+        from[k] = x + (i64)g.of(id, j + k) * stride + c;
         w[k] = g.of(weight, j + k);
     }
     if (c >= width) return sum;
@@ -78,7 +81,7 @@ template <int N> DEVICE float weighEdges(const Group &g, float sum, const float 
 
 // weigh computes dst[c] = dst[c]·scale + Σ_j weight_j·x[id_j·stride + c] over the edges of n
 // lanes and the columns of a head. With fresh, dst has no value yet.
-DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const float *x, i64 stride, u32 id, float weight, int n, int width) {
+DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const float *x, int stride, u32 id, float weight, int n, int width) {
     for (int left = 0; left < width; left += g.size) {
         int c = left + g.lane;
         float sum = fresh || c >= width ? 0 : dst[c] * scale;
@@ -89,15 +92,46 @@ DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const flo
     }
 }
 
-// dots returns, in each lane, the product of row and the row of x of the lane's edge.
-DEVICE float dots(const Group &g, const float *row, const float *x, i64 stride, u32 id, int n, int width) {
+// product returns the lane's part of the product of two rows.
+DEVICE float product(const Group &g, const float *row, const float *other, int width) {
+    float sum = 0;
+    for (int c = g.lane; c < width; c += g.size) sum = fma(row[c], other[c], sum);
+    return sum;
+}
+
+// across returns own of one lane plus other of its partner, whose number differs in the bit. Lanes with
+// the bit give own away and receive other: a lane then has the sum for one of two edges.
+DEVICE float across(const Group &g, float own, float other, int bit) {
+    bool odd = g.lane & bit;
+    float keep = odd ? other : own, give = odd ? own : other;
+    return keep + g.partner(give, bit);
+}
+
+// dots returns, in each lane, the product of row and the row of x of the lane's edge, for n edges. Four
+// edges are processed concurrently: sums over columns are added in pairs of lanes, which also divide the
+// edges among them. Edges past n are edges to row 0.
+DEVICE float dots(const Group &g, const float *row, const float *x, int stride, u32 id, int n, int width) {
     float mine = 0;
-    for (int j = 0; j < n; j++) {
-        const float *other = x + g.of(id, j) * stride;
-        float sum = 0;
-        for (int c = g.lane; c < width; c += g.size) sum = fma(row[c], other[c], sum);
-        sum = g.sum(sum);
-        if (g.lane == j) mine = sum;
+    if (g.size < 4) {
+        for (int j = 0; j < n; j++) {
+            float sum = g.sum(product(g, row, x + (i64)g.of(id, j) * stride, width));
+            if (g.lane == j) mine = sum;
+        }
+        return mine;
+    }
+    for (int j = 0; j < n; j += 4) {
+        const float *other[4];
+        float sums[4] = {};
+#pragma unroll
+        for (int k = 0; k < 4; k++) other[k] = x + (i64)g.of(id, j + k) * stride;
+        for (int c = g.lane; c < width; c += g.size) {
+            float v = row[c];
+#pragma unroll
+            for (int k = 0; k < 4; k++) sums[k] = fma(v, other[k][c], sums[k]);
+        }
+        float sum = across(g, across(g, sums[0], sums[1], 1), across(g, sums[2], sums[3], 1), 2);
+        for (int bit = 4; bit < g.size; bit *= 2) sum += g.partner(sum, bit);
+        if ((g.lane & ~3) == j) mine = sum;
     }
     return mine;
 }
@@ -113,18 +147,18 @@ KERNEL attentionGather(float *dst, float *stats, BOUNDS, SCORES, int heads, int 
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    i64 emitted = (i64)heads * (width + 1);
+    int emitted = heads * (width + 1);
     Edges edges(THE_BOUNDS, item / heads);
-    float *to = dst + (edges.slot * heads + h) * width, *stat = stats + edges.slot * 2 * heads + h;
-    float top = -infinity(), sum = 0, near = r[edges.row * heads + h];
+    float *to = dst + ((i64)edges.slot * heads + h) * width, *stat = stats + (i64)edges.slot * 2 * heads + h;
+    float top = -infinity(), sum = 0, near = r[(i64)edges.row * heads + h];
     if (merge && g.lane == 0) top = stat[0], sum = stat[heads];
     top = g.of(top, 0);
     sum = g.of(sum, 0);
     bool fresh = !merge;
-    for (i64 k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? (int)(edges.count - k) : size;
+    for (int k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? edges.count - k : size;
         bool live = g.lane < n;
-        u32 id = live ? edges.id(k + g.lane) : 0;
+        u32 id = edges.of(g, k);
         float s = live ? leaky(near + scores[id * scoreStride + h], slope) : -infinity();
         float grown = g.largest(s > top ? s : top);
         float scale = sum != 0 && grown != top ? exponential(top - grown) : 1;
@@ -194,17 +228,17 @@ KERNEL attentionGradDst(float *dr, BOUNDS, SCORES, const float *lse, const float
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    i64 emitted = (i64)heads * (width + 1);
+    int emitted = heads * (width + 1);
     Edges edges(THE_BOUNDS, item / heads);
-    i64 at = edges.row * heads + h, to = edges.slot * heads + h;
+    i64 at = (i64)edges.row * heads + h, to = (i64)edges.slot * heads + h;
     float total = add && g.lane == 0 ? dr[to] : 0, near = r[at], out = lse[at], mean = products[at];
-    for (i64 k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? (int)(edges.count - k) : size;
+    for (int k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? edges.count - k : size;
         bool live = g.lane < n;
-        u32 id = live ? edges.id(k + g.lane) : 0;
-        float dq = dots(g, grad + at * width, x + h * width, emitted, id, n, width), ds = 0;
+        u32 id = edges.of(g, k);
+        float s = leaky(near + scores[id * scoreStride + h], slope), ds = 0;
+        float dq = dots(g, grad + at * width, x + h * width, emitted, id, n, width);
         if (live) {
-            float s = leaky(near + scores[id * scoreStride + h], slope);
             ds = exponential(s - out) * (dq * factor(mask, id + base, edges.self, h) - mean);
             if (!(s > 0)) ds *= slope;
         }
@@ -222,23 +256,23 @@ CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, 
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    i64 columns = (i64)heads * width, emitted = columns + heads;
+    int columns = heads * width, emitted = columns + heads;
     Edges edges(THE_BOUNDS, item / heads);
-    const float *z = x + edges.row * emitted + h * width;
-    float *to = dst + edges.slot * emitted + h * width;
-    float near = x[edges.row * emitted + columns + h], total = 0;
+    const float *z = x + (i64)edges.row * emitted + h * width;
+    float *to = dst + (i64)edges.slot * emitted + h * width;
+    float near = x[(i64)edges.row * emitted + columns + h], total = 0;
     bool fresh = true;
-    for (i64 k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? (int)(edges.count - k) : size;
+    for (int k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? edges.count - k : size;
         bool live = g.lane < n;
-        u32 id = live ? edges.id(k + g.lane) : 0;
-        float dq = dots(g, z, grad + h * width, columns, id, n, width), ds = 0, q = 0;
+        u32 id = edges.of(g, k);
+        i64 at = id * stride + h;
+        float s = leaky(near + r[at], slope), p = exponential(s - lse[at]), ds = 0, q = 0, minus = products[at];
+        float dq = dots(g, z, grad + h * width, columns, id, n, width);
         if (live) {
-            i64 at = id * stride + h;
-            float s = leaky(near + r[at], slope), keep = factor(mask, edges.self, id + base, h);
-            float p = exponential(s - lse[at]);
+            float keep = factor(mask, edges.self, id + base, h);
             q = keep * p;
-            ds = p * (dq * keep - products[at]);
+            ds = p * (dq * keep - minus);
             if (!(s > 0)) ds *= slope;
         }
         total += g.sum(ds);
@@ -246,7 +280,7 @@ CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, 
         fresh = false;
     }
     if (fresh) weigh(g, to, true, 1, grad, 0, 0, 0, 0, width);
-    if (g.lane == 0) dst[edges.slot * emitted + columns + h] = total;
+    if (g.lane == 0) dst[(i64)edges.slot * emitted + columns + h] = total;
 }
 
 // packScores sets dst[i] to the scores of emitted row i. count is rows times heads.

@@ -177,15 +177,17 @@ struct Group {
     // of returns the value of lane j.
     DEVICE_MEMBER u32 of(u32 v, int j) const { return __nvvm_shfl_sync_idx_i32(mask, v, first + j, 0x1f); }
     DEVICE_MEMBER float of(float v, int j) const { return __nvvm_shfl_sync_idx_f32(mask, v, first + j, 0x1f); }
+    // partner returns the value of the lane whose number differs in the bit.
+    DEVICE_MEMBER float partner(float v, int bit) const { return __nvvm_shfl_sync_bfly_f32(mask, v, bit, 0x1f); }
     // sum returns the sum over lanes, added in halves, with the same bits in all lanes.
     DEVICE_MEMBER float sum(float v) const {
-        for (int step = size / 2; step > 0; step /= 2) v += __nvvm_shfl_sync_bfly_f32(mask, v, step, 0x1f);
+        for (int step = size / 2; step > 0; step /= 2) v += partner(v, step);
         return v;
     }
     // largest ignores NaNs, unless lane 0 of the group has one.
     DEVICE_MEMBER float largest(float v) const {
         for (int step = size / 2; step > 0; step /= 2) {
-            float other = __nvvm_shfl_sync_bfly_f32(mask, v, step, 0x1f);
+            float other = partner(v, step);
             v = other > v ? other : v;
         }
         return v;

@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,6 +32,15 @@ func (s Suite) eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), 
 		c.run(t, s, spmm)
 		c.unscaled().run(t, s, spmm)
 	})
+	for _, width := range []int{101, 128, 130} { // more columns than a GPU reads at a time
+		t.Run(fmt.Sprint("width=", width), func(t *testing.T) {
+			c := newSpMMCase(20, width)
+			prepare(c.x)
+			c.weigh(weighted)
+			c.loops = true
+			c.run(t, s, spmm)
+		})
+	}
 	t.Run("hub", func(t *testing.T) {
 		c := newSpMMCase(40, 21)
 		prepare(c.x)
