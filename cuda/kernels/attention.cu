@@ -10,7 +10,8 @@
 // The largest score so far is subtracted in the exponents, and sums are rescaled when it grows
 // ("online softmax"). Sums over edges are in order, sums over the columns of a head in halves. A
 // hub is divided as in spmm.cu; attentionHubs combines the softmaxes of its pieces, and hubSums
-// adds their gradients.
+// adds their gradients. The gradients load the operands of the next edges' scores, and the ids of
+// those after them, before they need them.
 #include "common.cuh"
 
 DEVICE float leaky(float v, float slope) { return v > 0 ? v : v * slope; }
@@ -33,28 +34,27 @@ struct Bounds {
 // matrix at their other ends.
 struct Edges {
     const u32 *cols;
-    u32 slot, row; // position of the results, and the vertex
-    i64 from;
-    int count;
+    i64 slot, row; // position of the results, and the vertex
+    i64 from, count;
     u32 base, self;
     bool loop;
 
     DEVICE_MEMBER Edges(const Bounds &b, i64 item) {
-        slot = b.order ? b.order[item] : (u32)item;
+        slot = b.order ? b.order[item] : item;
         row = b.lines ? b.lines[slot] : slot;
         loop = b.loops && !(b.lines && slot > 0 && b.lines[slot - 1] == row); // only in the first piece
         cols = b.cols;
         from = b.begin[slot];
-        count = (int)(b.end[slot] - from) + loop;
+        count = b.end[slot] - from + loop;
         base = b.base;
-        self = b.first + row;
+        self = b.first + (u32)row;
     }
-    DEVICE_MEMBER u32 id(int k) const {
+    DEVICE_MEMBER u32 id(i64 k) const {
         if (!loop) return cols[from + k] - base;
         return k == 0 ? self : cols[from + k - 1] - base;
     }
     // of returns the lane's edge of those from k on, 0 if there is none.
-    DEVICE_MEMBER u32 of(const Group &g, int k) const { return k + g.lane < count ? id(k + g.lane) : 0; }
+    DEVICE_MEMBER u32 of(const Group &g, i64 k) const { return k + g.lane < count ? id(k + g.lane) : 0; }
 };
 
 // factor returns the dropout factor of an edge and a head.
@@ -65,12 +65,12 @@ DEVICE float factor(const Mask &mask, u32 source, u32 target, int head) {
 }
 
 // weighEdges adds the edges of lanes j to j+N-1, whose rows are loaded concurrently.
-template <int N> DEVICE float weighEdges(const Group &g, float sum, const float *x, int stride, u32 id, float weight, int j, int c, int width) {
+template <int N> DEVICE float weighEdges(const Group &g, float sum, const float *x, i64 stride, u32 id, float weight, int j, int c, int width) {
     const float *from[N];
     float w[N];
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        from[k] = x + (i64)g.of(id, j + k) * stride + c;
+        from[k] = x + g.of(id, j + k) * stride + c;
         w[k] = g.of(weight, j + k);
     }
     if (c >= width) return sum;
@@ -81,7 +81,7 @@ template <int N> DEVICE float weighEdges(const Group &g, float sum, const float 
 
 // weigh computes dst[c] = dst[c]·scale + Σ_j weight_j·x[id_j·stride + c] over the edges of n
 // lanes and the columns of a head. With fresh, dst has no value yet.
-DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const float *x, int stride, u32 id, float weight, int n, int width) {
+DEVICE void weigh(const Group &g, float *dst, bool fresh, float scale, const float *x, i64 stride, u32 id, float weight, int n, int width) {
     for (int left = 0; left < width; left += g.size) {
         int c = left + g.lane;
         float sum = fresh || c >= width ? 0 : dst[c] * scale;
@@ -110,11 +110,11 @@ DEVICE float across(const Group &g, float own, float other, int bit) {
 // dots returns, in each lane, the product of row and the row of x of the lane's edge, for n edges. Four
 // edges are processed concurrently: sums over columns are added in pairs of lanes, which also divide the
 // edges among them. Edges past n are edges to row 0.
-DEVICE float dots(const Group &g, const float *row, const float *x, int stride, u32 id, int n, int width) {
+DEVICE float dots(const Group &g, const float *row, const float *x, i64 stride, u32 id, int n, int width) {
     float mine = 0;
     if (g.size < 4) {
         for (int j = 0; j < n; j++) {
-            float sum = g.sum(product(g, row, x + (i64)g.of(id, j) * stride, width));
+            float sum = g.sum(product(g, row, x + g.of(id, j) * stride, width));
             if (g.lane == j) mine = sum;
         }
         return mine;
@@ -123,7 +123,7 @@ DEVICE float dots(const Group &g, const float *row, const float *x, int stride, 
         const float *other[4];
         float sums[4] = {};
 #pragma unroll
-        for (int k = 0; k < 4; k++) other[k] = x + (i64)g.of(id, j + k) * stride;
+        for (int k = 0; k < 4; k++) other[k] = x + g.of(id, j + k) * stride;
         for (int c = g.lane; c < width; c += g.size) {
             float v = row[c];
 #pragma unroll
@@ -147,18 +147,18 @@ KERNEL attentionGather(float *dst, float *stats, BOUNDS, SCORES, int heads, int 
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    int emitted = heads * (width + 1);
+    i64 emitted = (i64)heads * (width + 1);
     Edges edges(THE_BOUNDS, item / heads);
-    float *to = dst + ((i64)edges.slot * heads + h) * width, *stat = stats + (i64)edges.slot * 2 * heads + h;
-    float top = -infinity(), sum = 0, near = r[(i64)edges.row * heads + h];
+    float *to = dst + (edges.slot * heads + h) * width, *stat = stats + edges.slot * 2 * heads + h;
+    float top = -infinity(), sum = 0, near = r[edges.row * heads + h];
     if (merge && g.lane == 0) top = stat[0], sum = stat[heads];
     top = g.of(top, 0);
     sum = g.of(sum, 0);
     bool fresh = !merge;
-    for (int k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? edges.count - k : size;
+    for (i64 k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? (int)(edges.count - k) : size;
         bool live = g.lane < n;
-        u32 id = edges.of(g, k);
+        u32 id = live ? edges.id(k + g.lane) : 0;
         float s = live ? leaky(near + scores[id * scoreStride + h], slope) : -infinity();
         float grown = g.largest(s > top ? s : top);
         float scale = sum != 0 && grown != top ? exponential(top - grown) : 1;
@@ -228,21 +228,25 @@ KERNEL attentionGradDst(float *dr, BOUNDS, SCORES, const float *lse, const float
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    int emitted = heads * (width + 1);
+    i64 emitted = (i64)heads * (width + 1);
     Edges edges(THE_BOUNDS, item / heads);
-    i64 at = (i64)edges.row * heads + h, to = (i64)edges.slot * heads + h;
+    i64 at = edges.row * heads + h, to = edges.slot * heads + h;
     float total = add && g.lane == 0 ? dr[to] : 0, near = r[at], out = lse[at], mean = products[at];
-    for (int k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? edges.count - k : size;
+    u32 id = edges.of(g, 0), next = edges.of(g, size);
+    float score = edges.count > 0 ? scores[id * scoreStride + h] : 0;
+    for (i64 k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? (int)(edges.count - k) : size;
         bool live = g.lane < n;
-        u32 id = edges.of(g, k);
-        float s = leaky(near + scores[id * scoreStride + h], slope), ds = 0;
+        u32 after = edges.of(g, k + 2 * size);
+        float s = leaky(near + score, slope), ds = 0;
+        score = scores[next * scoreStride + h];
         float dq = dots(g, grad + at * width, x + h * width, emitted, id, n, width);
         if (live) {
             ds = exponential(s - out) * (dq * factor(mask, id + base, edges.self, h) - mean);
             if (!(s > 0)) ds *= slope;
         }
         total += g.sum(ds);
+        id = next, next = after;
     }
     if (g.lane == 0) dr[to] = total;
 }
@@ -256,18 +260,23 @@ CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, 
     if (item >= count * heads) return;
     Group g(size);
     int h = (int)(item % heads);
-    int columns = heads * width, emitted = columns + heads;
+    i64 columns = (i64)heads * width, emitted = columns + heads;
     Edges edges(THE_BOUNDS, item / heads);
-    const float *z = x + (i64)edges.row * emitted + h * width;
-    float *to = dst + (i64)edges.slot * emitted + h * width;
-    float near = x[(i64)edges.row * emitted + columns + h], total = 0;
+    const float *z = x + edges.row * emitted + h * width;
+    float *to = dst + edges.slot * emitted + h * width;
+    float near = x[edges.row * emitted + columns + h], total = 0;
     bool fresh = true;
-    for (int k = 0; k < edges.count; k += size) {
-        int n = edges.count - k < size ? edges.count - k : size;
+    u32 id = edges.of(g, 0), next = edges.of(g, size);
+    i64 at = id * stride + h;
+    bool any = edges.count > 0;
+    float far = any ? r[at] : 0, out = any ? lse[at] : 0, mean = any ? products[at] : 0;
+    for (i64 k = 0; k < edges.count; k += size) {
+        int n = edges.count - k < size ? (int)(edges.count - k) : size;
         bool live = g.lane < n;
-        u32 id = edges.of(g, k);
-        i64 at = id * stride + h;
-        float s = leaky(near + r[at], slope), p = exponential(s - lse[at]), ds = 0, q = 0, minus = products[at];
+        u32 after = edges.of(g, k + 2 * size);
+        float s = leaky(near + far, slope), p = exponential(s - out), ds = 0, q = 0, minus = mean;
+        at = next * stride + h;
+        far = r[at], out = lse[at], mean = products[at];
         float dq = dots(g, z, grad + h * width, columns, id, n, width);
         if (live) {
             float keep = factor(mask, edges.self, id + base, h);
@@ -278,9 +287,10 @@ CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, 
         total += g.sum(ds);
         weigh(g, to, fresh, 1, grad + h * width, columns, id, q, n, width);
         fresh = false;
+        id = next, next = after;
     }
     if (fresh) weigh(g, to, true, 1, grad, 0, 0, 0, 0, width);
-    if (g.lane == 0) dst[(i64)edges.slot * emitted + columns + h] = total;
+    if (g.lane == 0) dst[edges.slot * emitted + columns + h] = total;
 }
 
 // packScores sets dst[i] to the scores of emitted row i. count is rows times heads.

@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// maySpill has the kernels that ran faster on a GPU with spills than without.
+var maySpill = regexp.MustCompile(`attentionGrad(Dst|Src)$`)
+
 // NVIDIA's assembler accepts the PTX for all generations of devices, without register spills.
 func TestPTXAssembles(t *testing.T) {
 	if _, err := exec.LookPath("ptxas"); err != nil {
@@ -25,7 +28,7 @@ func TestPTXAssembles(t *testing.T) {
 				if strings.Contains(line, "Function properties") {
 					kernel = strings.TrimSpace(line)
 				}
-				if spills.MatchString(line) {
+				if spills.MatchString(line) && !maySpill.MatchString(kernel) {
 					t.Errorf("%s: %s: %s", arch, kernel, strings.TrimSpace(line))
 				}
 			}
