@@ -104,6 +104,8 @@ func (m Meta) sum() (string, error) {
 // version returns the format version that a folder with this content needs.
 func (m *Meta) version() int {
 	switch {
+	case m.FeatureKind == HalfFeatures:
+		return HalfFormat
 	case m.EdgeDim > 0:
 		return EdgeFormat
 	case m.Weighted || m.Task != MultiClass:
@@ -119,14 +121,14 @@ func (m *Meta) check() error {
 	}
 	switch {
 	case m.Format != m.version():
-		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, and %d with features of edges", m.Format, FormatVersion, LaterFormat, EdgeFormat)
+		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, %d with features of edges, and %d with features in bfloat16", m.Format, FormatVersion, LaterFormat, EdgeFormat, HalfFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q, but its content has %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
 	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 0 || m.EdgeDim < 0 || m.EdgeDim > MaxEdgeDim:
 		return fmt.Errorf("it has %d edges of %d features, %d features and %d classes", m.Edges, m.EdgeDim, m.FeatureDim, m.Classes)
-	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
+	case !slices.Contains([]string{DenseFeatures, HalfFeatures, SparseFeatures}, m.FeatureKind):
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
 	case !slices.Contains([]string{MultiClass, MultiLabel, Regression, Links}, m.Task):
 		return fmt.Errorf("its task is %q, this program knows %s, %s, %s and %s", m.Task, MultiClass, MultiLabel, Regression, Links)

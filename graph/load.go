@@ -109,8 +109,12 @@ func badID(ids []uint32, limit int64) (index int, id uint32) {
 func (l *loader) features() {
 	m := l.Meta
 	l.Features = Features{Rows: int(m.Vertices), Dim: m.FeatureDim}
-	if m.FeatureKind == "dense" {
-		l.Features.Dense = array[float32](l.open(denseFile, featureKind), "dense", m.Vertices*int64(m.FeatureDim))
+	switch values := m.Vertices * int64(m.FeatureDim); m.FeatureKind {
+	case DenseFeatures:
+		l.Features.Dense = array[float32](l.open(denseFile, featureKind), denseArray, values)
+		return
+	case HalfFeatures:
+		l.Features.Half = array[BF16](l.open(denseFile, featureKind), halfArray, values)
 		return
 	}
 	p := l.open(sparseFile, featureKind)

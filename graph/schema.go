@@ -164,7 +164,7 @@ func (m *Meta) Identity() map[string]string {
 		direction = "directed"
 	}
 	features := denseFile
-	if m.FeatureKind == "sparse" {
+	if m.FeatureKind == SparseFeatures {
 		features = sparseFile
 	}
 	list := map[string]string{

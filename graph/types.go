@@ -23,11 +23,12 @@ type SparseRows struct {
 	Vals    []float32
 }
 
-// Features are the input features of Rows vertices. Exactly one of Dense ([Rows x Dim],
-// row-major), Sparse and Draw is set, unless Dim or Rows is 0.
+// Features are the input features of Rows vertices. Exactly one of Dense and Half (both [Rows x
+// Dim], row-major), Sparse and Draw is set, unless Dim or Rows is 0.
 type Features struct {
 	Rows, Dim int
 	Dense     []float32
+	Half      []BF16
 	Sparse    *SparseRows
 	// Draw fills x with finite values: whole rows, starting at row first. The features need not
 	// be in memory. Only Write supports Draw; it stores the features dense and does not
@@ -107,11 +108,14 @@ type Content struct {
 	EdgeMemory int64      // bytes for sorting edges; 0: EdgeMemory
 	Symmetrise bool       // store every edge in both directions
 	Features   Features
-	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
-	Task       string   // empty: MultiClass
-	Labels     []int32  // [Vertices], Unlabelled if unknown; with Targets, the result of TargetLabels
-	Classes    int      // 0: largest label + 1; with Targets, the number of columns
-	ClassNames []string // nil or [Classes]
+	Normalize  bool // divide each feature row by its sum (Kipf & Welling 2017)
+	// FeatureFormat is the number format of dense features in the file: Float32 (or empty), or
+	// Bfloat16, which Write rounds to. Sparse features and those of edges are always float32.
+	FeatureFormat string
+	Task          string   // empty: MultiClass
+	Labels        []int32  // [Vertices], Unlabelled if unknown; with Targets, the result of TargetLabels
+	Classes       int      // 0: largest label + 1; with Targets, the number of columns
+	ClassNames    []string // nil or [Classes]
 	// Targets [Vertices x Classes] are the labels of tasks with several columns. The row of a
 	// vertex without a label is NaN.
 	Targets []float32
@@ -144,9 +148,22 @@ type FileInfo struct {
 	CRC32C string `json:"crc32c"` // of the file's header, which contains the checksums of the arrays; 8 hex digits
 }
 
+// Number formats of dense features.
+const (
+	Float32  = "float32"
+	Bfloat16 = "bf16"
+)
+
+// Values of Meta.FeatureKind. HalfFeatures are dense features in bfloat16.
+const (
+	DenseFeatures  = "dense"
+	HalfFeatures   = "bf16"
+	SparseFeatures = "sparse"
+)
+
 // Meta is the content of meta.json.
 type Meta struct {
-	Format      int                 `json:"format"` // FormatVersion, LaterFormat or EdgeFormat
+	Format      int                 `json:"format"` // FormatVersion, LaterFormat, EdgeFormat or HalfFormat
 	Name        string              `json:"name"`
 	Source      string              `json:"source,omitempty"`
 	Licence     string              `json:"licence,omitempty"`
@@ -157,7 +174,7 @@ type Meta struct {
 	Weighted    bool                `json:"weighted,omitempty"`      // edges have weights
 	EdgeDim     int                 `json:"edge_features,omitempty"` // features per edge
 	FeatureDim  int                 `json:"feature_dim"`
-	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
+	FeatureKind string              `json:"feature_kind"` // DenseFeatures, …
 	FeatureNNZ  int64               `json:"feature_nnz"`
 	FeatureNorm float64             `json:"feature_norm,omitempty"` // root mean square of the rows' Euclidean norms; 0: unknown
 	Normalized  bool                `json:"features_row_normalized"`
@@ -199,3 +216,6 @@ const LaterFormat = 2
 
 // EdgeFormat is the format of a folder with edge features.
 const EdgeFormat = 3
+
+// HalfFormat is the format of a folder with HalfFeatures.
+const HalfFormat = 4

@@ -121,11 +121,14 @@ func (f *Features) validate() error {
 	if f.Draw != nil {
 		return nil // each block when it is drawn
 	}
-	if len(f.Dense) != f.Rows*f.Dim {
-		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", len(f.Dense), f.Rows, f.Dim)
+	if n := len(f.Dense) + len(f.Half); n != f.Rows*f.Dim {
+		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", n, f.Rows, f.Dim)
 	}
 	if i := slices.IndexFunc(f.Dense, NotFinite); i >= 0 {
 		return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, f.Dense[i])
+	}
+	if i := slices.IndexFunc(f.Half, func(x BF16) bool { return NotFinite(x.Float32()) }); i >= 0 {
+		return invalid("replace it with a finite number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, f.Half[i].Float32())
 	}
 	return nil
 }

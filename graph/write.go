@@ -108,7 +108,6 @@ func (w *writer) edges() error {
 	for v := range len(offsets) - 1 {
 		w.meta.MaxInDegree = max(w.meta.MaxInDegree, offsets[v+1]-offsets[v])
 	}
-	w.meta.Format = w.meta.version()
 	w.meta.Directed, w.meta.Isolated, w.meta.Edges = e.directed(), e.isolated, offsets[len(offsets)-1]
 	w.report.Uneven = e.uneven && !e.oneWay
 	w.report.Duplicates, w.report.SelfLoops = e.counted-w.meta.Edges, e.selfLoops
@@ -200,6 +199,7 @@ func (w *writer) ids() error {
 // writeMeta must be called last: a folder without meta.json is not a dataset.
 func (w *writer) writeMeta() error {
 	var err error
+	w.meta.Format = w.meta.version()
 	if w.meta.Checksum, err = w.meta.sum(); err != nil {
 		return fault.System(opWrite, w.dir, err)
 	}

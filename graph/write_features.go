@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 
 	"siafu/internal/arrayfile"
@@ -11,25 +12,36 @@ import (
 // not copied.
 func (w *writer) features() error {
 	f := &w.content.Features
+	w.meta.FeatureKind = DenseFeatures
+	if w.content.FeatureFormat == Bfloat16 {
+		w.meta.FeatureKind = HalfFeatures
+	}
 	if f.Draw != nil {
-		w.meta.FeatureKind = "dense"
 		return w.file(denseFile, featureKind, w.drawn)
 	}
-	nnz := f.nonZeros()
-	w.meta.FeatureNNZ = nnz
+	w.meta.FeatureNNZ = f.nonZeros()
+	if float64(w.meta.FeatureNNZ) < sparseBelow*float64(f.Rows)*float64(f.Dim) && f.Half == nil {
+		w.meta.FeatureKind = SparseFeatures
+	}
 	if err := w.norm(); err != nil {
 		return err
 	}
-	if float64(nnz) < sparseBelow*float64(f.Rows)*float64(f.Dim) {
-		w.meta.FeatureKind = "sparse"
+	switch w.meta.FeatureKind {
+	case SparseFeatures:
 		return w.file(sparseFile, featureKind, w.sparse)
+	case HalfFeatures:
+		return w.file(denseFile, featureKind, w.half)
 	}
-	w.meta.FeatureKind = "dense"
 	return w.file(denseFile, featureKind, w.dense)
 }
 
 func (f *Features) nonZeros() int64 {
 	n := int64(0)
+	for _, x := range f.Half {
+		if x.Float32() != 0 {
+			n++
+		}
+	}
 	values := f.Dense
 	if f.Sparse != nil {
 		values = f.Sparse.Vals
@@ -52,11 +64,28 @@ func (f *Features) row(v int, yield func(col uint32, x float32)) {
 		}
 		return
 	}
+	if f.Half != nil {
+		for c, x := range f.Half[v*f.Dim : (v+1)*f.Dim] {
+			if x := x.Float32(); x != 0 {
+				yield(uint32(c), x)
+			}
+		}
+		return
+	}
 	for c, x := range f.Dense[v*f.Dim : (v+1)*f.Dim] {
 		if x != 0 {
 			yield(uint32(c), x)
 		}
 	}
+}
+
+// narrow rounds feature c of vertex v to bfloat16. A number that is rounded to infinity is an error.
+func narrow(x float32, v int, c uint32) (BF16, error) {
+	h := Narrow(x)
+	if NotFinite(h.Float32()) {
+		return 0, invalid("store the features as float32", "feature %d of vertex %d is %v, which is too large for bfloat16", c, v, x)
+	}
+	return h, nil
 }
 
 // scale returns the factor of row v: 1 or, with normalisation, one over the row's sum. A row of
@@ -77,8 +106,11 @@ func (w *writer) scale(v int) (float32, error) {
 }
 
 // norm computes the root mean square of the norms of the rows as written. It is not called
-// for features from Draw.
+// for features from Draw. Features in bfloat16 are rounded first, and their non-zeros counted.
 func (w *writer) norm() error {
+	if w.meta.FeatureKind == HalfFeatures {
+		return w.halfNorm()
+	}
 	f, squares := &w.content.Features, 0.0
 	for v := range f.Rows {
 		s, err := w.scale(v)
@@ -93,12 +125,42 @@ func (w *writer) norm() error {
 	return nil
 }
 
+// halfNorm is norm for features that are written in bfloat16.
+func (w *writer) halfNorm() error {
+	f, squares := &w.content.Features, 0.0
+	w.meta.FeatureNNZ = 0
+	for v := range f.Rows {
+		s, err := w.scale(v)
+		row := 0.0
+		f.row(v, func(c uint32, x float32) {
+			h, bad := narrow(x*s, v, c)
+			err = cmp.Or(err, bad)
+			if y := float64(h.Float32()); y != 0 {
+				row += y * y
+				w.meta.FeatureNNZ++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		squares += row
+	}
+	w.meta.FeatureNorm = math.Sqrt(squares / float64(max(f.Rows, 1)))
+	return nil
+}
+
+// Names of the array in the file of dense features.
+const (
+	denseArray = "dense"
+	halfArray  = "dense_bf16"
+)
+
 // blockValues is the approximate number of values that Draw makes at a time.
 const blockValues = 1 << 20
 
 func (w *writer) dense(out *arrayfile.Writer) error {
 	f := &w.content.Features
-	return inBlocks(out, "dense", f.Rows, func(v int, buf []float32) ([]float32, error) {
+	return inBlocks(out, denseArray, f.Rows, func(v int, buf []float32) ([]float32, error) {
 		s, err := w.scale(v)
 		at := len(buf)
 		buf = append(buf, make([]float32, f.Dim)...)
@@ -107,9 +169,38 @@ func (w *writer) dense(out *arrayfile.Writer) error {
 	})
 }
 
+// half writes rows in bfloat16, whose values halfNorm has checked.
+func (w *writer) half(out *arrayfile.Writer) error {
+	f := &w.content.Features
+	return inBlocks(out, halfArray, f.Rows, func(v int, buf []BF16) ([]BF16, error) {
+		s, err := w.scale(v)
+		at := len(buf)
+		buf = append(buf, make([]BF16, f.Dim)...)
+		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = Narrow(x * s) })
+		return buf, err
+	})
+}
+
 // drawn writes rows from Draw without normalisation and counts their non-zeros.
 func (w *writer) drawn(out *arrayfile.Writer) error {
-	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
+	if w.meta.FeatureKind == DenseFeatures {
+		return drawBlocks(w, out, denseArray, func(x []float32, _ int) ([]float32, error) { return x, nil })
+	}
+	var half []BF16
+	return drawBlocks(w, out, halfArray, func(x []float32, first int) (_ []BF16, err error) {
+		half = half[:0]
+		for i := range x {
+			h, bad := narrow(x[i], first+i/w.meta.FeatureDim, uint32(i%w.meta.FeatureDim))
+			half, x[i], err = append(half, h), h.Float32(), cmp.Or(err, bad)
+		}
+		return half, err
+	})
+}
+
+// drawBlocks writes an array in blocks of rows from Draw. convert returns the elements of rows from
+// first on, and may change x, whose non-zeros are counted afterwards.
+func drawBlocks[T float32 | BF16](w *writer, out *arrayfile.Writer, name string, convert func(x []float32, first int) ([]T, error)) error {
+	if err := arrayfile.Begin[T](out, name); err != nil {
 		return err
 	}
 	f := &w.content.Features
@@ -119,8 +210,12 @@ func (w *writer) drawn(out *arrayfile.Writer) error {
 		part := Features{Rows: min(rows, f.Rows-v), Dim: f.Dim}
 		part.Dense = buf[:part.Rows*f.Dim]
 		f.Draw(part.Dense, v)
+		elements, err := convert(part.Dense, v)
+		if err != nil {
+			return err
+		}
 		w.meta.FeatureNNZ += part.nonZeros()
-		if err := arrayfile.Append(out, part.Dense); err != nil {
+		if err := arrayfile.Append(out, elements); err != nil {
 			return err
 		}
 	}
@@ -153,7 +248,7 @@ func (w *writer) sparse(out *arrayfile.Writer) error {
 }
 
 // inBlocks writes an array in blocks; add appends the values of one row.
-func inBlocks[T uint32 | float32](out *arrayfile.Writer, name string, rows int, add func(v int, buf []T) ([]T, error)) error {
+func inBlocks[T uint32 | float32 | BF16](out *arrayfile.Writer, name string, rows int, add func(v int, buf []T) ([]T, error)) error {
 	if err := arrayfile.Begin[T](out, name); err != nil {
 		return err
 	}

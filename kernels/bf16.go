@@ -1,10 +1,10 @@
 package kernels
 
 import (
-	"math"
 	"sync"
 	"unsafe"
 
+	"siafu/graph"
 	"siafu/kernels/internal/avx"
 )
 
@@ -15,20 +15,11 @@ import (
 // Variant: one pass; the scale of a column of a sparse matrix is multiplied in
 // before the rounding, so that the gather does not look it up for each edge.
 
-// BF16 is the upper half of a float32: its range with 8 bits of mantissa.
-type BF16 uint16
-
-// Float32 returns the exact value.
-func (b BF16) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }
+// BF16 is the upper half of a float32, as in the features of a dataset.
+type BF16 = graph.BF16
 
 // Narrow returns v rounded to the nearest BF16, ties to even.
-func Narrow(v float32) BF16 {
-	bits := math.Float32bits(v)
-	if v != v {
-		return 0x7fc0 // rounding could carry a NaN into the sign
-	}
-	return BF16((bits + 0x7fff + bits>>16&1) >> 16)
-}
+func Narrow(v float32) BF16 { return graph.Narrow(v) }
 
 // HalfSlack is the number of elements after the last row of a matrix that
 // SpMM reads.

@@ -1,11 +1,17 @@
 package kernels
 
+import "siafu/kernels/internal/avx"
+
 // Blocks of columns of a feature matrix.
 
 // CopyColumns implements Ops.
 func (t *Team) CopyColumns(dst, x Mat, from int) {
 	mustFit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
-	if dst.Rows > 0 && dst.Cols > 0 {
+	switch {
+	case dst.Rows == 0 || dst.Cols == 0:
+	case x.half:
+		do(t, widenTask{dst.Host(), bitsOf(x.HostHalf(0))[from:], dst.Cols, x.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
+	default:
 		do(t, blockTask{dst.Host(), x.Host()[from:], dst.Cols, x.Cols, dst.Cols}, dst.Rows, rowGrain(dst.Cols))
 	}
 }
@@ -34,6 +40,20 @@ type blockTask struct {
 func (k *blockTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		copy(k.dst[r*k.dstStride:][:k.cols], k.x[r*k.xStride:])
+	}
+}
+
+// widenTask is blockTask for columns of a bfloat16 matrix.
+type widenTask struct {
+	dst        []float32
+	x          []uint16
+	cols, step int // step: elements between two rows of x
+	set        avx.Set
+}
+
+func (k *widenTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		widenRow(k.set, rowOf(k.dst, r, k.cols), k.x[r*k.step:][:k.cols], false)
 	}
 }
 

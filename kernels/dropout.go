@@ -156,6 +156,11 @@ func (t *Team) DropoutRows(dst, x Mat, drop *Dropout) {
 	mustFit(isSameShape(dst, x))
 	switch {
 	case dst.Rows == 0 || dst.Cols == 0:
+	case x.half:
+		t.CopyColumns(dst, x, 0)
+		if drop.active() {
+			t.DropoutRows(dst, dst, drop)
+		}
 	case !drop.active():
 		copy(dst.Host(), x.Host())
 	default:

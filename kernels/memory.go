@@ -59,6 +59,34 @@ func PlaceMat(o Ops, a *mapped.Arena, rows, cols int, x []float32) Mat {
 	return m
 }
 
+// PlaceHalf places a matrix [rows x cols] of BF16 like PlaceMat, but in the memory of a device as
+// float32.
+func PlaceHalf(o Ops, a *mapped.Arena, rows, cols int, x []BF16) Mat {
+	if !o.Remote() {
+		return HostHalf(rows, cols, x)
+	}
+	return Widened(o, a, HostHalf(rows, cols, x))
+}
+
+// widenedAtOnce is the number of elements that Widened copies to a device at a time.
+const widenedAtOnce = 1 << 20
+
+// Widened returns a float32 copy, in the memory of o, of a BF16 matrix in this process's memory. It is
+// valid as long as a.
+func Widened(o Ops, a *mapped.Arena, x Mat) Mat {
+	dst := NewMat(o, a, x.Rows, x.Cols)
+	a.Fill(func() {
+		var buffer []float32
+		for lo, rows := 0, max(widenedAtOnce/max(x.Cols, 1), 1); lo < x.Rows; lo += rows {
+			part := dst.Part(lo, min(lo+rows, x.Rows))
+			wide := scratch(&buffer, part.Rows*part.Cols)
+			WidenRow(wide, x.Part(lo, lo+part.Rows).HostHalf(0), false)
+			Write(o, part, wide)
+		}
+	})
+	return dst
+}
+
 // Read sets dst, which may be the memory of src, to the elements of src.
 func Read(o Ops, dst []float32, src Mat) {
 	n := src.Rows * src.Cols

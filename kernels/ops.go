@@ -137,7 +137,8 @@ type Products interface {
 
 // Features are the operations on the input of a network.
 type Features interface {
-	// DropoutRows computes dst = dropout(x), of the same shape.
+	// DropoutRows computes dst = dropout(x), of the same shape. In this process's memory x may be
+	// BF16, here and in CopyColumns.
 	DropoutRows(dst, x Mat, drop *Dropout)
 	// CopyColumns computes dst [n x w] = columns [from, from+w) of x.
 	CopyColumns(dst, x Mat, from int)

@@ -111,7 +111,9 @@ func TestPyTorch(t *testing.T) {
 	if err := os.WriteFile(script, []byte(inPython), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
+	half := smallGraph(true, false, 4)
+	half.FeatureFormat = graph.Bfloat16
+	directed, undirected, weights := write(t, half), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
 	described, mutual := describedGraph(t, true, 3), describedGraph(t, false, 2)
 	args, met := []string{script}, map[string]bool{}
 	var runs []Config

@@ -47,6 +47,7 @@ func TestForecastIsExact(t *testing.T) {
 		weighted[directed] = weightedGraph(t, directed)
 		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})
 	}
+	half := planted(t, generate.Options{Vertices: 4200, Edges: 21000, FeatureFormat: graph.Bfloat16})
 	stretches := func(c *Config) { c.Mode, c.Staleness, c.CheckpointEvery = "async", 1, "1e" }
 	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
 	for name, tc := range map[string]struct {
@@ -58,6 +59,9 @@ func TestForecastIsExact(t *testing.T) {
 		"gcn":                         {dense[false], 3, 1, func(c *Config) {}},
 		"gcn, input kept":             {dense[false], 4, 0, func(c *Config) { c.InputDropout = 0 }},
 		"gcn, kept in half":           {dense[false], 3, 0, func(c *Config) { c.InputDropout, c.Features, c.Gather = 0, "bf16", "bf16" }},
+		"gcn, bfloat16 features":      {half, 3, 0, func(c *Config) { c.Order = "apply-first" }},
+		"sage, bfloat16 widened":      {half, 2, 0, func(c *Config) { c.Model, c.Order, c.CacheInput = "sage", "gather-first", "off" }},
+		"sage, bfloat16 of ghosts":    {half, 3, 0, func(c *Config) { c.Model, c.RecomputeGhosts, c.InputDropout = "sage", "all", 0 }},
 		"gcn, one rank, directed":     {dense[true], 1, 0, func(c *Config) { c.Layers = 3 }},
 		"gcn, gather first":           {dense[true], 3, 0, func(c *Config) { c.Order, c.CacheInput, c.Optimizer = "gather-first", "off", "sgd" }},
 		"gcn, one layer, directed":    {dense[true], 2, 0, func(c *Config) { c.Layers, c.Momentum, c.Optimizer = 1, 0, "sgd" }},

@@ -140,7 +140,7 @@ func (l *Runner) StartPyTorch(ctx context.Context, d *graph.Dataset, g Training,
 	if x := d.Features.Sparse; x != nil {
 		files["x_offsets"], files["x_cols"], files["x_vals"] = mapped.Bytes(x.Offsets), mapped.Bytes(x.Cols), mapped.Bytes(x.Vals)
 	} else {
-		files["x"] = mapped.Bytes(d.Features.Dense)
+		files["x"] = mapped.Bytes(d.Features.Floats())
 	}
 	return l.start(ctx, "PyTorch, "+string(v), tuned(g.Threads), files, []string{python, l.source(script)})
 }

@@ -18,11 +18,12 @@ const op = "download"
 
 // Options are the flags of "siafu download". BaseURL replaces the scheme and host of every URL.
 type Options struct {
-	Dst       string `arg:"" optional:"" help:"Dataset folder to create. Empty: data/NAME."`
-	Cache     string `placeholder:"DIR" help:"Folder of downloaded files. Empty: the user's cache folder."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"URL of a mirror that replaces the published host."`
-	Normalize bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	Force     bool   `help:"Replace an existing dataset folder."`
+	Dst           string `arg:"" optional:"" help:"Dataset folder to create. Empty: data/NAME."`
+	Cache         string `placeholder:"DIR" help:"Folder of downloaded files. Empty: the user's cache folder."`
+	BaseURL       string `name:"base-url" placeholder:"URL" help:"URL of a mirror that replaces the published host."`
+	Normalize     bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	FeatureFormat string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16."`
+	Force         bool   `help:"Replace an existing dataset folder."`
 
 	Log func(format string, args ...any) `kong:"-"`
 }
@@ -116,12 +117,13 @@ func load(d dataset, folder string, o Options) (*graph.WriteReport, error) {
 		src = filepath.Join(unpacked.Path, d.Unzip)
 	}
 	return importers.Import(d.Format, importers.Options{
-		Src:        src,
-		Dst:        o.Dst,
-		Name:       d.Name,
-		Normalize:  o.Normalize,
-		Symmetrise: d.Symmetrise,
-		Force:      o.Force,
-		Log:        o.Log,
+		Src:           src,
+		Dst:           o.Dst,
+		Name:          d.Name,
+		Normalize:     o.Normalize,
+		FeatureFormat: o.FeatureFormat,
+		Symmetrise:    d.Symmetrise,
+		Force:         o.Force,
+		Log:           o.Log,
 	})
 }

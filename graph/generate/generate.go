@@ -48,17 +48,18 @@ func content(asked Options) (*graph.Content, error) {
 		return nil, err
 	}
 	c := &graph.Content{
-		Name:       o.Name,
-		Source:     o.source(fitted),
-		Synthetic:  true,
-		Vertices:   o.Vertices,
-		Edges:      e,
-		EdgeMemory: int64(o.Memory) << 20,
-		Symmetrise: !o.Directed,
-		Features:   graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: newFeatures(o, e).draw},
-		Labels:     labels(e, o),
-		Classes:    o.Classes,
-		Split:      split(e, o),
+		Name:          o.Name,
+		Source:        o.source(fitted),
+		Synthetic:     true,
+		Vertices:      o.Vertices,
+		Edges:         e,
+		EdgeMemory:    int64(o.Memory) << 20,
+		Symmetrise:    !o.Directed,
+		Features:      graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: newFeatures(o, e).draw},
+		FeatureFormat: o.FeatureFormat,
+		Labels:        labels(e, o),
+		Classes:       o.Classes,
+		Split:         split(e, o),
 	}
 	if o.EdgeFeatures > 0 {
 		c.Edges = graph.WithFeatures(e, o.EdgeFeatures, newEdgeFeatures(o, e).each)

@@ -23,24 +23,25 @@ const op = "generate"
 // with label noise. It limits the accuracy on graphs with many edges, where sums over
 // neighbours average out the feature noise.
 type Options struct {
-	Like         string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
-	Scale        float64 `default:"1" help:"Factor for the numbers of vertices and edges."`
-	Name         string  `help:"Name of the dataset. Empty: the name in --like followed by -like, else the name of its folder."`
-	Vertices     int64   `help:"Number of vertices; required without --like."`
-	Edges        int64   `help:"Number of directed edges; required without --like."` // distinct, as stored
-	Features     int     `help:"Number of features of a vertex; 64 without --like."`
-	EdgeFeatures int     `name:"edge-features" help:"Number of features of an edge; 0: none. They encode whether both ends have the same class, with noise --noise."`
-	Classes      int     `help:"Number of classes; 8 without --like."`
-	Homophily    float64 `help:"Fraction of edges within a class. 0 selects 0.6; a negative value means 0."`
-	Skew         float64 `help:"Skew of the degree distribution, 0 to 1. 0 selects 0.6; a negative value means 0."`
-	Noise        float64 `help:"Feature noise, relative to the distance between classes. 0: the value of --like, else 1; negative: none."`
-	Strays       float64 `help:"Fraction of vertices with label noise. Edges and features of such a vertex follow a class other than its label. 0: the value of --like, else none; negative: none."`
-	Communities  int     `help:"Communities of each class, with their own edges and features. The last of several communities is in the test set only. 0: the value of --like, else 1."`
-	Task         string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: targets are the values of the class plus noise. Empty: multiclass."`
-	Labels       int     `help:"Labels (multilabel) or numeric columns (regression) of a vertex. 0: 8 labels or 1 column."`
-	Directed     bool    `help:"Store each edge in one direction only."`
-	Seed         uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`
-	Memory       int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
+	Like          string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
+	Scale         float64 `default:"1" help:"Factor for the numbers of vertices and edges."`
+	Name          string  `help:"Name of the dataset. Empty: the name in --like followed by -like, else the name of its folder."`
+	Vertices      int64   `help:"Number of vertices; required without --like."`
+	Edges         int64   `help:"Number of directed edges; required without --like."` // distinct, as stored
+	Features      int     `help:"Number of features of a vertex; 64 without --like."`
+	FeatureFormat string  `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of the features of vertices: float32 or bf16."`
+	EdgeFeatures  int     `name:"edge-features" help:"Number of features of an edge; 0: none. They encode whether both ends have the same class, with noise --noise."`
+	Classes       int     `help:"Number of classes; 8 without --like."`
+	Homophily     float64 `help:"Fraction of edges within a class. 0 selects 0.6; a negative value means 0."`
+	Skew          float64 `help:"Skew of the degree distribution, 0 to 1. 0 selects 0.6; a negative value means 0."`
+	Noise         float64 `help:"Feature noise, relative to the distance between classes. 0: the value of --like, else 1; negative: none."`
+	Strays        float64 `help:"Fraction of vertices with label noise. Edges and features of such a vertex follow a class other than its label. 0: the value of --like, else none; negative: none."`
+	Communities   int     `help:"Communities of each class, with their own edges and features. The last of several communities is in the test set only. 0: the value of --like, else 1."`
+	Task          string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: targets are the values of the class plus noise. Empty: multiclass."`
+	Labels        int     `help:"Labels (multilabel) or numeric columns (regression) of a vertex. 0: 8 labels or 1 column."`
+	Directed      bool    `help:"Store each edge in one direction only."`
+	Seed          uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`
+	Memory        int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
 
 	flips      float64 // Strays, for tasks in which label noise does not change the class
 	Train, Val float64 `kong:"-"` // fractions of the vertices, the rest is test; zero: the preset's, else 0.6 and 0.2

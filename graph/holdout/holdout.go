@@ -102,6 +102,9 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	for v := range c.Labels {
 		c.Labels[v], c.Split[v] = graph.Unlabelled, graph.SplitTrain
 	}
+	if m.FeatureKind == graph.HalfFeatures {
+		c.FeatureFormat = graph.Bfloat16
+	}
 	if m.Weighted {
 		c.Edges = graph.EachWeight(without.eachWeight)
 	}

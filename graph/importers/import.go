@@ -16,18 +16,19 @@ import (
 
 // Options are the options of an import: the flags of "siafu import".
 type Options struct {
-	Src        string `arg:"" help:"File or folder to import; - is standard input (debian)."`
-	Dst        string `arg:"" help:"Dataset folder to create."`
-	Name       string `help:"Name of the dataset. Empty: name of its folder."`
-	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	Symmetrise bool   `help:"Store every edge in both directions."`
-	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
-	Split      string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
-	Graph      *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
-	Stratify   bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
-	SplitSizes string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
-	Seed       uint64 `default:"1" help:"Seed of a random split."`
-	Force      bool   `help:"Replace an existing dataset folder."`
+	Src           string `arg:"" help:"File or folder to import; - is standard input (debian)."`
+	Dst           string `arg:"" help:"Dataset folder to create."`
+	Name          string `help:"Name of the dataset. Empty: name of its folder."`
+	Normalize     bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	FeatureFormat string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16. bf16 (bfloat16) halves the file; values are rounded to 8 bits of mantissa."`
+	Symmetrise    bool   `help:"Store every edge in both directions."`
+	Task          string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
+	Split         string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
+	Graph         *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
+	Stratify      bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
+	SplitSizes    string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
+	Seed          uint64 `default:"1" help:"Seed of a random split."`
+	Force         bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
 
@@ -247,7 +248,7 @@ func find(from string, o Options) (*importer, error) {
 
 // complete applies the options common to all formats.
 func complete(c *graph.Content, o Options) {
-	c.Normalize = c.Normalize || o.Normalize
+	c.Normalize, c.FeatureFormat = c.Normalize || o.Normalize, o.FeatureFormat
 	c.Symmetrise = c.Symmetrise || o.Symmetrise
 	if c.EdgeImport == nil {
 		c.EdgeImport = &graph.EdgeImport{WeightsDropped: o.DropWeights, Features: o.EdgeFeatures}

@@ -14,7 +14,8 @@ import (
 // notInput lists the options that do not change a network's input, with reasons.
 var notInput = map[string]string{
 	"Src": "names the source", "Dst": "names the dataset", "Name": "names the dataset", "Force": "replaces a folder",
-	"Task": "labels are no input, and Schema.Fits compares the task", "Label": "labels are no input",
+	"FeatureFormat": "rounds numbers, and a network takes both formats",
+	"Task":          "labels are no input, and Schema.Fits compares the task", "Label": "labels are no input",
 	"Split": "the split is no input", "Stratify": "the split is no input", "SplitSizes": "the split is no input", "Seed": "the split is no input",
 	"Graph": "chooses the data", "Nodes": "names a file", "Edges": "names a file", "ID": "ids are no input",
 	"DropUnknown": "without it such edges are refused", "Like": "takes over what others decide",

@@ -219,6 +219,9 @@ func (c *carver) offsets(a *mapped.Arena, s *shard.Shard) {
 		s.In.Offsets[i+1] = s.In.Offsets[i] + int64(len(c.ds.In.Row(int(v))))
 	}
 	s.Features.Rows, s.Features.Dim = n, c.ds.Features.Dim
+	if c.ds.Features.Half != nil {
+		s.Features.Half = []graph.BF16{}
+	}
 	if x := c.ds.Features.Sparse; x != nil {
 		to := &graph.SparseRows{Offsets: mapped.Make[int64](a, n+1)}
 		for i, v := range s.Own {

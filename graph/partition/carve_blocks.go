@@ -43,6 +43,9 @@ func (c *carver) blockEnd(s *shard.Shard, lo int) int {
 	if x == nil {
 		perVertex = 4 * int64(s.Features.Dim)
 	}
+	if s.Features.Half != nil {
+		perVertex /= 2
+	}
 	if s.Targets != nil {
 		perVertex += 4 * int64(s.Classes)
 	}
@@ -68,9 +71,12 @@ func (c *carver) block(a *mapped.Arena, s *shard.Shard, lo, hi int) *shard.Shard
 	if b.Weighted || b.EdgeDim > 0 {
 		c.alongEdges(a, &b)
 	}
-	if x := s.Features.Sparse; x != nil {
+	switch x := s.Features.Sparse; {
+	case x != nil:
 		b.Features.Sparse = sparseRows(a, c.ds.Features.Sparse, x.Offsets[lo:hi+1], b.Own)
-	} else {
+	case s.Features.Half != nil:
+		b.Features.Half = denseRows(a, c.ds.Features.Half, b.Features.Dim, b.Own)
+	default:
 		b.Features.Dense = denseRows(a, c.ds.Features.Dense, b.Features.Dim, b.Own)
 	}
 	if s.Targets != nil {
@@ -114,11 +120,11 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 }
 
 // denseRows returns the given rows of x, which have dim elements. Consecutive rows are not copied.
-func denseRows(a *mapped.Arena, x []float32, dim int, rows []uint32) []float32 {
+func denseRows[T mapped.Elem](a *mapped.Arena, x []T, dim int, rows []uint32) []T {
 	if lo, hi, ok := run(rows); ok {
 		return x[lo*dim : hi*dim]
 	}
-	to := mapped.Make[float32](a, len(rows)*dim)
+	to := mapped.Make[T](a, len(rows)*dim)
 	parallel(len(rows), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			v := int(rows[i])

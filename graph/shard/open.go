@@ -73,6 +73,9 @@ func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
 	if f.Has(nSparseOffsets) {
 		s.Features.Sparse = new(graph.SparseRows)
 	}
+	if f.Has(nHalf) {
+		s.Features.Half = []graph.BF16{}
+	}
 	var fingerprint, assignment []uint8
 	list := append([]array{of(nHeader, &header), of(nFingerprint, &fingerprint), of(nAssignment, &assignment)},
 		s.arrays(f.Has(nEdgeMeans), f.Has(nTargets))...)

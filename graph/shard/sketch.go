@@ -38,7 +38,8 @@ const (
 )
 
 // Sketch returns a shard without data, for memory estimates. head contains the number of parts,
-// classes and features, and whether edges have weights and features, and Whole. c contains the sizes. a must
+// classes and features, whether edges have weights and features, Whole, and Features.Half other than nil
+// if dense features are bfloat16. c contains the sizes. a must
 // be an arena for sketches, which counts the bytes of arrays by purpose and allocates no memory.
 func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	s, n, local := &head, int(c.Vertices), int(c.Vertices+c.Ghosts)
@@ -63,8 +64,13 @@ func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
 	for q, rows := range c.SendTo {
 		s.SendStart[q+1] = s.SendStart[q] + rows
 	}
+	half := s.Features.Half != nil && !sparse
 	s.Features = graph.Features{Rows: n, Dim: s.FeatureDim}
-	if !sparse {
+	switch {
+	case half:
+		s.Features.Half = mapped.Make[graph.BF16](features, n*s.FeatureDim)
+		return s
+	case !sparse:
 		s.Features.Dense = mapped.Make[float32](features, n*s.FeatureDim)
 		return s
 	}

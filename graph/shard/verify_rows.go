@@ -112,8 +112,12 @@ func (v *verifier) features() error {
 	if f.Sparse == nil {
 		// identity has checked that Dim is not negative. The division avoids the product Rows x Dim,
 		// which may overflow.
-		if f.Dim > 0 && (len(f.Dense)%f.Dim != 0 || len(f.Dense)/f.Dim != f.Rows) || f.Dim == 0 && len(f.Dense) != 0 {
-			return v.bad("%s: %d values instead of %d x %d", nDense, len(f.Dense), f.Rows, f.Dim)
+		name, n := nDense, len(f.Dense)
+		if f.Half != nil {
+			name, n = nHalf, len(f.Half)
+		}
+		if f.Dim > 0 && (n%f.Dim != 0 || n/f.Dim != f.Rows) || f.Dim == 0 && n != 0 {
+			return v.bad("%s: %d values instead of %d x %d", name, n, f.Rows, f.Dim)
 		}
 		return nil
 	}

@@ -34,7 +34,8 @@ const (
 	nOutStrength   = "out_strength"
 	nEdgeFeatures  = "in_features" // this array and the next exist only if edges have features
 	nEdgeMeans     = "in_feature_means"
-	nDense         = "features"         // [own x dim], exists only if features are dense
+	nDense         = "features"         // [own x dim], exists only if features are dense and float32
+	nHalf          = "features_bf16"    // [own x dim], exists only if features are dense and bfloat16
 	nSparseOffsets = "features_offsets" // this array and the next two exist only if features are sparse
 	nSparseCols    = "features_cols"
 	nSparseVals    = "features_vals"
@@ -75,8 +76,8 @@ func Write(path string, s *Shard) error {
 // WriteBlocks is Write for a shard that has not all arrays in memory. Each element of blocks has
 // the values of InOwnEnd, In.Cols, Weights, EdgeFeatures, Features and Targets for the next own
 // vertices. The arrays must be valid until the next element. s need not have these arrays, but
-// In.Offsets, Features.Sparse.Offsets if features are sparse, and Targets other than nil if the
-// dataset has targets. If blocks is nil, s has all arrays.
+// In.Offsets, Features.Sparse.Offsets if features are sparse, and other than nil Features.Half if they
+// are bfloat16, and Targets if the dataset has targets. If blocks is nil, s has all arrays.
 func WriteBlocks(path string, s *Shard, blocks iter.Seq[*Shard]) (graph.FileInfo, error) {
 	w, err := arrayfile.Create(path, Kind)
 	if err != nil {
@@ -175,11 +176,15 @@ func (s *Shard) arrays(featured, targets bool) []array {
 	if featured {
 		list = append(list, inBlocks(nEdgeFeatures, &s.EdgeFeatures, func() int { return edges() * s.EdgeDim }))
 	}
-	if x := s.Features.Sparse; x != nil {
+	dense := func() int { return len(s.Own) * s.FeatureDim }
+	switch x := s.Features.Sparse; {
+	case x != nil:
 		values := func() int { return int(x.Offsets[len(s.Own)]) }
 		list = append(list, of(nSparseOffsets, &x.Offsets), inBlocks(nSparseCols, &x.Cols, values), inBlocks(nSparseVals, &x.Vals, values))
-	} else {
-		list = append(list, inBlocks(nDense, &s.Features.Dense, func() int { return len(s.Own) * s.FeatureDim }))
+	case s.Features.Half != nil:
+		list = append(list, inBlocks(nHalf, &s.Features.Half, dense))
+	default:
+		list = append(list, inBlocks(nDense, &s.Features.Dense, dense))
 	}
 	list = append(list, of(nLabels, &s.Labels), of(nSplit, &s.Split))
 	if targets {

@@ -114,7 +114,11 @@ func ExpandRows(dst kernels.Mat, f *graph.Features, rows []uint32, team *kernels
 
 // expandRow sets dst to a row of features.
 func expandRow(dst []float32, f *graph.Features, row int) {
-	if f.Sparse == nil {
+	switch {
+	case f.Half != nil:
+		kernels.WidenRow(dst, f.Half[row*f.Dim:(row+1)*f.Dim], false)
+		return
+	case f.Sparse == nil:
 		copy(dst, f.Dense[row*f.Dim:(row+1)*f.Dim])
 		return
 	}

@@ -19,6 +19,8 @@ func (s *Store) CopyTo(ops kernels.Ops, a *mapped.Arena) *Store {
 	case !slices.ContainsFunc(n.epoch, func(e event) bool { return e.Stage < Stages && n.reads(e.Do, !n.Sparse) }):
 	case from.Sparse != nil:
 		f.Sparse = &from.Sparse.Source
+	case from.Dense.Half():
+		f.Half = from.Dense.HostHalf(0)
 	case !from.Dense.IsNil():
 		if f.Dense = from.Dense.Host(); f.Dense == nil { // of no vertices
 			f.Dense = []float32{}

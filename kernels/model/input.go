@@ -16,7 +16,7 @@ type Vertices struct {
 // Features are graph.Features in the memory of an Ops.
 type Features struct {
 	Rows, Dim int
-	Dense     kernels.Mat     // none if sparse
+	Dense     kernels.Mat     // none if sparse; may be BF16 in this process's memory
 	Sparse    *kernels.Sparse // nil if dense
 }
 
@@ -27,8 +27,21 @@ func Place(o kernels.Ops, a *mapped.Arena, f graph.Features, ids, localIDs []uin
 	case f.Sparse != nil:
 		s := kernels.PlaceSparse(o, a, *f.Sparse)
 		in.Features.Sparse = &s
+	case f.Half != nil:
+		in.Features.Dense = kernels.PlaceHalf(o, a, f.Rows, f.Dim, f.Half)
 	case f.Dense != nil:
 		in.Features.Dense = kernels.PlaceMat(o, a, f.Rows, f.Dim, f.Dense)
+	}
+	return in
+}
+
+// WideFeatures is the purpose of the memory for a float32 copy of features in bfloat16.
+const WideFeatures = "features as float32"
+
+// accepted returns in with a float32 copy of features in bfloat16 if n does not take them.
+func (in Vertices) accepted(n *Network, ops kernels.Ops, a *mapped.Arena) Vertices {
+	if x := in.Features.Dense; x.Half() && !n.TakesHalves() {
+		in.Features.Dense = kernels.Widened(ops, a.For(WideFeatures), x)
 	}
 	return in
 }

@@ -39,7 +39,7 @@ type Value uint32
 // The values of a layer. Adjacent layers share matrices: Input is the Output of the preceding
 // layer, and OutputGrad the InputGrad of the following one.
 const (
-	Input        Value = iota // H [n x in]; in the first layer the features with their dropout
+	Input        Value = iota // H [n x in]; in the first layer the features with their dropout, which may be BF16: read by Hidden
 	Emitted                   // the rows that neighbours gather [n x GatherWidth]
 	Scores                    // of attention: r [n x Attention.ScoreWidth()]
 	Gathered                  // [n x GatherWidth], with attention [n x columns]

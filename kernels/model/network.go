@@ -102,6 +102,13 @@ func (n *Network) ReadsFeatures() bool {
 	return !n.Spec.CacheInput || slices.Contains(n.Layers[0].Flow(Apply).Reads, Input)
 }
 
+// TakesHalves reports whether the features may be in bfloat16: if no layer gathers the features
+// themselves, only products and dropout read them.
+func (n *Network) TakesHalves() bool {
+	r, _ := n.root(0, Emitted)
+	return !n.Gathers(0) || r != ref{0, Input}
+}
+
 // Sums returns the number of sums that layer l needs over the vertices of all ranks, and the
 // size of its state; 0 if it is not Summing.
 func (n *Network) Sums(l int) (sums, state int) {

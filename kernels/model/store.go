@@ -42,7 +42,7 @@ func NewSectionStore(n *Network, of Section, in Vertices, m Memory, ops kernels.
 }
 
 func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
-	s := &Store{Network: n, Section: n.Section(), Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
+	s := &Store{Network: n, Section: n.Section(), Rows: in.Features.Rows, input: in.accepted(n, ops, a), ops: ops, arena: a, plan: p}
 	for b, cols := range s.plan.widths {
 		if s.plan.slotted[b] {
 			s.buffers = append(s.buffers, kernels.Mat{})

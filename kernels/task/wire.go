@@ -242,7 +242,13 @@ func (w *writer) rows(t *Task, cut model.Transfers, lo, hi int) {
 	if f := t.Frame.Vertices().Features; cut.Features && f.Sparse != nil {
 		w.sparse(f.Sparse.Part(lo, hi))
 	} else if cut.Features {
-		w.value(f.Dense.Part(lo, hi), lo, t.key(features))
+		x := f.Dense.Part(lo, hi)
+		if x.Half() { // functions receive float32
+			wide := kernels.HostMat(x.Rows, x.Cols, make([]float32, x.Rows*x.Cols))
+			w.ops.CopyColumns(wide, x, 0)
+			x = wide
+		}
+		w.value(x, lo, t.key(features))
 	}
 	for _, r := range cut.Inputs {
 		w.value(t.Frame.Value(r).Part(lo, hi), lo, t.key(r))

@@ -15,7 +15,7 @@ import (
 // Orders sets the orders of a network's products.
 func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	nnz := int64(0)
-	if meta.FeatureKind == "sparse" {
+	if meta.FeatureKind == graph.SparseFeatures {
 		nnz = meta.FeatureNNZ
 	}
 	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput(), Ghosts: c.recomputeGhosts(), Lists: c.lists(meta, net)}

@@ -43,11 +43,16 @@ func (e *Engine) fetchGhostFeatures(net *model.Network, a *mapped.Arena) (err er
 		return nil
 	}
 	began := time.Now()
-	if e.Shard.Features.Sparse != nil {
-		e.ghostFeatures.Sparse, err = e.fetchSparse(a.For(GhostFeatures))
-	} else {
-		e.ghostFeatures.Dense = mapped.Make[float32](a.For(GhostFeatures), e.ghostFeatures.Rows*e.ghostFeatures.Dim)
-		err = fetchRows(e, e.halo, e.ghostFeatures.Dense, e.Shard.Features.Dense, e.ghostFeatures.Dim)
+	own, to, values := e.Shard.Features, &e.ghostFeatures, e.ghostFeatures.Rows*e.ghostFeatures.Dim
+	switch {
+	case own.Sparse != nil:
+		to.Sparse, err = e.fetchSparse(a.For(GhostFeatures))
+	case own.Half != nil:
+		to.Half = mapped.Make[graph.BF16](a.For(GhostFeatures), values)
+		err = fetchRows(e, e.halo, to.Half, own.Half, to.Dim)
+	default:
+		to.Dense = mapped.Make[float32](a.For(GhostFeatures), values)
+		err = fetchRows(e, e.halo, to.Dense, own.Dense, to.Dim)
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,12 @@ func (e *Engine) sketchGhostFeatures(net *model.Network, hops []shard.Hop, a, sc
 	for _, hop := range hops {
 		sent, come, sentNonZeros = sent+int(hop.SendRows), come+int(hop.FeatureNNZ), sentNonZeros+int(hop.SendNNZ)
 	}
-	if e.Shard.Features.Sparse == nil {
+	switch own := e.Shard.Features; {
+	case own.Half != nil:
+		e.ghostFeatures.Half = mapped.Make[graph.BF16](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
+		mapped.Make[graph.BF16](scratch, sent*e.ghostFeatures.Dim)
+		return
+	case own.Sparse == nil:
 		e.ghostFeatures.Dense = mapped.Make[float32](a, e.ghostFeatures.Rows*e.ghostFeatures.Dim)
 		mapped.Make[float32](scratch, sent*e.ghostFeatures.Dim)
 		return

@@ -225,6 +225,8 @@ func (f *Forecast) Fetched(parts []partition.RankReport) (bytes int64) {
 			switch {
 			case reads && f.Sparse:
 				bytes = size.Sum(bytes, floats(h.Ghosts), size.Product(8, h.FeatureNNZ))
+			case reads && f.Half:
+				bytes = size.Sum(bytes, size.Product(2, h.Ghosts, int64(f.Net.Dims[0])))
 			case reads:
 				bytes = size.Sum(bytes, floats(h.Ghosts, int64(f.Net.Dims[0])))
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"siafu/cuda"
+	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
@@ -149,6 +150,9 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	stages := max(c.Pipelining().Stages, 1)
 	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0], Whole: f.Whole}
+	if f.Half {
+		head.Features.Half = []graph.BF16{}
+	}
 	ops, far := f.ops, cuda.NewSketch()
 	lanes, err := cuda.Queues(far, cuda.Own, tensor.DeviceQueues)
 	if err != nil {

@@ -25,7 +25,10 @@ func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 		list.add("sets of ghosts", Array, 5*n)
 	}
 	features := 4 * n * int64(m.FeatureDim)
-	if m.FeatureKind == "sparse" {
+	switch m.FeatureKind {
+	case graph.HalfFeatures:
+		features /= 2
+	case graph.SparseFeatures:
 		features = 8*n + 8*m.FeatureNNZ
 	}
 	shard := (4*edges + 40*n + features) / int64(parts)

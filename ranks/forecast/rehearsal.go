@@ -15,9 +15,12 @@ func Rehearsal(net model.Spec, x graph.Features, labels []int32, split []uint8, 
 		ids[i] = uint32(i)
 	}
 	first := graph.Features{Rows: n, Dim: x.Dim}
-	if s := x.Sparse; s != nil {
+	switch s := x.Sparse; {
+	case x.Half != nil:
+		first.Half = x.Half[:n*x.Dim]
+	case s != nil:
 		first.Sparse = &graph.SparseRows{Offsets: s.Offsets[:n+1], Cols: s.Cols, Vals: s.Vals}
-	} else {
+	default:
 		first.Dense = x.Dense[:n*x.Dim]
 	}
 	r := model.NewRehearsal(net, model.Place(team, a, first, ids, ids), team, a)

@@ -21,6 +21,7 @@ type Run struct {
 	Weighted bool       // its edges have weights
 	EdgeDim  int        // features per edge
 	Sparse   bool       // its features are sparse
+	Half     bool       // its features are bfloat16
 	Slots    int        // floats per weight of the optimiser
 	Graph    int        // graph ranks, or parts if ranks carry several, or pipelines
 	Servers  int

@@ -119,6 +119,9 @@ func (f *Forecast) pass(s *Stream, m Memory, p partition.RankReport, epoch, eval
 		if f.Net.CacheInput {
 			s.Start.Read = reads(blocks, s.Bytes)
 		}
+		if f.Half && !model.New(f.Net, false).TakesHalves() { // a copy in memory
+			s.Epoch.Read, s.Evaluation.Read, s.Start.Read = 0, 0, size.Sum(s.Start.Read, s.Bytes)
+		}
 	case shard.VertexArrays: // ids and degrees are read only once
 		s.Name, s.Bytes = "labels and split", 5*p.Vertices
 		fallthrough

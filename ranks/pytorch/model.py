@@ -253,7 +253,7 @@ def load(path=os.path.join(HERE, "model.safetensors")):
 
 def read_arrays(path):
     """The arrays of one of siafu's own files; docs/formats.md describes them."""
-    kinds = {1: torch.uint8, 2: torch.int8, 4: torch.int32, 5: torch.int32, 6: torch.int64, 8: torch.float32, 9: torch.float64}
+    kinds = {1: torch.uint8, 2: torch.int8, 3: torch.int16, 4: torch.int32, 5: torch.int32, 6: torch.int64, 8: torch.float32, 9: torch.float64}
     with open(path, "rb") as f:
         b = bytearray(f.read())
     if b[:8] != b"SIAFUARR":
@@ -278,6 +278,8 @@ def read_dataset(path):
     n, dim = meta["vertices"], meta["feature_dim"]
     if meta["feature_kind"] == "dense":
         x = read_arrays(os.path.join(path, "features.bin"))["dense"].reshape(n, dim)
+    elif meta["feature_kind"] == "bf16":
+        x = read_arrays(os.path.join(path, "features.bin"))["dense_bf16"].view(torch.bfloat16).float().reshape(n, dim)
     else:
         s = read_arrays(os.path.join(path, "features.csr"))
         rows = torch.repeat_interleave(torch.arange(n), s["offsets"].diff())
