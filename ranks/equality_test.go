@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,6 +112,30 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 				sameLosses(t, kind, run(4, 1, func(c *Config) { c.Mode = "nopipe" }), run(4, 1), 0)
 			})
 		}
+	}
+}
+
+// The same for layers of several kinds, with rows summed before they are sent, with computed ghost rows,
+// and in mini-batches of all vertices.
+func TestLossIndependentOfRanksWithMixedLayers(t *testing.T) {
+	t.Parallel()
+	data := generated(t, true)
+	run := func(ranks int, set func(*Config)) []float64 {
+		c := compared(t, 0.3)
+		c.LayerKinds, c.Layers, c.Ranks, c.Servers, c.LR = "gcn,sage", 3, ranks, 0, 0.05
+		set(&c)
+		return train(t, c, data).losses()
+	}
+	want := run(1, func(*Config) {})
+	for name, set := range map[string]func(*Config){
+		"sums": func(c *Config) { c.PreAggregate = "on" }, "computed ghosts": func(c *Config) { c.RecomputeGhosts = "all" },
+		"approximation": func(c *Config) { c.Batch, c.Partitioner = "approximate:1", "hash" },
+	} {
+		sameLosses(t, name, run(4, set), want, 1e-4)
+	}
+	sameLosses(t, "walks", run(1, func(c *Config) { c.Batch = "saint:1000" }), want, 1e-4)
+	if plain := run(1, func(c *Config) { c.LayerKinds = "" }); math.Abs(plain[len(plain)-1]-want[len(want)-1]) < 1e-2 {
+		t.Errorf("layers of one kind have the final loss %v, mixed ones %v", plain[len(plain)-1], want[len(want)-1])
 	}
 }
 

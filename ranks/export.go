@@ -33,6 +33,10 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if m.Design.Kinds != "" {
+		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not implement layers of several kinds: %s", m.Design.Kinds).
+			Then("train without --layer-kinds")
+	}
 	if !pytorch.Knows(m.Kind) {
 		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not implement the network %s", m.Kind).
 			Then("add its formula to ranks/pytorch/model.py")

@@ -148,7 +148,7 @@ func TestLocalRank(t *testing.T) {
 	}
 }
 
-// --tensor cuda works with the other options: parts, recomputed activations, bounded
+// --tensor cuda works with the other options: parts, layers of several kinds, recomputed activations, bounded
 // asynchrony, and resuming from a checkpoint of the processor.
 func TestOptionsOnGPUs(t *testing.T) {
 	t.Parallel()
@@ -159,7 +159,7 @@ func TestOptionsOnGPUs(t *testing.T) {
 		"delay":     func(c *Config) { c.Refresh, c.Codec = "delay:2", "bf16" },
 		"sample":    func(c *Config) { c.Refresh = "sample:0.5" },
 		"async":     func(c *Config) { c.Mode, c.Servers, c.Ranks, c.EvalEvery = "async", 0, 1, 3 },
-		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
+		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput, c.LayerKinds = "on", "off", "gcn,sage" },
 		"computed":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout = "layers:1", "on", 0 },
 		"two hops":  func(c *Config) { c.RecomputeGhosts, c.CacheInput, c.InputDropout, c.Layers = "all", "on", 0, 3 },
 		"fraction": func(c *Config) {

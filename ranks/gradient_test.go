@@ -162,6 +162,13 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "edge features gatv2 plain Go", edgeDim: 4, set: func(c *Config) { c.Model, c.Kernel, c.Ranks = "gatv2", "go", 3 }},
 		{name: "edge features gatv2 empty partition", edgeDim: 3, lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gatv2", 2, 3, 0 }},
 		{name: "edge features gcn", edgeDim: 3, set: func(c *Config) { c.Ranks = 3 }},
+		{name: "gcn and sage", directed: true, set: func(c *Config) { c.LayerKinds, c.Ranks, c.Layers = "gcn,sage", 4, 4 }},
+		{name: "weights sage, mlp and gin kept", weighted: true, set: func(c *Config) {
+			c.Model, c.LayerKinds, c.Ranks, c.Layers, c.CacheInput = "sage", "sage,mlp,gin", 3, 4, "on"
+		}},
+		{name: "gin and gcn ghosts of three hops", directed: true, set: func(c *Config) {
+			c.Model, c.LayerKinds, c.Ranks, c.Layers, c.RecomputeGhosts = "gin", "gin,gcn", 4, 3, "all"
+		}},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
 		{name: "gcnii", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Alpha = "gcnii", 4, 3, 0.3 }},

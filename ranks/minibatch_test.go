@@ -89,8 +89,8 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 func TestBatchesWhateverElse(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage", "predicted", "variates", "neighbours", "clusters"} {
-		drawn := kind == "neighbours" || kind == "clusters"
+	for _, kind := range []string{"gcn", "sage", "predicted", "variates", "neighbours", "clusters", "walks", "approximated"} {
+		drawn := kind == "neighbours" || kind == "clusters" || kind == "walks" || kind == "approximated"
 		run := func(set func(*Config)) trained {
 			c := inBatches(t, 3, 5)
 			c.Model, c.Layers = kind, 3
@@ -103,6 +103,10 @@ func TestBatchesWhateverElse(t *testing.T) {
 				c.Model, c.Batch = "sage", "neighbor:5,4,3,20"
 			case "clusters":
 				c.Model, c.Batch = "gat", "cluster:9,2"
+			case "approximated":
+				c.Model, c.Batch = "sage", "approximate:0.3"
+			case "walks":
+				c.Model, c.Batch = "gcn", "saint:40,2"
 			}
 			set(&c)
 			return train(t, c, data)
@@ -117,8 +121,8 @@ func TestBatchesWhateverElse(t *testing.T) {
 			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
 			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
 		} {
-			if drawn && name == "recompute" {
-				continue
+			if drawn && name == "recompute" || (kind == "walks" || kind == "approximated") && name != "two workers" && name != "parts" {
+				continue // refused, or as for clusters
 			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				got := run(set)

@@ -3,6 +3,7 @@ package ranks
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"siafu/graph"
 	"siafu/kernels/model"
@@ -18,12 +19,13 @@ type reference struct {
 	x       [][]float64
 	// features of edges, and their means for self loops: from the dataset, or its weights.
 	features [][][]float64
-	running  map[int]float64 // inputs of running means, by weight
+	running  map[int]float64        // inputs of running means, by weight
+	kinds    map[string][][]float64 // Â by kind of layer
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
 	n := int(c.Vertices)
-	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n), running: map[int]float64{}}
+	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n), running: map[int]float64{}, kinds: map[string][][]float64{}}
 	in, out := make([]float64, n), make([]float64, n)
 	for v := range n {
 		r.x[v] = make([]float64, c.Features.Dim)
@@ -58,10 +60,17 @@ func newReference(c graph.Content, s model.Spec) *reference {
 			}
 		}
 		r.features[v][v] = []float64{in[v] / max(edges, 1)}
-		for u := range n {
-			r.a[v][u] = coefficient(s.Kind, r.a[v][u], v == u, in[v], out[u])
+	}
+	edges := r.a
+	for _, kind := range append(strings.Split(s.Design.Kinds, ","), s.Kind) {
+		r.kinds[kind] = square(n)
+		for v := range n {
+			for u := range n {
+				r.kinds[kind][v][u] = coefficient(kind, edges[v][u], v == u, in[v], out[u])
+			}
 		}
 	}
+	r.a = r.kinds[s.Kind]
 	if s.Design.EdgeDim > 0 {
 		r.features = meanFeatures(c)
 	}
@@ -188,7 +197,7 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 			return s
 		}, affine(product(h, matrix(1)), matrix(len(params) - 2)[0], false), !last, !p.Plain)
 	}
-	return r.layer(h, params, w, !p.Plain)
+	return r.layer(p.Kind, r.kinds[p.Kind], h, params, w, !p.Plain)
 }
 
 // normalised returns h with normalised rows or columns.
@@ -248,7 +257,7 @@ func unit(h [][]float64, least float64) [][]float64 {
 }
 
 // layer computes one layer with the weights of params, in their order.
-func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
+func (r *reference) layer(kind string, a, h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
 	matrix := func(i int) [][]float64 {
 		p := params[i]
 		m := make([][]float64, p.Rows)
@@ -257,20 +266,20 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		}
 		return m
 	}
-	switch r.spec.Kind {
+	switch kind {
 	case "sage-pool":
 		pooled := affine(product(h, matrix(0)), matrix(1)[0], true)
 		return affine(plus(product(h, matrix(2)), product(r.maxima(pooled), matrix(3))), matrix(4)[0], relu)
 	case "sage-max":
 		return affine(plus(product(r.maxima(h), matrix(0)), product(h, matrix(1))), matrix(2)[0], relu)
 	case "sage":
-		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
+		z := plus(product(a, product(h, matrix(0))), product(h, matrix(1)))
 		return affine(z, matrix(2)[0], relu)
 	case "gin":
-		inner := affine(product(r.a, product(h, matrix(0))), matrix(1)[0], true)
+		inner := affine(product(a, product(h, matrix(0))), matrix(1)[0], true)
 		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
 	}
-	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
+	return affine(product(a, product(h, matrix(0))), matrix(1)[0], relu)
 }
 
 // maxima returns the column maxima of in-neighbours' rows.

@@ -40,6 +40,9 @@ func TestFullStepsAreEstimated(t *testing.T) {
 		"neighbours, few features":  {"neighbor:1000,1000,1000", "gatv2", 1, 1},
 		"neighbours, and itself":    {"neighbor:1000,1000,1000", "gcn", 1, 0},
 		"neighbours without itself": {"neighbor:1000,1000,1000", "sage", 1, 0},
+		"walks":                     {"saint:600", "gcn", 2, 0},
+		"walks with attention":      {"saint:600", "gatv2", 2, 10},
+		"an approximation":          {"approximate:1", "gatv2", 1, 10},
 		"deep clusters":             {"cluster:4,4", "gcnii", 2, 0},
 		"deep neighbours":           {"neighbor:1000,1000,1000", "gcnii", 1, 0},
 	} {
@@ -73,7 +76,7 @@ func TestSampledEdgeFeaturesAreEstimated(t *testing.T) {
 	}
 	hubs.Edges = described{pairs, 100}
 	for name, data := range map[string]string{"even": brought(t, 600, 100), "hubs": write(t, hubs)} {
-		for _, batch := range []string{"neighbor:2,2,2,10", "neighbor:5,5,5", "neighbor:40,40,40", "cluster:10,3"} {
+		for _, batch := range []string{"neighbor:2,2,2,10", "neighbor:5,5,5", "neighbor:40,40,40", "cluster:10,3", "approximate:0.3", "approximate:1"} {
 			t.Run(name+" "+batch, func(t *testing.T) {
 				c := inBatches(t, 3, 1)
 				c.Model, c.Heads, c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = "gatv2", 2, batch, 3, 8, 2, "off"

@@ -13,10 +13,10 @@ import (
 	"siafu/kernels/model"
 )
 
-// A mini-batch of all training vertices with all neighbours sampled, and one of all clusters,
-// is exact training except for the order of sums: 1e-6 allows the float32 errors of 5 steps.
-// Ranks fetch sampled rows from each other, so any number of them is exact; clusters lack the
-// edges between ranks.
+// Mini-batches of all vertices are exact training except for the order of sums: 1e-6 allows the float32
+// errors of 5 steps. They are all training vertices with all neighbours sampled, all clusters, walks from
+// all vertices, and all vertices of other ranks. Ranks fetch sampled rows from each other, so any number
+// of them is exact; clusters and walks lack the edges between ranks.
 func TestFullSampleIsExact(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
@@ -36,7 +36,7 @@ func TestFullSampleIsExact(t *testing.T) {
 				for _, b := range []struct {
 					batch string
 					ranks int
-				}{{"neighbor:500,500,500,10000", 3}, {"cluster:7,7", 1}} {
+				}{{"neighbor:500,500,500,10000", 3}, {"cluster:7,7", 1}, {"saint:500", 1}, {"approximate:1", 3}} {
 					c.Batch, c.Ranks = b.batch, b.ranks
 					sameLosses(t, fmt.Sprint(kind, " ", order, " directed: ", directed, " ", b), train(t, c, data).losses(), want, 1e-6)
 				}
@@ -45,8 +45,8 @@ func TestFullSampleIsExact(t *testing.T) {
 	}
 }
 
-// Clusters of all of a rank's vertices train like isolated ranks: both count degrees among own
-// vertices only.
+// Clusters of all of a rank's vertices, walks from all of them, and an approximation without vertices of
+// other ranks train like isolated ranks: all count degrees among own vertices only.
 func TestAllClustersAreAlone(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
@@ -55,8 +55,10 @@ func TestAllClustersAreAlone(t *testing.T) {
 		c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.CacheInput, c.Model = 3, 0, 1, 10, 0, "off", kind
 		c.LR, c.Dropout, c.Optimizer, c.Refresh = 0.05, 0.3, "sgd", "never"
 		want := train(t, c, data).losses()
-		c.Refresh, c.Batch = "always", "cluster:6,6"
-		sameLosses(t, kind, train(t, c, data).losses(), want, 1e-6)
+		for _, batch := range []string{"cluster:6,6", "saint:500", "approximate:0.001"} {
+			c.Refresh, c.Batch = "always", batch
+			sameLosses(t, kind+" "+batch, train(t, c, data).losses(), want, 1e-6)
+		}
 	}
 }
 

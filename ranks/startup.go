@@ -177,7 +177,7 @@ func (r *joined) read() error {
 		return err
 	}
 	r.net = r.cfg.NetworkOf(r.meta)
-	if err := r.cfg.Divide(r.meta.Train, r.partitions()); err != nil {
+	if err := r.cfg.Divide(r.meta.Train, int64(r.meta.Vertices), r.partitions()); err != nil {
 		return err
 	}
 	r.record()

@@ -49,6 +49,10 @@ func Systems() []System {
 	cut := system("Cluster-GCN", "--batch cluster:32,4", "Chiang et al., KDD'19")
 	sampled.Networks = []string{"gcn", "sage", "gin", "gat", "gatv2", "gcnii"}
 	cut.Networks = append(sampled.Networks, "appnp")
+	walks := system("GraphSAINT", "--batch saint:2000", "Zeng et al., ICLR'20")
+	walks.Networks = cut.Networks
+	some := system("approximation", "--batch approximate:0.1", "Angerd et al., arXiv 2012.04930: own vertices and a tenth of the others")
+	some.Networks = cut.Networks
 	return []System{
 		system("exact-wait", "--refresh always --mode nopipe --recompute-ghosts none", "what DGL does"),
 		exact(),
@@ -68,6 +72,8 @@ func Systems() []System {
 		variates,
 		sampled,
 		cut,
+		walks,
+		some,
 		system("partition-only", "--refresh never", "no exchange"),
 		auto,
 	}

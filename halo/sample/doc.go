@@ -12,7 +12,8 @@
 // Edges include their features if the network uses them.
 //
 // Clusters joins some of the clusters of a rank's own vertices, with the edges between
-// vertices of these clusters (Cluster-GCN, Chiang et al., KDD'19).
+// vertices of these clusters (Cluster-GCN, Chiang et al., KDD'19). Walks joins the vertices of
+// random walks, and normalises losses and edges (GraphSAINT, Zeng et al., ICLR'20).
 //
 // Functions are collective where their comment says so; each rank's fields are its own.
 package sample

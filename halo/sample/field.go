@@ -17,6 +17,8 @@ type Field struct {
 	// their sums into and out of each.
 	IDs, InDegree, OutDegree []uint32
 	InStrength, OutStrength  []float32
+	// LossWeights are the weights of the rows' losses, nil: 1.
+	LossWeights []float32
 }
 
 // Edges are the edges of a layer. Row i gathers from the rows

@@ -113,6 +113,9 @@ func (k *Kind) Adds() bool { return k.Propagates() && !k.Attends && !k.Maximum }
 // Averages reports whether rows are weighted means of neighbours' rows, or contain such means.
 func (k *Kind) Averages() bool { return k.Propagates() && !k.Maximum && !k.PlainSum }
 
+// Mixes reports whether a network may have layers of this kind and of others that mix.
+func (k *Kind) Mixes() bool { return !k.FixedDesign() && !k.Attends && !k.Maximum }
+
 // SelfLoops reports whether the neighbour sum of a vertex includes the vertex.
 func (k *Kind) SelfLoops() bool {
 	return k.Adds() && k.Coefficients(Degrees{}, 0, mapped.NewSketch()).SelfLoops

@@ -160,6 +160,15 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	return s.kind().Coefficients(d, own, a)
 }
 
+// LayerCoefficients returns the kind of layer l, and the function that computes its coefficients.
+func (s Spec) LayerCoefficients(l int) (kind string, compute func(d Degrees, own int, a *mapped.Arena) Coefficients) {
+	k := s.kind()
+	if s.Design.Kinds != "" {
+		k = s.parts()[l].kind
+	}
+	return k.Name, k.Coefficients
+}
+
 // Weighs reports whether the network depends on edge weights.
 func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 

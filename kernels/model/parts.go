@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"siafu/kernels"
 )
@@ -81,7 +82,7 @@ func (s Spec) part(kind *Kind, l int) Part {
 	}
 	tails := s.Design.layersPerHidden()
 	number, at := l/(1+tails), l%(1+tails)
-	p := Part{Kind: kind.Name, Prefix: layerName(number), Plain: tails > 0}
+	p := Part{Kind: s.layerKind(kind, number), Prefix: layerName(number), Plain: tails > 0}
 	if at == 0 {
 		return p
 	}
@@ -98,6 +99,27 @@ func (s Spec) part(kind *Kind, l int) Part {
 		p.From = []int{tails}
 	}
 	return p
+}
+
+// layerKind returns the kind of a layer, in users' numbering, of a network of the given kind.
+func (s Spec) layerKind(kind *Kind, number int) string {
+	if s.Design.Kinds == "" {
+		return kind.Name
+	}
+	list := strings.Split(s.Design.Kinds, ",")
+	return list[number%len(list)]
+}
+
+// checkKinds returns an error for kinds of layers that do not mix.
+func (s Spec) checkKinds() error {
+	for i, name := range strings.Split(s.Design.Kinds, ",") {
+		switch k := s.Design.Kinds; {
+		case k == "":
+		case !slices.Contains(KindsWith((*Kind).Mixes), name) || i == 0 && (name != s.Kind || !KindOf(name).Propagates()):
+			return fmt.Errorf("layers of the kinds %q in a network of kind %q", k, s.Kind)
+		}
+	}
+	return nil
 }
 
 // Top returns the layer that computes the logits, or the rows that are normalised to logits.
@@ -149,7 +171,7 @@ func (s Spec) Parts() []Part { return s.parts() }
 
 // Composed reports whether the network's layers differ in kind.
 func (s Spec) Composed() bool {
-	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != ""
+	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != "" || s.Design.Kinds != ""
 }
 
 // Check returns an error if the spec, which may be untrusted, describes no valid network.
@@ -170,6 +192,9 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a perceptron of width %d before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:
 		return fmt.Errorf("a network with %d score layers of width %d", d.ScoreLayers, d.ScoreHidden)
+	}
+	if err := s.checkKinds(); err != nil {
+		return err
 	}
 	for l, d := range s.Dims {
 		if d < 1 || l > 0 && l < n && d%max(s.Heads, 1) != 0 {

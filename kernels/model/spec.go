@@ -59,6 +59,10 @@ func (s Spec) Layers() int { return len(s.Dims) - 1 }
 // Design has the options of a network besides its kind and widths. Each kind supports some of
 // them.
 type Design struct {
+	// Kinds are the kinds of the layers, separated by commas and repeated: the first one is Spec.Kind,
+	// and all of them Mix. Empty: all layers are of Spec.Kind.
+	Kinds string `json:"kinds,omitempty"`
+
 	// Activation of hidden layers, if not the kind's default: one of Activations.
 	Activation string `json:"activation,omitempty"`
 

@@ -30,6 +30,8 @@ type Truth struct {
 	Labels []int32   // [rows]; a row with a label below 0 is ignored
 	Values []float32 // [rows x Outputs]; each is 0 or 1 with MultiLabel; nil with MultiClass
 	Split  []uint8   // [rows]
+	// RowWeights [rows] are the weights of the rows' losses; nil means that all weights are 1.
+	RowWeights []float32
 }
 
 // Part returns the rows [lo, hi).
@@ -39,14 +41,17 @@ func (t Truth) Part(lo, hi int) Truth {
 		width := len(t.Values) / n
 		p.Values = t.Values[lo*width : hi*width]
 	}
+	if t.RowWeights != nil {
+		p.RowWeights = t.RowWeights[lo:hi]
+	}
 	return p
 }
 
 // counts reports whether row r is in a split and has a label.
 func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
 
-// Loss returns the sum of the losses of the rows in a split. Unless grad is nil, it sets these rows
-// of grad to scale times the gradient, and all other rows to 0. grad and logits are [rows x Outputs],
+// Loss returns the weighted sum of the losses of the rows in a split. Unless grad is nil, it sets these
+// rows of grad to scale times the gradient, and all other rows to 0. grad and logits are [rows x Outputs],
 // and may be the same slice.
 //
 //	MultiClass  -Σ_c q_c log softmax(z)_c,  q_c = (1-Smoothing)·w_c·[c = label] + Smoothing/C·w_c
@@ -72,7 +77,11 @@ func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale flo
 			clear(g)
 			continue
 		}
-		loss += row(g, logits[r*c:(r+1)*c], &t, r, scale)
+		weight := 1.0
+		if t.RowWeights != nil {
+			weight = float64(t.RowWeights[r])
+		}
+		loss += weight * row(g, logits[r*c:(r+1)*c], &t, r, weight*scale)
 	}
 	return loss
 }

@@ -14,6 +14,8 @@ import (
 type Target struct {
 	Objective *objective.Objective // nil: softmax cross entropy of Labels
 	Values    []float32            // objective.Truth's
+	// RowWeights are objective.Truth's. They need an Objective, and are not encoded.
+	RowWeights []float32
 }
 
 // Kinds of losses in a task's head.

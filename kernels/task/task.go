@@ -128,7 +128,7 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 // evaluate computes the loss of an objective, on rows in host memory.
 func (l *Loss) evaluate(o kernels.Ops, grad, logits kernels.Mat) {
 	z := kernels.Fetch(o, logits, &l.logits)
-	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split)}
+	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split), RowWeights: l.RowWeights}
 	if l.Count {
 		s := l.Objective.Score(z, truth)
 		l.Correct, l.Total, l.Part, l.Rows = s.Correct, s.Total, s.Part, s.Rows

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -106,9 +105,11 @@ var (
 		p := s.Ghosts()
 		return s.Batches() == 0 && (p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples())
 	}}
-	averages       = fact{"--predict momentum:B", "predict", func(s situation) bool { return s.Averages() }}
-	notHistory     = fact{"--batch other than history:N", "batch", func(s situation) bool { return s.Batching().Kind != History }}
-	averagesNo     = fact{"a --model other than gcn, or --residual", "model residual", func(s situation) bool { return !s.kind().Momentum || s.Residual != "none" }}
+	averages   = fact{"--predict momentum:B", "predict", func(s situation) bool { return s.Averages() }}
+	notHistory = fact{"--batch other than history:N", "batch", func(s situation) bool { return s.Batching().Kind != History }}
+	averagesNo = fact{"a --model other than gcn, --residual or --layer-kinds", "model residual layer-kinds", func(s situation) bool {
+		return !s.kind().Momentum || s.Residual != "none" || s.LayerKinds != ""
+	}}
 	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
 	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
 	takesNoWhole   = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
@@ -171,6 +172,7 @@ var (
 	noHistory   = fact{"a --model that does not gather sums of unchanged rows", "model", func(s situation) bool {
 		return !s.kind().Adds() || s.kind().Order == "apply-first"
 	}}
+	mixed      = fact{"--layer-kinds", "layer-kinds", func(s situation) bool { return s.LayerKinds != "" }}
 	maxima     = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
 	dynamic    = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
 	noRowNorms = fact{"a --model without row norms", "model", func(s situation) bool { return !s.kind().TakesRowNorms() }}
@@ -198,7 +200,8 @@ var (
 	batches   = fact{"mini-batches", "batch", func(s situation) bool { return s.Batches() > 0 }}
 	histories = fact{"--batch history or variates", "batch", func(s situation) bool { return s.Batches() > 0 && !s.Batching().Draws() }}
 	variates  = fact{"--batch variates", "batch", func(s situation) bool { return s.Batching().Samples > 0 }}
-	sampled   = fact{"--batch neighbor or cluster", "batch", func(s situation) bool { return s.Batching().Draws() }}
+	oneKind   = fact{"--batch neighbor or variates", "batch", func(s situation) bool { return s.Batching().Kind == Neighbour || s.Batching().Samples > 0 }}
+	sampled   = fact{"--batch neighbor, cluster, saint or approximate", "batch", func(s situation) bool { return s.Batching().Draws() }}
 	formats   = fact{"--history-format or --features other than float32", "history-format features", func(s situation) bool { return s.HistoryFormat != "float32" || s.Features == "bf16" }}
 	format    = fact{"--history-format other than float32", "history-format", func(s situation) bool { return s.HistoryFormat != "float32" }}
 	monitors  = fact{"a --monitor of logits", "monitor", func(s situation) bool { return stopping.IsMetric(s.Monitor) }}
@@ -276,7 +279,7 @@ var conflicts = slices.Concat([]conflict{
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
 	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
 	{averages, notHistory, "set --batch history:N: only its batches compute rows of vertices outside"},
-	{averages, averagesNo, "choose --model gcn without --residual: other layers need more of a vertex than its neighbours' rows"},
+	{averages, averagesNo, "choose --model gcn without --residual and --layer-kinds: other layers need more of a vertex than its neighbours' rows"},
 	{averages, predictRows, "leave --predict-rows out: an average learns from no rows"},
 	{predicts, sampled, "choose --batch history:N or variates:N,D: batches of this kind have no stale rows"},
 	{predictsLinear, batches, "choose --predict transfer: a history has one row of each vertex"},
@@ -325,6 +328,7 @@ var conflicts = slices.Concat([]conflict{
 	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks whose epochs use all ghosts"},
 	{computesPart, inexact, "round N to a whole number: the received rows of its last layer are never stale"},
 	{computesPart, onGPUs, "round N to a whole number: a GPU computes all of a layer's ghosts, or none"},
+	{mixed, oneKind, "leave --layer-kinds out: vertices are sampled for one kind of layer"},
 	{sampled, measures, "leave --measure-staleness out: batches of this kind have no stale rows"},
 	{sampled, asynchronous, pipeBatches},
 	{sampled, inexact, "leave --refresh out: a batch uses only the rows of its own step"},
@@ -365,21 +369,6 @@ var conflicts = slices.Concat([]conflict{
 	{bounded, autoCodec, "name the codec: the epoch times of single intervals do not show the fastest codec"},
 	{bounded, feedback, "leave +ef out: an interval may send its rows again before the next epoch"},
 }, gpuConflicts, linkConflicts, edgeConflicts)
-
-// ConflictTable returns a line for each conflict, or only for the conflicts of a flag.
-func ConflictTable(flag string) string {
-	var b strings.Builder
-	shows := func(f fact) bool { return slices.Contains(strings.Fields(f.flags), flag) }
-	for _, c := range conflicts {
-		switch {
-		case flag == "" || shows(c.a):
-			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.a.name, c.b.name, Expand(c.remedy))
-		case shows(c.b):
-			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.b.name, c.a.name, Expand(c.remedy))
-		}
-	}
-	return b.String()
-}
 
 // refuse returns a fault for the first conflict of a list whose facts both hold.
 func (s situation) refuse(op string, list []conflict) error {

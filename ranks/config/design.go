@@ -27,6 +27,7 @@ func (c *Config) design() (d model.Design) {
 	if kind.FixedDesign() {
 		return d
 	}
+	d.Kinds = c.LayerKinds
 	if c.Activation != "auto" && c.Activation != cmp.Or(kind.Activation, "relu") {
 		d.Activation = c.Activation
 	}
@@ -52,6 +53,10 @@ func (c *Config) sums() bool { return c.Norm == "batch" || c.Norm == "pair" }
 func (c *Config) checkLayers() error {
 	if least := c.kind().MinLayers; c.Layers < least {
 		return fault.New(fault.Usage, "train", "", "--layers=%d with --model=%s", c.Layers, c.Model).Then("use %d layers or more", least)
+	}
+	if net := c.Network(1, 1); c.LayerKinds != "" && (c.kind().FixedDesign() || net.Check() != nil) {
+		return fault.New(fault.Usage, "train", "", "--layer-kinds=%s with --model=%s", c.LayerKinds, c.Model).
+			Then("list networks of %s, first that of --model, which must use the graph", Expand("${mixing_networks}"))
 	}
 	if steps := c.Network(1, 1).Layers(); steps > mostLayers {
 		return fault.New(fault.Usage, "train", "", "--model=%s with --layers=%d makes a network of %d steps", c.Model, c.Layers, steps).

@@ -88,6 +88,7 @@ type FunctionOptions struct {
 // ModelOptions describe the network and its initial weights.
 type ModelOptions struct {
 	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks=}; siafu help networks describes them." identity:"always" toml:"model"`
+	LayerKinds       string  `name:"layer-kinds" default:"" placeholder:"K1,K2,…" help:"Networks whose layers this one has, repeated: gcn,sage with --layers 4 is gcn, sage, gcn, sage. The first one is --model. Of ${mixing_networks=}. Empty: all of --model." identity:"mixed" toml:"layer-kinds"`
 	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" identity:"always" toml:"layers"`
 	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." identity:"always" toml:"hidden"`
 	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks=})." range:"1.." identity:"attention" toml:"heads"`
@@ -120,7 +121,7 @@ type TrainingOptions struct {
 	Defaults         string   `default:"auto" enum:"auto,fixed" help:"Defaults of other flags: auto or fixed. auto: some follow the graph's size, split and feature scale; the log and summary.json list them. fixed: as in docs/commands.md." toml:"defaults"`
 	Chosen           []Choice `kong:"-" toml:"-"` // Suit
 	Task             string   `default:"" enum:",multiclass,multilabel,regression,links" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." identity:"loss" toml:"task"`
-	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN); see docs/minibatches.md." identity:"batches" toml:"batch"`
+	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN), saint:ROOTS[,LENGTH] (GraphSAINT), approximate:F (a fraction of other ranks' vertices, sampled once); see docs/minibatches.md." identity:"batches" toml:"batch"`
 	DrawnSteps       int      `kong:"-" toml:"-"` // Divide
 	Pipeline         string   `name:"pipeline" default:"" placeholder:"P[,D]" help:"Pipelines of layers (--batch cluster:N,Q): each of D pipelines has P graph ranks with consecutive layers, and one of D partitions of the graph. D is 1 if it is omitted. See docs/pipelines.md." toml:"pipeline"`
 	Microbatches     int      `name:"microbatches" default:"1" help:"Microbatches of an update in each pipeline (--pipeline). Each is a mini-batch of its own; their gradients are summed." range:"1.." identity:"pipelines" toml:"microbatches"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"siafu/kernels/model"
@@ -30,6 +31,7 @@ func networkLists() map[string]string {
 	set("elu", model.KindsWith(func(k *model.Kind) bool { return k.Activation == "elu" }))
 	set("fixed", model.KindsWith((*model.Kind).FixedDesign))
 	set("variates", model.KindsWith(func(k *model.Kind) bool { return k.Variates }))
+	set("mixing", model.KindsWith((*model.Kind).Mixes))
 	set("whole", model.KindsWith(func(k *model.Kind) bool { return k.Whole }))
 	for _, o := range model.Options() {
 		set(strings.ReplaceAll(string(o), "-", "_"), model.KindsWith(func(k *model.Kind) bool { return k.Takes(o) }))
@@ -54,6 +56,21 @@ func NetworkTable() string {
 			line += " (" + k.Paper + ")"
 		}
 		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// ConflictTable returns a line for each conflict, or only for the conflicts of a flag.
+func ConflictTable(flag string) string {
+	var b strings.Builder
+	shows := func(f fact) bool { return slices.Contains(strings.Fields(f.flags), flag) }
+	for _, c := range conflicts {
+		switch {
+		case flag == "" || shows(c.a):
+			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.a.name, c.b.name, Expand(c.remedy))
+		case shows(c.b):
+			fmt.Fprintf(&b, "%s, not with %s: %s.\n", c.b.name, c.a.name, Expand(c.remedy))
+		}
 	}
 	return b.String()
 }

@@ -39,6 +39,7 @@ type batches struct {
 	// Collective over the graph ranks.
 	sampleStep     func(epoch, step int, pieces []int) (*lockstep, error)
 	joinedClusters *sample.Clusters // nil except with joined clusters
+	estimates      bool             // whether the loss of each step estimates that of all training vertices
 	pieces         int              // of a rank; assigned to steps again in each epoch
 	piecesPerStep  int              // pieces of a step
 	count          int              // steps of an epoch
@@ -67,6 +68,7 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	}
 	prepare := map[string]func(*trainer, *batches, func(int) error) error{
 		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours, config.Cluster: e.newJoinedClusters,
+		config.Saint: e.newWalks, config.Approximate: e.newApproximate,
 	}[kind.Kind]
 	if !kind.Draws() {
 		b.store = e.newHistoryStore(e.Arena)
@@ -235,6 +237,10 @@ func (b *batches) countTraining(e *Engine) error {
 		}
 	case config.Cluster:
 		b.countClusters(e, mine)
+	case config.Saint:
+		for k := range mine {
+			mine[k] = int64(len(e.trainVertices()))
+		}
 	default: // training vertices are divided evenly
 		n := len(e.trainVertices())
 		for k := range mine {
@@ -286,7 +292,8 @@ func (b *batches) beginStep(epoch, k, step, rank int) error {
 }
 
 // piecesOf returns a rank's pieces of the k-th step of an epoch, and the scale of the loss: 1 divided by
-// the number of training vertices in the pieces of all ranks.
+// the number of training vertices in the pieces of all ranks. The loss of a step that estimates the
+// whole loss counts as a step's part of the epoch's loss, and its gradient as the whole one.
 func (b *batches) piecesOf(k, rank int) (pieces []int, scale float32) {
 	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
 	for q, order := range b.orders {
@@ -295,7 +302,11 @@ func (b *batches) piecesOf(k, rank int) (pieces []int, scale float32) {
 			total += b.training[q][piece]
 		}
 	}
-	return b.orders[rank][lo:hi], float32(1 / float64(max(total, 1)))
+	steps := 1
+	if b.estimates {
+		steps = b.count
+	}
+	return b.orders[rank][lo:hi], float32(float64(steps) / float64(max(total, 1)))
 }
 
 // scaleLoss sets the scale of the loss of all intervals.

@@ -73,6 +73,9 @@ func targetPart(a task.Target, lo, hi int) task.Target {
 	if a.Values != nil {
 		a.Values = a.Values[lo*a.Objective.Outputs : hi*a.Objective.Outputs]
 	}
+	if a.RowWeights != nil {
+		a.RowWeights = a.RowWeights[lo:hi]
+	}
 	return a
 }
 
@@ -146,7 +149,7 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 		return t.pairing.computeMetrics(metric, wanted)
 	}
 	var z []float32
-	o, truth, counted := t.objective(), t.engine.truth(), t.observed
+	o, truth, counted := t.engine.objective(), t.engine.truth(), t.observed
 	t.endObservation()
 	if counted == nil {
 		z, counted = kernels.Fetch(t.adder, t.logits(), new([]float32)), newOutcomes(o, wanted)
@@ -198,11 +201,11 @@ func (t *outcomes) add(logits []float32, truth objective.Truth) {
 }
 
 // objective returns the task of the network.
-func (t *trainer) objective() *objective.Objective {
-	if o := t.engine.targets.Objective; o != nil {
+func (e *Engine) objective() *objective.Objective {
+	if o := e.targets.Objective; o != nil {
 		return o
 	}
-	return &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
+	return &objective.Objective{Task: graph.MultiClass, Outputs: e.Network.Dims[e.Network.Layers()]}
 }
 
 // observe makes the next passes count the results of their logits by the given splits, for
@@ -211,7 +214,7 @@ func (t *trainer) observe(splits ...uint8) {
 	if !t.logits().IsNil() {
 		return
 	}
-	t.observed = newOutcomes(t.objective(), splits)
+	t.observed = newOutcomes(t.engine.objective(), splits)
 	truth := t.engine.truth()
 	for _, i := range t.intervals {
 		i.loss.Observe = func(logits kernels.Mat) {

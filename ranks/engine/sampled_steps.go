@@ -56,7 +56,14 @@ func (e *Engine) sampling() sample.Options {
 
 // edgeData returns the edge attributes that the network uses in a step.
 func (e *Engine) edgeData() sample.EdgeData {
-	return sample.EdgeData{Weighted: e.Shard.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
+	weighted := e.Shard.Weighted && e.Network.Weighs() || NormalisesEdges(e.Config)
+	return sample.EdgeData{Weighted: weighted, EdgeDim: e.Network.Design.EdgeDim}
+}
+
+// NormalisesEdges reports whether the edges of a step are divided by their probabilities. Attention
+// normalises its edges itself.
+func NormalisesEdges(c config.Config) bool {
+	return c.Batching().Kind == config.Saint && model.KindOf(c.Model).Adds()
 }
 
 // batchNetwork returns the network of sampled steps.
@@ -66,11 +73,18 @@ func (e *Engine) batchNetwork() *model.Network {
 
 // MaxSampledRows returns the maximal numbers of rows by layer in a sampled step, on a rank of a
 // graph with the given number of vertices. Every vertex adds its sampled neighbours, up to
-// all vertices. Clusters have the maximal size that the partitioner allows.
+// all vertices. Clusters have the maximal size that the partitioner allows. The vertices of random walks
+// are different.
 func MaxSampledRows(c config.Config, vertices int64, have shard.Counts) []int {
 	b := c.Batching()
 	if b.Kind == config.Cluster {
 		return []int{int(min(int64(math.Ceil(clusterSlack*float64(have.Vertices)/float64(b.Clusters)))*int64(b.Joined), have.Vertices))}
+	}
+	if b.Kind == config.Saint {
+		return []int{int(min(int64(b.Size)*int64(1+b.Walk), have.Vertices))}
+	}
+	if b.Kind == config.Approximate {
+		return []int{int(have.Vertices), int(b.Share * float64(vertices-have.Vertices))}
 	}
 	rows := min((have.Train+int64(b.Count)-1)/int64(b.Count), vertices)
 	most := []int{int(rows)}
@@ -85,15 +99,21 @@ func MaxSampledRows(c config.Config, vertices int64, have shard.Counts) []int {
 type SampledBlock struct{ Rows, Edges int64 }
 
 // SampledEdges returns the blocks of a step of at most the given numbers of rows, by layer
-// from the input on, or the single block that all layers of joined clusters share. It
-// assumes that vertices have the mean number of neighbours, and that all neighbours in
-// clusters are in the step.
+// from the input on, or the single block that all layers of joined clusters or walks share. Of an
+// approximated graph, all layers but the last share the first block. It assumes that vertices have the mean number of neighbours, and that all own neighbours of clusters and
+// walks are in the step.
 func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock {
 	b, rows := c.Batching(), int64(most[0])
 	of := func(rows, edges int64) int64 {
 		return int64(float64(rows) / float64(max(have.Vertices, 1)) * float64(edges))
 	}
-	if b.Kind == config.Cluster {
+	if b.Kind == config.Approximate { // all edges into own vertices, and into sampled ones from both
+		more, all := int64(most[1]), float64(rows)+float64(most[1])/b.Share
+		last := SampledBlock{rows + more, have.Edges}
+		first := SampledBlock{rows + more, have.Edges + int64(float64(of(more, have.Edges))*float64(rows+more)/max(all, 1))}
+		return []SampledBlock{first, last}[max(2-len(c.Network(1, 1).GatherLayers()), 0):]
+	}
+	if b.Kind != config.Neighbour {
 		return []SampledBlock{{rows, of(rows, have.Edges-have.Cut)}}
 	}
 	blocks := make([]SampledBlock, len(b.Fanouts))
@@ -121,6 +141,9 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 		} else {
 			d.setUnlabelled(i, f.IDs[i])
 		}
+	}
+	for i, w := range f.LossWeights {
+		d.lossTargets.RowWeights[i] = w / float32(d.template.steps)
 	}
 	d.scratch.Free()
 	blocks, ends := make([]graphwork.Block, len(f.Layers)), make([]int, len(d.intervalCounts))
@@ -217,6 +240,46 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 	b.source, b.current, b.joinedClusters = noStats{}, d.template, source
 	b.sampleStep = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
 	return nil
+}
+
+// newWalks allocates steps of the subgraphs that random walks induce (GraphSAINT, ICLR'20, algorithm 1).
+func (e *Engine) newWalks(t *trainer, b *batches, update func(layer int) error) error {
+	began := time.Now()
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	source := sample.NewWalks(e.walking(), e.Arena)
+	e.Reporter.Note(fmt.Sprintf("walks coverage=%d seconds=%.3f\n", sample.Coverage, time.Since(began).Seconds()))
+	b.source, b.current, b.estimates = noStats{}, d.template, true
+	b.sampleStep = func(_, step int, _ []int) (*lockstep, error) { return d.step(source.Draw(step, d.packed)), nil }
+	return nil
+}
+
+// newApproximate allocates the only step of an epoch: own vertices and some of other ranks (Angerd et al.,
+// arXiv 2012.04930). Collective over the graph ranks.
+func (e *Engine) newApproximate(t *trainer, b *batches, update func(layer int) error) error {
+	o := e.sampling()
+	o.Self, o.Fanouts = false, []int{math.MaxInt32}
+	source, err := sample.NewNeighbours(o, e.Arena)
+	if err != nil {
+		return err
+	}
+	net := e.batchNetwork()
+	d := sampledSteps{e.newStepBuffers(t, net, MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	f, err := source.Approximate(e.Config.Batching().Share, len(net.Spec.GatherLayers()), d.packed)
+	if err != nil {
+		return err
+	}
+	b.source, b.current = source, d.step(f)
+	b.sampleStep = func(int, int, []int) (*lockstep, error) { return b.current, nil }
+	return nil
+}
+
+// walking returns the options of random walks.
+func (e *Engine) walking() sample.WalkOptions {
+	c := e.Config.Batching()
+	return sample.WalkOptions{
+		Shard: e.Shard, Rank: e.Peers.Rank(), Seed: e.Config.Seed, Roots: c.Size, Length: c.Walk, Team: e.packers,
+		Layers: len(e.batchNetwork().Spec.GatherLayers()), EdgeData: e.edgeData(), Normalise: NormalisesEdges(e.Config),
+	}
 }
 
 // noStats counts nothing.

@@ -101,12 +101,16 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 		counts := shard.Counts{Vertices: n.Rows, Edges: n.Edges}
 		blocks = append(blocks, graphwork.Block{Shard: shard.Sketch(head, counts, false, mapped.NewSketch())})
 	}
-	if b.Kind == config.Cluster {
+	switch b.Kind {
+	case config.Cluster:
 		sample.SketchClusters(e.Shard, a)
-		blocks = slices.Repeat(blocks, len(net.Spec.GatherLayers()))
-	} else {
+	case config.Saint:
+		sample.SketchWalks(e.walking(), a)
+	default:
 		sample.Sketch(e.sampling(), a)
 	}
+	shared := len(net.Spec.GatherLayers()) - len(blocks)
+	blocks = append(slices.Repeat(blocks[:1], shared), blocks...)
 	step := func(of model.Section) {
 		store := e.sketchStepBuffers(net, of, most, a)
 		graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))

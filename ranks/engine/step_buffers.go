@@ -7,6 +7,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
+	"siafu/ranks/config"
 )
 
 // stepBuffers has the buffers that successive sampled steps reuse: intervals and values of the
@@ -79,6 +80,9 @@ func (e *Engine) allocStepBuffers(net *model.Network, of model.Section, most []i
 	r.ids, r.labels, r.split = mapped.Make[uint32](a, rows), mapped.Make[int32](a, rows), mapped.Make[uint8](a, rows)
 	if r.lossTargets.Objective = e.targets.Objective; e.targets.Values != nil {
 		r.lossTargets.Values = mapped.Make[float32](a, rows*r.lossTargets.Objective.Outputs)
+	}
+	if e.Config.Batching().Kind == config.Saint {
+		r.lossTargets.Objective, r.lossTargets.RowWeights = e.objective(), mapped.Make[float32](a, rows)
 	}
 	return r
 }

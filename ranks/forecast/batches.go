@@ -21,8 +21,13 @@ func (f *Forecast) sampledSteps(m *Memory, rank int, p partition.RankReport, c c
 	for _, block := range engine.SampledEdges(c, p, most) {
 		rows, edges, largest = max(rows, block.Rows), size.Sum(edges, block.Edges), max(largest, block.Edges)
 	}
+	if b.Kind == config.Cluster || b.Kind == config.Saint {
+		largest = 0 // no rows of other ranks are requested
+	}
+	if b.Kind == config.Approximate { // before edges from other vertices are removed
+		m.add("sampled vertices of other ranks", Scratch, size.Product(64, int64(f.Vertices)), size.Product(16, edges))
+	}
 	if b.Kind == config.Cluster {
-		largest = 0                                                                                       // cluster batches request no rows
 		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, coarse graphs and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
@@ -75,7 +80,7 @@ func (f *Forecast) ofBatches(m *Memory, count int) {
 func (f *Forecast) edgeValues(m *Memory, rows, edges, answered int64) {
 	each := int64(f.Net.Design.EdgeDim)
 	kept := size.Sum(floats(edges, each), floats(rows, each))
-	if f.Weighted && f.Net.Weighs() {
+	if f.Weighted && f.Net.Weighs() || engine.NormalisesEdges(f.Config) {
 		each, kept = each+1, size.Sum(kept, floats(edges))
 	}
 	m.add("what edges of a step bring along", Heap, size.Product(2, kept+kept/4), size.Product(3, floats(answered, each)))

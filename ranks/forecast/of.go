@@ -39,7 +39,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 		return nil, fault.New(fault.Config, "train", "", "--slices %d needs one graph rank, --scratch, --mode pipe, no --recompute and no --measure-staleness, and a network whose layers add rows", c.Slices).
 			Then("leave --slices out")
 	}
-	if err := c.Divide(meta.Train, graphRanks); err != nil {
+	if err := c.Divide(meta.Train, int64(meta.Vertices), graphRanks); err != nil {
 		return nil, err
 	}
 	run := Run{

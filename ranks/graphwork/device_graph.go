@@ -50,6 +50,10 @@ type transposed struct {
 func (w *Work) placeMesh(m *mesh) {
 	m.own, m.ghost = w.placeEdges(m.shard, m.shard.OwnEdges()), w.placeEdges(m.shard, m.halo.In)
 	m.sums, m.sumsOf = w.placeRows(m.halo.Sums, nil), w.placeRows(m.halo.SumsOf, nil)
+	w.placeCoefficients(m)
+}
+
+func (w *Work) placeCoefficients(m *mesh) {
 	m.row, m.col = place(w, m.coef.Row), place(w, m.coef.Col)
 }
 

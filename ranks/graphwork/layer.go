@@ -78,7 +78,7 @@ func (w *Work) newZeros(purpose string, rows, cols int) kernels.Mat {
 
 func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
-	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, mesh: w.mesh}
+	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, mesh: w.layerMesh(at, o)}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
 		w.allocAttention(l, at, layer, o)
 	}

@@ -34,7 +34,10 @@ type mesh struct {
 
 	shard *shard.Shard
 	halo  *halo.Reduction
+	kind  string             // of the layers with these coefficients
 	coef  model.Coefficients // of own vertices and the ghosts of Plan
+	// others are the meshes with the coefficients of other kinds of layers. They share all other arrays.
+	others map[string]*mesh
 	deviceGraph
 }
 
@@ -151,17 +154,43 @@ func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *W
 
 // newMesh prepares a shard.
 func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
-	net := w.store.Network
-	r, degrees := o.Reduction, Degrees(s)
+	r := o.Reduction
 	switch {
 	case o.Alone:
 		r = halo.Alone(s)
-		degrees.In, degrees.Out = s.OwnDegrees()
-		degrees.InStrength, degrees.OutStrength = s.OwnStrengths()
-	case r == nil || !net.Spec.Adds():
+	case r == nil || !w.store.Network.Spec.Adds():
 		r = halo.Plain(s)
 	}
-	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(degrees, s.NumOwn(), w.arena.For(Coefficients))}
+	m := &mesh{Plan: r.Plan, shard: s, halo: r, others: map[string]*mesh{}}
+	w.setCoefficients(m, 0, o)
+	w.placeMesh(m)
+	return m
+}
+
+// layerMesh returns the current mesh with the coefficients of a layer.
+func (w *Work) layerMesh(layer int, o Options) *mesh {
+	kind, _ := w.store.Network.Spec.LayerCoefficients(layer)
+	if kind == w.mesh.kind {
+		return w.mesh
+	}
+	if w.mesh.others[kind] == nil {
+		m := *w.mesh
+		w.setCoefficients(&m, layer, o)
+		w.placeCoefficients(&m)
+		w.mesh.others[kind] = &m
+	}
+	return w.mesh.others[kind]
+}
+
+// setCoefficients computes the coefficients of a mesh for a layer.
+func (w *Work) setCoefficients(m *mesh, layer int, o Options) {
+	kind, compute := w.store.Network.Spec.LayerCoefficients(layer)
+	s, degrees := m.shard, Degrees(m.shard)
+	if o.Alone {
+		degrees.In, degrees.Out = s.OwnDegrees()
+		degrees.InStrength, degrees.OutStrength = s.OwnStrengths()
+	}
+	m.kind, m.coef = kind, compute(degrees, s.NumOwn(), w.arena.For(Coefficients))
 	if o.Factor != nil {
 		m.coef.SelfLoops = false
 		if m.coef.Row == nil {
@@ -171,9 +200,7 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 			m.coef.Row[v] *= f
 		}
 	}
-	m.coef.Col = r.Scale(m.coef.Col, w.arena.For(Coefficients))
-	w.placeMesh(m)
-	return m
+	m.coef.Col = m.halo.Scale(m.coef.Col, w.arena.For(Coefficients))
 }
 
 // Degrees returns the degrees of a shard's vertices in the whole graph.
@@ -230,7 +257,7 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, trainingOnl
 	return others || back[last] && !trainingOnly, trainingOnly
 }
 
-// prepareBackward makes the reverse edges of the layers. Layers with the same mesh share them.
+// prepareBackward makes the reverse edges of the layers. Layers with the same edges share them.
 func (w *Work) prepareBackward(o Options) {
 	s, back := w.shard, make([]bool, len(w.layers))
 	plain := w.store.Network.Spec.Design.EdgeDim == 0
@@ -241,7 +268,7 @@ func (w *Work) prepareBackward(o Options) {
 		back[l] = at != nil && at.needed
 	}
 	_, trainingOnly := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
-	all := map[*mesh]*transposed{}
+	all := map[*halo.Reduction]*transposed{}
 	for l, at := range w.layers {
 		if !back[l] {
 			continue
@@ -261,9 +288,9 @@ func (w *Work) prepareBackward(o Options) {
 			at.edges = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.TransposeFirst(a, ghosts, n) })
 			continue
 		}
-		if all[at.mesh] == nil {
-			all[at.mesh] = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.Transpose(a, ghosts) })
+		if all[at.mesh.halo] == nil {
+			all[at.mesh.halo] = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.Transpose(a, ghosts) })
 		}
-		at.edges = all[at.mesh]
+		at.edges = all[at.mesh.halo]
 	}
 }
