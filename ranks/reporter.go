@@ -167,8 +167,8 @@ func (p *reporter) header(r *prepared) error {
 		at := &r.placement
 		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d slices=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, max(c.Slices, 1), strings.Join(at.streamed, ", "))
 		f := &at.files
-		p.log("files page_cache=%d start_read=%d start_written=%d epoch_read=%d epoch_written=%d evaluation_read=%d run_read=%d run_written=%d",
-			f.Cache, f.Start.Read, f.Start.Written, f.Epoch.Read, f.Epoch.Written, f.Evaluation.Read, f.Run.Read, f.Run.Written)
+		p.log("files reads=%s page_cache=%d stay=%d start_read=%d start_written=%d epoch_read=%d epoch_written=%d evaluation_read=%d run_read=%d run_written=%d",
+			f.Reads(), f.Cache, f.StayRead+f.StayWritten, f.Start.Read, f.Start.Written, f.Epoch.Read, f.Epoch.Written, f.Evaluation.Read, f.Run.Read, f.Run.Written)
 	}
 	if p.text && !c.Quiet {
 		p.printHeader(r)

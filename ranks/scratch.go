@@ -6,6 +6,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/internal/fault"
 	"siafu/internal/host"
+	"siafu/internal/mapped"
 	"siafu/internal/size"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
@@ -18,6 +19,14 @@ type placement struct {
 	disk     int64 // bytes of the scratch file
 	streamed []string
 	files    forecast.Files // read and written
+}
+
+// pool returns the reader of files for training, nil if the page cache has room for all of them.
+func (p *placement) pool() *mapped.Pool {
+	if !p.files.Direct {
+		return nil
+	}
+	return mapped.NewPool(p.files.StayRead, p.files.StayWritten)
 }
 
 // memoryLimit returns the memory of this part of a rank: --memory, or with --scratch the available

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,7 +14,8 @@ import (
 )
 
 // In a control group that is too small for the values, a run is refused, but with --scratch it trains to
-// the bits of a run without a limit.
+// the bits of a run without a limit. The bytes that its second epoch reads and writes are those of the header.
+// The tolerance of 2 % is blocks that two passes share.
 func TestScratchUnderALimit(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector arrays are on the heap")
@@ -32,9 +35,21 @@ func TestScratchUnderALimit(t *testing.T) {
 	if r := group.run(t, args("refused")...); r.code != 78 {
 		t.Errorf("without --scratch: exit code %d: %s", r.code, r.err)
 	}
-	r := group.run(t, args("scratch", "--memory", "330MiB", "--scratch", disk)...)
+	r := group.run(t, args("scratch", "--memory", "250MiB", "--scratch", disk)...)
 	if r.code != 0 || !strings.Contains(r.out, "scratch dir=") {
 		t.Fatalf("with --scratch: exit code %d: %s", r.code, r.err)
+	}
+	metrics, err := os.ReadFile(filepath.Join(out, "scratch", "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"read", "written"} {
+		forecast := numberAfter(t, r.out, "epoch_"+name+"=")
+		epochs := strings.Split(string(metrics), `"epoch":2,`)
+		measured := numberAfter(t, epochs[len(epochs)-1], `"disk_bytes_`+name+`":`)
+		if !strings.Contains(r.out, "files reads=direct") || math.Abs(measured-forecast) > 0.02*forecast {
+			t.Errorf("an epoch has %s %g bytes, forecast %g", name, measured, forecast)
+		}
 	}
 	var models [][]byte
 	for _, run := range []string{"memory", "scratch"} {
@@ -47,4 +62,15 @@ func TestScratchUnderALimit(t *testing.T) {
 	if !bytes.Equal(models[0], models[1]) {
 		t.Error("the weights differ")
 	}
+}
+
+// numberAfter returns the number after the first occurrence of a key.
+func numberAfter(t *testing.T, text, key string) float64 {
+	_, rest, ok := strings.Cut(text, key)
+	n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	x, err := strconv.ParseFloat(rest[:max(n, 0)], 64)
+	if !ok || err != nil {
+		t.Fatalf("no number after %q: %v", key, err)
+	}
+	return x
 }

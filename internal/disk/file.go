@@ -31,7 +31,7 @@ func Open(path string) (*File, error) {
 		f.Close()
 		return nil, fault.System("read", path, err)
 	}
-	return (&File{file: f, path: path, size: info.Size()}).bypass(os.O_RDONLY), nil
+	return (&File{file: f, path: path, size: info.Size()}).bypass(), nil
 }
 
 // Create creates a file of the given size without a name in the folder dir, for reading and writing. The
@@ -46,7 +46,7 @@ func Create(dir string, size int64) (*File, error) {
 		f.Close()
 		return nil, fault.System("reserve disk space", dir, err)
 	}
-	return (&File{file: f, path: dir, size: size}).bypass(os.O_RDWR), nil
+	return (&File{file: f, path: dir, size: size}).bypass(), nil
 }
 
 // reserve reserves the blocks of a file.
@@ -74,21 +74,33 @@ func Unnamed(dir string) (*os.File, error) {
 }
 
 // bypass opens the file again for direct input and output, if that is possible.
-func (f *File) bypass(flags int) *File {
-	g, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.file.Fd()), flags|unix.O_DIRECT, 0)
+func (f *File) bypass() *File {
+	if g := Direct(f.file); g != nil {
+		f.file.Close()
+		f.file, f.direct = g, true
+	}
+	return f
+}
+
+// Direct opens the file of f again, with the same access, for direct input and output: offsets, lengths and
+// addresses must be multiples of 4,096. It returns nil if the file system has none.
+func Direct(f *os.File) *os.File {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil {
-		return f
+		return nil
+	}
+	g, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), flags&unix.O_ACCMODE|unix.O_DIRECT, 0)
+	if err != nil {
+		return nil
 	}
 	// Some file systems accept the flag and refuse the first read.
 	b, free := buffer(block)
 	defer free()
 	if _, err := unix.Pread(int(g.Fd()), b, 0); err != nil {
 		g.Close()
-		return f
+		return nil
 	}
-	f.file.Close()
-	f.file, f.direct = g, true
-	return f
+	return g
 }
 
 // Size returns the size in bytes.

@@ -17,35 +17,50 @@ import (
 
 // mapping is a range of addresses that shows a file from offset on.
 type mapping struct {
-	at, end uintptr
-	path    string
-	offset  int64
+	at, end    uintptr
+	data       []byte
+	path       string
+	file       *os.File // open until unregister
+	offset     int64
+	protection int
+
+	// Of pools, with the lock of claims.
+	pool     *Pool // that serves it; nil: none
+	buffered bool  // it has no direct reads
+	direct   *os.File
+	frames   []*frame // by block of addresses, with the pool's lock; nil before their first use
 }
 
 // mappings has the mappings of this process's files, ascending by address. It is global, as addresses
 // are.
 var mappings struct {
 	sync.RWMutex
-	list []mapping
+	list []*mapping
 }
 
 // register records that b shows a file from offset on, until unregister.
-func register(b []byte, path string, offset int64) {
+func register(b []byte, f *os.File, path string, offset int64, protection int) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	m := &mapping{at: at, end: at + uintptr(len(b)), data: b, path: path, file: f, offset: offset, protection: protection}
 	mappings.Lock()
 	defer mappings.Unlock()
-	k, _ := slices.BinarySearchFunc(mappings.list, at, mapping.compare)
-	mappings.list = slices.Insert(mappings.list, k, mapping{at, at + uintptr(len(b)), path, offset})
+	k, _ := slices.BinarySearchFunc(mappings.list, at, (*mapping).compare)
+	mappings.list = slices.Insert(mappings.list, k, m)
 }
 
+// unregister ends the use of a mapping, which no pool may use meanwhile.
 func unregister(b []byte) {
+	m := mappingOf(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	if m == nil {
+		return
+	}
+	m.leave()
 	mappings.Lock()
 	defer mappings.Unlock()
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	mappings.list = slices.DeleteFunc(mappings.list, func(m mapping) bool { return m.at == at })
+	mappings.list = slices.DeleteFunc(mappings.list, func(o *mapping) bool { return o == m })
 }
 
-func (m mapping) compare(at uintptr) int {
+func (m *mapping) compare(at uintptr) int {
 	switch {
 	case m.end <= at:
 		return -1
@@ -55,21 +70,20 @@ func (m mapping) compare(at uintptr) int {
 	return 0
 }
 
-// mappingOf returns the mapping of an address.
-func mappingOf(at uintptr) (mapping, bool) {
+// mappingOf returns the mapping of an address, nil if there is none.
+func mappingOf(at uintptr) *mapping {
 	mappings.RLock()
 	defer mappings.RUnlock()
-	k, ok := slices.BinarySearchFunc(mappings.list, at, mapping.compare)
+	k, ok := slices.BinarySearchFunc(mappings.list, at, (*mapping).compare)
 	if !ok {
-		return mapping{}, false
+		return nil
 	}
-	return mappings.list[k], true
+	return mappings.list[k]
 }
 
 // IsFile reports whether b is part of a mapped file.
 func IsFile(b []byte) bool {
-	_, ok := mappingOf(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
-	return ok && len(b) > 0
+	return len(b) > 0 && mappingOf(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) != nil
 }
 
 // Sequential makes the system read a part of a mapped file ahead, and not also behind, and reclaim pages
@@ -152,8 +166,8 @@ func pages(b []byte) []byte {
 
 // unreadable returns the fault of the page at an address in a mapped file, nil if it is not in one.
 func unreadable(at uintptr, cause error) *fault.Error {
-	m, ok := mappingOf(at)
-	if !ok {
+	m := mappingOf(at)
+	if m == nil {
 		return nil
 	}
 	offset := m.offset + int64(at-m.at)

@@ -13,6 +13,7 @@ import (
 // process has truncated the file, or the disk fails (Fetch, Catch).
 type File struct {
 	data []byte
+	file *os.File
 }
 
 // OpenFile maps the whole file. Faults have kind Missing or IO.
@@ -21,7 +22,14 @@ func OpenFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fault.System("map", path, err)
 	}
-	defer f.Close()
+	m, err := mapWhole(f, path)
+	if err != nil || m.data == nil {
+		f.Close()
+	}
+	return m, err
+}
+
+func mapWhole(f *os.File, path string) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fault.System("map", path, err)
@@ -36,8 +44,8 @@ func OpenFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fault.System("map", path, err)
 	}
-	register(b, path, 0)
-	return &File{data: b}, nil
+	register(b, f, path, 0, unix.PROT_READ)
+	return &File{data: b, file: f}, nil
 }
 
 // Bytes returns the content of the file, valid until Close.
@@ -54,6 +62,7 @@ func (f *File) Close() error {
 		return nil
 	}
 	unregister(b)
+	f.file.Close()
 	return unix.Munmap(b)
 }
 

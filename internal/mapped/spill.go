@@ -15,8 +15,8 @@ import (
 // spill has the arrays of an arena that are stored in a file. The file has no name, so that the
 // system deletes it when the process ends, however it ends.
 //
-// Design note: the kernel writes mapped pages back and reads them again when they are needed. Explicit
-// reads and writes would need buffers, and another access path in every kernel.
+// Design note: arrays in a file have addresses as all others, so kernels have a single access path to values.
+// The system writes mapped pages back and reads them again, or a Pool does.
 type spill struct {
 	dir      string
 	purposes []string
@@ -26,7 +26,7 @@ type spill struct {
 }
 
 // Spill makes later arrays of some purposes parts of a file in the folder dir, if they are longer
-// than 256 KiB. Their memory is page cache, which the system can reclaim. Use it for arrays that are
+// than 256 KiB. Their memory is page cache, which the system can reclaim, or blocks of a Pool. Use it for arrays that are
 // read and written in order. If the file system has no space for an array, Make fails with a fault of
 // kind IO. In a sketch, Spill does nothing.
 func (a *Arena) Spill(dir string, purposes ...string) {
@@ -73,10 +73,7 @@ func (a *Arena) WriteError() error {
 	if err == nil || !errors.Is(err, unix.EIO) && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
 		return nil
 	}
-	e := fault.System("scratch", s.dir, err)
-	e.Kind, e.Detail = fault.IO, "the system cannot write values to the file"
-	e.Remedy = cmp.Or(e.Remedy, "check the disk (dmesg), or choose another folder")
-	return e
+	return writeFault(s.dir, err)
 }
 
 func (s *spill) has(purpose string) bool { return slices.Contains(s.purposes, purpose) }
@@ -117,7 +114,7 @@ func (s *spill) extend(size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	register(b, s.dir, s.end)
+	register(b, s.file, s.dir, s.end, unix.PROT_READ|unix.PROT_WRITE)
 	s.end += size
 	_ = unix.Madvise(b, unix.MADV_SEQUENTIAL) // a hint only
 	return b, nil

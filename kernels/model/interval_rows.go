@@ -6,34 +6,34 @@ import (
 	"siafu/kernels"
 )
 
-// VisitRows calls visit with the rows [lo, hi) of the matrices that a stage reads or writes, except
-// values that are stored by worker.
+// VisitRows calls visit with the rows [lo, hi) of the matrices that a stage reads or writes, and whether it
+// may write them, except values that are stored by worker.
 // Frames may run meanwhile.
-func (s *Store) VisitRows(d Do, lo, hi int, visit func(rows kernels.Mat)) {
+func (s *Store) VisitRows(d Do, lo, hi int, visit func(rows kernels.Mat, write bool)) {
 	n := s.Network
-	var list []Value
+	var reads, writes []Value
 	switch d.Stage {
 	case Draw:
-		list = []Value{Input}
+		writes = []Value{Input}
 	case Loss:
-		list = []Value{Output, OutputGrad}
+		reads, writes = []Value{Output}, []Value{OutputGrad}
 	default:
 		flow := n.Layers[d.Layer].Flow(d.Stage)
-		list = slices.Concat(flow.Reads, flow.Writes)
+		reads, writes = flow.Reads, flow.Writes
 		if d.Stage == ApplyBackward && n.skipped[d.Layer] {
-			list = append(list, skipGrad)
+			reads, writes = append(slices.Clone(reads), skipGrad), append(slices.Clone(writes), OutputGrad)
 		}
 	}
 	features := d.Layer == 0 && (d.Stage == Draw || d.Stage == Emit)
-	for _, v := range list {
+	for k, v := range slices.Concat(writes, reads) {
 		if m := s.whole[d.phase()][d.Layer][v]; !m.IsNil() {
-			visit(m.Part(lo, hi))
+			visit(m.Part(lo, hi), k < len(writes))
 		}
 		root, _ := n.root(d.Layer, v)
 		features = features || root == ref{0, Input}
 	}
 	if x := s.input.Features.Dense; features && !x.IsNil() {
-		visit(x.Part(lo, hi))
+		visit(x.Part(lo, hi), false)
 	}
 }
 

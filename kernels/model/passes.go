@@ -10,9 +10,11 @@ type Passes struct {
 	Features                 int   // times that features are read
 	Cached                   int   // times that all cached powers of features are read
 	Vertices                 int   // sequences of tasks without a pause
-	// Read and Written are the floats per vertex of values that are stored by vertex and that no gather
-	// reads (Streamed), without values that the same sequence of tasks has written.
-	Read, Written int
+	// Fetched are the floats per vertex of matrices of values that no gather reads (Streamed), which a
+	// sequence of tasks reads or writes. Written are those that it writes.
+	Fetched, Written int
+	// Sums is the floats per vertex of sums of slices, which one sequence writes and another one reads.
+	Sums int
 	// Random means that a gather reads the features themselves, at random.
 	Random bool
 }
@@ -27,10 +29,10 @@ func (n *Network) Passes(m Memory) (epoch, evaluation Passes) {
 
 // passes counts the passes of events.
 func (p *plan) passes(events []event) (sum Passes) {
-	var read, written map[int]bool // spans that the current sequence of tasks has read or written
-	var features, cached bool      // it has read them
+	var fetched, written map[int]int // columns that the current sequence of tasks has used, by buffer
+	var features, cached bool        // it has read them
 	begin := func() {
-		read, written, features, cached = map[int]bool{}, map[int]bool{}, false, false
+		fetched, written, features, cached = map[int]int{}, map[int]int{}, false, false
 		sum.Vertices++
 	}
 	begin()
@@ -51,18 +53,14 @@ func (p *plan) passes(events []event) (sum Passes) {
 			sum.Cached += count(kept && !cached)
 			features, cached = features || x, cached || kept
 		}
-		p.eachStreamed(e, e.reads, func(k, cols int) {
-			if !read[k] && !written[k] {
-				sum.Read += cols
+		use := func(used map[int]int, total *int) func(buffer, cols int) {
+			return func(buffer, cols int) {
+				*total += max(cols-used[buffer], 0)
+				used[buffer] = max(used[buffer], cols)
 			}
-			read[k] = true
-		})
-		p.eachStreamed(e, e.writes, func(k, cols int) {
-			if !written[k] {
-				sum.Written += cols
-			}
-			written[k] = true
-		})
+		}
+		p.eachStreamed(e, slices.Concat(e.reads, e.writes), use(fetched, &sum.Fetched))
+		p.eachStreamed(e, e.writes, use(written, &sum.Written))
 	}
 	return sum
 }
@@ -75,9 +73,8 @@ func (p *plan) gatherSlices(sum *Passes, e event) (list []int) {
 		return []int{e.Layer}
 	}
 	count := len(bounds) - 1
-	p.eachStreamed(e, e.shared, func(_, cols int) { sum.Read += count * cols })
-	sum.Read += bounds[count-1]
-	sum.Written += bounds[count-1]
+	p.eachStreamed(e, e.shared, func(_, cols int) { sum.Fetched += count * cols })
+	sum.Sums += bounds[count-1]
 	sum.Vertices += count - 1
 	for range count {
 		list = append(list, e.Layer)
@@ -110,15 +107,15 @@ func (p *plan) readsInput(d Do) (features, cached bool) {
 	return features, cached
 }
 
-// eachStreamed calls do for the spans of values that are read in order, and their widths.
-func (p *plan) eachStreamed(e event, list []ref, do func(span, cols int)) {
+// eachStreamed calls do for the buffers of values that are read in order, and the values' widths.
+func (p *plan) eachStreamed(e event, list []ref, do func(buffer, cols int)) {
 	for _, r := range list {
 		k, ok := p.index[spanKey{r, e.phase()}]
 		if !ok {
 			k, ok = p.index[spanKey{r, forward}]
 		}
 		if ok && p.streamed[p.spans[k].buffer] {
-			do(k, p.spans[k].cols)
+			do(p.spans[k].buffer, p.spans[k].cols)
 		}
 	}
 }

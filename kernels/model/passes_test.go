@@ -26,19 +26,19 @@ func TestPasses(t *testing.T) {
 			Passes{Gathers: []int{1}, Cached: 1, Vertices: 2}},
 		// The second layer's ÂH is read again for the gradient of its weights.
 		"gcn of three layers": {"gcn", "gather-first", "on", []int{48, 32, 32, 16}, InStep | InChain,
-			Passes{Gathers: []int{1, 2}, GathersBackward: []int{2, 1}, Cached: 2, Vertices: 5, Read: 32, Written: 32},
-			Passes{Gathers: []int{1, 2}, Cached: 1, Vertices: 3, Written: 32}},
+			Passes{Gathers: []int{1, 2}, GathersBackward: []int{2, 1}, Cached: 2, Vertices: 5, Fetched: 64, Written: 32},
+			Passes{Gathers: []int{1, 2}, Cached: 1, Vertices: 3, Fetched: 32, Written: 32}},
 		// XW1 is gathered: the features are read for it and for the gradient of W1.
 		"products first": {"gcn", "apply-first", "off", []int{48, 32, 16}, InStep | InChain,
-			Passes{Gathers: []int{0, 1}, GathersBackward: []int{1, 0}, Features: 2, Vertices: 5, Read: 32, Written: 32},
-			Passes{Gathers: []int{0, 1}, Features: 1, Vertices: 3, Written: 32}},
+			Passes{Gathers: []int{0, 1}, GathersBackward: []int{1, 0}, Features: 2, Vertices: 5, Fetched: 64, Written: 32},
+			Passes{Gathers: []int{0, 1}, Features: 1, Vertices: 3, Fetched: 32, Written: 32}},
 		// The gather reads X itself, and ÂX is stored for the gradient of W1.
 		"rows of features": {"gcn", "gather-first", "off", []int{48, 32, 16}, InStep | InChain,
-			Passes{Gathers: []int{0, 1}, GathersBackward: []int{1}, Features: 1, Vertices: 4, Read: 48, Written: 48, Random: true},
-			Passes{Gathers: []int{0, 1}, Features: 1, Vertices: 3, Written: 48, Random: true}},
+			Passes{Gathers: []int{0, 1}, GathersBackward: []int{1}, Features: 1, Vertices: 4, Fetched: 96, Written: 48, Random: true},
+			Passes{Gathers: []int{0, 1}, Features: 1, Vertices: 3, Fetched: 48, Written: 48, Random: true}},
 		// Values have a row per vertex, although one sequence of tasks writes and reads them.
 		"perceptron": {"mlp", "auto", "off", []int{48, 32, 16}, InStep | InChain,
-			Passes{Features: 1, Vertices: 1, Written: 96}, Passes{Features: 1, Vertices: 1, Written: 64}},
+			Passes{Features: 1, Vertices: 1, Fetched: 96, Written: 96}, Passes{Features: 1, Vertices: 1, Fetched: 64, Written: 64}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			epoch, evaluation := of(tc.kind, tc.order, tc.cache, 0.5, tc.memory, tc.dims...)

@@ -16,7 +16,7 @@ func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 		part: e.Peers.Rank(), adder: e.workers.newOps(),
 	}
 	if e.Config.FetchesFiles() && !e.workers.teams[0].Remote() {
-		s.fetcher = newFetcher(e.workers.fetches)
+		s.fetcher = newFetcher(nil, e.workers.fetches)
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"siafu/internal/mapped"
 	"siafu/kernels"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
@@ -38,11 +39,11 @@ func (p *passBuilder) addLeg(t schedule.Task, after [][]schedule.ID) {
 // is fetched at once. The fetcher goes through legs in their order, and through intervals in ascending
 // order, as tasks do. A task that runs in another order, before its fetch, fetches itself.
 //
-// Design note: reads into buffers would need a second path to values in each kernel. Mapped pages also
-// stay in memory from one epoch to the next if there is room.
+// Design note: reads into buffers would need a second path to values in each kernel.
 type fetcher struct {
-	fetch    func(b []byte) error // mapped.Fetch
-	recorder *trace.Recorder      // of the goroutine, nil without a timeline
+	fetch    func(b []byte, write bool) error // Fetch of pool
+	pool     *mapped.Pool                     // nil: the page cache
+	recorder *trace.Recorder                  // of the goroutine, nil without a timeline
 
 	mu      sync.Mutex
 	changed *sync.Cond // a state, ahead or ended
@@ -51,25 +52,30 @@ type fetcher struct {
 	ended   bool
 	over    chan struct{} // closed when the goroutine ends
 	walk    *walk
-	count   int                                // of intervals
-	parts   func(l leg, interval int) [][]byte // of files
+	count   int // of intervals
+	parts   visitParts
 }
+
+// visitParts calls visit with the parts of files of a leg of an interval. A part is read only after its
+// visit.
+type visitParts func(l leg, interval int, visit graphwork.Visit)
 
 // fetchState is the state of a leg of an interval.
 type fetchState struct {
 	begun, fetched, used bool
+	parts                [][]byte // that are fetched and not released
 	bytes                int64
 	err                  error
 }
 
-func newFetcher(r *trace.Recorder) *fetcher {
-	f := &fetcher{fetch: mapped.Fetch, recorder: r}
+func newFetcher(p *mapped.Pool, r *trace.Recorder) *fetcher {
+	f := &fetcher{fetch: p.Fetch, pool: p, recorder: r}
 	f.changed = sync.NewCond(&f.mu)
 	return f
 }
 
 // begin starts to fetch for a walk.
-func (f *fetcher) begin(w *walk, epoch, intervals int, parts func(l leg, interval int) [][]byte) {
+func (f *fetcher) begin(w *walk, epoch, intervals int, parts visitParts) {
 	f.walk, f.count, f.parts = w, intervals, parts
 	f.states = slices.Grow(f.states[:0], len(w.legs)*intervals)[:len(w.legs)*intervals]
 	clear(f.states)
@@ -77,13 +83,23 @@ func (f *fetcher) begin(w *walk, epoch, intervals int, parts func(l leg, interva
 	go f.run(epoch)
 }
 
-// end ends a walk.
+// end ends a walk, after its tasks.
 func (f *fetcher) end() {
 	f.mu.Lock()
 	f.ended = true
 	f.changed.Broadcast()
 	f.mu.Unlock()
 	<-f.over
+	for k := range f.states {
+		f.states[k].release(f.pool)
+	}
+}
+
+func (s *fetchState) release(p *mapped.Pool) {
+	for _, b := range s.parts {
+		p.Release(b)
+	}
+	s.parts = nil
 }
 
 // run fetches ahead of the tasks.
@@ -113,27 +129,29 @@ func (f *fetcher) run(epoch int) {
 
 // read fetches a leg of an interval, which the caller has begun.
 func (f *fetcher) read(k int) {
-	bytes, err := f.readParts(f.walk.legs[k/f.count], k%f.count)
+	parts, bytes, err := f.readParts(f.walk.legs[k/f.count], k%f.count)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := &f.states[k]
-	at.fetched, at.bytes, at.err = true, bytes, err
+	at.fetched, at.parts, at.bytes, at.err = true, parts, bytes, err
 	if !at.used {
 		f.ahead += bytes
 	}
 	f.changed.Broadcast()
 }
 
-func (f *fetcher) readParts(l leg, interval int) (bytes int64, err error) {
+func (f *fetcher) readParts(l leg, interval int) (parts [][]byte, bytes int64, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer mapped.Catch(&err) // offsets of edges are read to find the edges
-	for _, b := range f.parts(l, interval) {
-		if err := f.fetch(b); err != nil {
-			return bytes, err
+	defer mapped.Catch(&err)
+	f.parts(l, interval, func(b []byte, write bool) {
+		if err != nil {
+			return
 		}
-		bytes += int64(len(b))
-	}
-	return bytes, nil
+		if err = f.fetch(b, write); err == nil {
+			parts, bytes = append(parts, b), bytes+int64(len(b))
+		}
+	})
+	return parts, bytes, err
 }
 
 // await returns when the files that a task reads are in memory. waited is false if they already are.
@@ -164,11 +182,9 @@ func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
 
 // release releases the files of a leg of an interval after its last task.
 func (f *fetcher) release(t schedule.Task) {
-	for _, l := range f.walk.legs {
+	for k, l := range f.walk.legs {
 		if last := l[len(l)-1]; last.Stage == t.Stage && last.Layer == t.Layer && last.Slice == t.Slice {
-			for _, b := range f.parts(l, t.Interval) {
-				mapped.Release(b)
-			}
+			f.states[k*f.count+t.Interval].release(f.pool)
 		}
 	}
 }
@@ -186,23 +202,30 @@ func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
 	return err
 }
 
-// fileParts returns the parts of mapped files that a leg of an interval reads or writes. It is called
+// visitParts visits the parts of mapped files that a leg of an interval reads or writes. It is called
 // while other tasks run.
-func (s *lockstep) fileParts(l leg, interval int) (list [][]byte) {
+func (s *lockstep) visitParts(l leg, interval int, do graphwork.Visit) {
 	i := s.intervals[interval]
-	visit := func(b []byte) {
-		same := func(o []byte) bool { return unsafe.SliceData(o) == unsafe.SliceData(b) && len(o) == len(b) }
-		if mapped.IsFile(b) && !slices.ContainsFunc(list, same) {
-			list = append(list, b)
+	type part struct {
+		from  *byte
+		bytes int
+		write bool
+	}
+	var list []part
+	visit := func(b []byte, write bool) {
+		p := part{unsafe.SliceData(b), len(b), write}
+		if mapped.IsFile(b) && !slices.Contains(list, p) {
+			list = append(list, p)
+			do(b, write)
 		}
 	}
-	rows := func(m kernels.Mat) { visit(m.HostBytes()) }
+	rows := func(m kernels.Mat, write bool) { visit(m.HostBytes(), write) }
 	for _, t := range l {
 		switch t.Stage {
 		case schedule.LoadSlice:
-			rows(i.part(s.graph.Layer(t.Layer).Rows))
+			rows(i.part(s.graph.Layer(t.Layer).Rows), false)
 		case schedule.LoadSliceBackward:
-			rows(i.part(s.graph.Layer(t.Layer).Grads))
+			rows(i.part(s.graph.Layer(t.Layer).Grads), false)
 		case schedule.GatherSlice, schedule.GatherSliceBackward:
 			s.graph.Layer(t.Layer).VisitSlice(i.lo, i.hi, t.Slice, t.Stage == schedule.GatherSliceBackward, visit)
 		case schedule.GatherOwn, schedule.GatherGhosts:
@@ -210,15 +233,14 @@ func (s *lockstep) fileParts(l leg, interval int) (list [][]byte) {
 		case schedule.GatherBackward, schedule.AddSums:
 			s.graph.Layer(t.Layer).VisitBackward(i.lo, i.hi, visit)
 		case schedule.Loss:
-			visit(mapped.Bytes(i.loss.Labels.Host()))
-			visit(mapped.Bytes(i.loss.Split.Host()))
+			visit(mapped.Bytes(i.loss.Labels.Host()), false)
+			visit(mapped.Bytes(i.loss.Split.Host()), false)
 		}
 		for _, d := range s.walk.tasks[t.Layer][t.Stage].do {
 			s.store.VisitRows(d, i.lo, i.hi, rows)
 		}
-		if ids := s.store.InputIDs(); Tensor(t.Stage) && ids.Len() > 0 && s.store.Network.Spec.Drops() {
-			visit(mapped.Bytes(ids.Host()[i.lo:i.hi]))
+		if ids := s.store.InputIDs(); s.pass.Train && Tensor(t.Stage) && ids.Len() > 0 && s.store.Network.Spec.Drops() {
+			visit(mapped.Bytes(ids.Host()[i.lo:i.hi]), false)
 		}
 	}
-	return list
 }

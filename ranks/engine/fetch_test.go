@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 )
 
@@ -13,7 +14,7 @@ import (
 func fetches(f *fetcher, fail byte) func() [][2]byte {
 	var mu sync.Mutex
 	var order [][2]byte
-	f.fetch = func(b []byte) error {
+	f.fetch = func(b []byte, _ bool) error {
 		mu.Lock()
 		defer mu.Unlock()
 		order = append(order, [2]byte{b[0], b[1]})
@@ -40,14 +41,15 @@ func testWalk(legs int) *walk {
 // A fetcher reads the legs of intervals in ascending order, each once, at most fetchAhead bytes ahead of
 // the tasks.
 func TestFetchOrder(t *testing.T) {
-	f := newFetcher(nil)
+	f := newFetcher(nil, nil)
 	read := fetches(f, 0)
 	const intervals, size = 10, fetchAhead / 3
 	memory := make([]byte, size)
-	parts := func(l leg, k int) [][]byte {
+	parts := func(l leg, k int, visit graphwork.Visit) {
 		b := slices.Clone(memory[:2])
 		b[0], b[1] = byte(l[0].Layer), byte(k)
-		return [][]byte{b, memory[2:]}
+		visit(b, false)
+		visit(memory[2:], true)
 	}
 	only := func(list [][2]byte) [][2]byte { // without the second parts
 		var out [][2]byte
@@ -83,12 +85,12 @@ func TestFetchOrder(t *testing.T) {
 // Tasks in another order than the fetcher's fetch for themselves, and never wait for one another. An
 // error belongs to the task that needs the part.
 func TestFetchInAnyOrder(t *testing.T) {
-	f := newFetcher(nil)
+	f := newFetcher(nil, nil)
 	read := fetches(f, 7)
-	parts := func(l leg, k int) [][]byte {
+	parts := func(l leg, k int, visit graphwork.Visit) {
 		b := make([]byte, fetchAhead)
 		b[0], b[1] = byte(l[0].Layer), byte(k)
-		return [][]byte{b}
+		visit(b, false)
 	}
 	f.begin(testWalk(1), 1, 10, parts)
 	for _, k := range []int{9, 3, 7, 0, 8} {

@@ -115,7 +115,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
 	if s.fetcher != nil {
-		s.fetcher.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.fileParts)
+		s.fetcher.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.visitParts)
 		defer s.fetcher.end()
 	}
 	return s.workers.run(s, s.tensor)

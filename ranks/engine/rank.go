@@ -42,6 +42,7 @@ type Rank struct {
 	Tensor  tensor.Backend              // closed by Close
 	Ops     func() (kernels.Ops, error) // makes a worker's Ops; nil: kernels on a processor of this machine
 	Arena   *mapped.Arena               // memory for the whole run
+	Files   *mapped.Pool                // reads files for tasks of training; closed by Close; nil: the page cache
 
 	Threads     int
 	Recorders   []*trace.Recorder // one per thread, and one of the fetcher if memory is limited; none without a timeline
@@ -147,6 +148,7 @@ func (e *Engine) Close() {
 		e.workers.close()
 		e.packers.Close()
 		e.releaseFreeRank()
+		e.Files.Close()
 	}
 }
 

@@ -162,6 +162,9 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 		return nil, err
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
+	if t.fetcher != nil {
+		t.fetcher = newFetcher(e.Files, e.workers.fetches)
+	}
 	e.reserveBackend(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
 	if t.pairing, err = e.preparePairs(e.Arena); err != nil {

@@ -6,6 +6,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/internal/size"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -36,6 +37,11 @@ func (io IO) plus(n int, other IO) IO {
 	return IO{size.Sum(io.Read, size.Product(int64(n), other.Read)), size.Sum(io.Written, size.Product(int64(n), other.Written))}
 }
 
+// less subtracts a fraction of other.
+func (io IO) less(part float64, other IO) IO {
+	return IO{io.Read - int64(part*float64(other.Read)), io.Written - int64(part*float64(other.Written))}
+}
+
 // Stream is data that a rank reads and writes in order, in files.
 type Stream struct {
 	Name       string `json:"name"`
@@ -48,26 +54,30 @@ type Stream struct {
 
 // Files has the data that a rank reads from files during training, and the bytes of its passes.
 type Files struct {
-	Streams    []Stream `json:"streams"`
-	Verified   int64    `json:"verified_bytes"` // read before the start to verify checksums
-	Cache      int64    `json:"cache_bytes"`    // memory for pages of files
-	Again      int64    `json:"again_bytes"`    // size of the data that every epoch reads, unless it fits in Cache
-	Random     bool     `json:"random"`         // a gather reads the features at random
-	Start      IO       `json:"start"`          // including verification
-	Epoch      IO       `json:"epoch"`
-	Evaluation IO       `json:"evaluation"`
-	Run        IO       `json:"run"` // start, all epochs and their evaluations, and the evaluations at the end
+	Streams  []Stream `json:"streams"`
+	Verified int64    `json:"verified_bytes"` // read before the start to verify checksums
+	Cache    int64    `json:"cache_bytes"`    // memory for pages of files
+	Direct   bool     `json:"direct"`         // passes of training read past the page cache (mapped.Pool)
+	// With direct reads: memory for data that stays from pass to pass, which tasks only read, or also write.
+	StayRead    int64 `json:"stay_read_bytes"`
+	StayWritten int64 `json:"stay_written_bytes"`
+
+	Again      int64 `json:"again_bytes"` // size of the data that every epoch reads, unless it fits in Cache
+	Random     bool  `json:"random"`      // a gather reads the features at random
+	Start      IO    `json:"start"`       // including verification
+	Epoch      IO    `json:"epoch"`
+	Evaluation IO    `json:"evaluation"`
+	Run        IO    `json:"run"` // start, all epochs and their evaluations, and the evaluations at the end
 }
 
 // Files returns the data that a rank with memory m and the given partition reads from files during
 // training, and the bytes of each pass. Values in memory are not included. verified is the size of the
 // files that the rank verifies before it trains.
 //
-// Every pass over the vertices reads each stream once. Pages of the last pass remain in memory, but
-// the system replaces the oldest ones: data that does not fit in the cache is replaced just before it is
-// read again. The model is therefore that epochs read all of it from the disk, or nothing if all their
-// streams fit in f.Limit beside the arrays. The system does a little better, because it does not replace
-// exactly the oldest pages, and better yet where the host has more memory than f.Limit.
+// Every pass over the vertices reads each stream once. If all streams of epochs fit in f.Limit beside the
+// arrays, they are in the page cache, and epochs read nothing. Otherwise epochs read them past the page
+// cache, except for the data that stays in memory. Before the first epoch, all reads go through the page
+// cache.
 func (f *Forecast) Files(m Memory, p partition.RankReport, verified int64) Files {
 	net := model.New(f.Net, f.Sparse)
 	epoch, evaluation := net.Passes(engine.Memory(f.Config, f.Graph))
@@ -122,26 +132,30 @@ func (f *Forecast) pass(s *Stream, m Memory, p partition.RankReport, epoch, eval
 		if f.Half && !model.New(f.Net, false).TakesHalves() { // a copy in memory
 			s.Epoch.Read, s.Evaluation.Read, s.Start.Read = 0, 0, size.Sum(s.Start.Read, s.Bytes)
 		}
-	case shard.VertexArrays: // ids and degrees are read only once
+	case shard.VertexArrays: // degrees are read only once
 		s.Name, s.Bytes = "labels and split", 5*p.Vertices
-		fallthrough
+		s.Epoch.Read, s.Evaluation.Read = s.Bytes, s.Bytes
+		if f.Net.Drops() { // ids are the counters of dropout
+			s.Name, s.Bytes = "labels, split and ids", 9*p.Vertices
+			s.Epoch.Read += reads(epoch.Vertices, 4*p.Vertices)
+		}
 	case targets:
 		s.Epoch.Read, s.Evaluation.Read = s.Bytes, s.Bytes
 	case Kept:
 		s.Start = IO{reads(blocks-1, s.Bytes), reads(blocks, s.Bytes)}
 		s.Epoch.Read, s.Evaluation.Read = reads(epoch.Cached, s.Bytes), reads(evaluation.Cached, s.Bytes)
 	case model.Streamed: // a page is read before it is written again
-		s.Epoch = IO{floats(int64(epoch.Read+epoch.Written), p.Vertices), floats(int64(epoch.Written), p.Vertices)}
-		s.Evaluation = IO{floats(int64(evaluation.Read+evaluation.Written), p.Vertices), floats(int64(evaluation.Written), p.Vertices)}
+		s.Epoch = IO{floats(int64(epoch.Fetched), p.Vertices), floats(int64(epoch.Written), p.Vertices)}
+		s.Evaluation = IO{floats(int64(evaluation.Fetched), p.Vertices), floats(int64(evaluation.Written), p.Vertices)}
+	case graphwork.SliceSums: // as well
+		s.Epoch = IO{floats(2*int64(epoch.Sums), p.Vertices), floats(int64(epoch.Sums), p.Vertices)}
+		s.Evaluation = IO{floats(2*int64(evaluation.Sums), p.Vertices), floats(int64(evaluation.Sums), p.Vertices)}
 	case graphwork.Trained:
 		s.Start.Written, s.Epoch.Read = s.Bytes, reads(last, s.Bytes)
 	case graphwork.Reversed:
 		s.Start.Written, s.Epoch.Read = s.Bytes, reads(back, s.Bytes)
-	case engine.VertexIDs: // the counters of dropout
+	case engine.VertexIDs: // no interval reads them in order
 		s.Start.Written = s.Bytes
-		if f.Net.Drops() {
-			s.Epoch.Read = reads(epoch.Vertices, s.Bytes)
-		}
 	}
 }
 
@@ -184,8 +198,12 @@ func (a *Files) sum(f *Forecast) {
 		a.Epoch = a.Epoch.plus(1, s.Epoch)
 		a.Evaluation = a.Evaluation.plus(1, s.Evaluation)
 	}
-	if a.Again = again; again <= a.Cache {
+	switch a.Again = again; {
+	case again <= a.Cache:
 		a.Epoch.Read, a.Evaluation.Read = 0, 0
+	case !a.Random:
+		a.Direct = true
+		a.stay(min(max(a.Cache-window, 0), mapped.Most))
 	}
 	if once <= a.Cache {
 		a.Start.Read = 0
@@ -199,6 +217,47 @@ func (a *Files) sum(f *Forecast) {
 		evaluations += c.Evaluations()
 	}
 	a.Run = a.Start.plus(c.Epochs, a.Epoch).plus(evaluations, a.Evaluation)
+}
+
+// stay divides memory for data that stays, and subtracts the reads and writes of that data: first of what the
+// first tasks of a pass read, then of equal fractions of the other streams that are only read, then of
+// those that are written.
+func (a *Files) stay(room int64) {
+	order := func(s Stream) int {
+		switch {
+		case s.Epoch.Written > 0:
+			return 2
+		case s.Name == Kept || s.Name == shard.FeatureArrays:
+			return 0
+		}
+		return 1
+	}
+	for turn := range 3 {
+		list := slices.DeleteFunc(slices.Clone(a.Streams), func(s Stream) bool { return s.Epoch.Read == 0 || order(s) != turn })
+		all := int64(0)
+		for _, s := range list {
+			all = size.Sum(all, s.Bytes)
+		}
+		stay := min(room, all)
+		room -= stay
+		if turn < 2 {
+			a.StayRead += stay
+		} else {
+			a.StayWritten = stay
+		}
+		for _, s := range list {
+			part := float64(stay) / float64(all)
+			a.Epoch, a.Evaluation = a.Epoch.less(part, s.Epoch), a.Evaluation.less(part, s.Evaluation)
+		}
+	}
+}
+
+// Reads returns how training reads files: direct or page-cache.
+func (a *Files) Reads() string {
+	if a.Direct {
+		return "direct"
+	}
+	return "page-cache"
 }
 
 // Verified returns the size of the files that a rank verifies: its shard, whose size is shard, and if

@@ -5,74 +5,78 @@ import (
 	"siafu/kernels"
 )
 
+// Visit is called with a part of an array before the part is read, and whether it may be written.
+type Visit func(part []byte, write bool)
+
 // VisitForward calls visit with the parts of arrays of edges that GatherOwn and GatherGhosts read for the
 // vertices [lo, hi), and with the rows that they write. Only for layers that gather sums, in this
 // process's memory.
-func (l *Layer) VisitForward(lo, hi int, visit func([]byte)) {
+func (l *Layer) VisitForward(lo, hi int, visit Visit) {
 	visitEdges(l.mesh.own, lo, hi, visit)
-	visitRows(l.gathered, lo, hi, visit)
+	visitRows(l.gathered, lo, hi, true, visit)
 	l.visitSums(lo, hi, visit)
 }
 
 // VisitBackward is VisitForward for GatherBackward.
-func (l *Layer) VisitBackward(lo, hi int, visit func([]byte)) {
+func (l *Layer) VisitBackward(lo, hi int, visit Visit) {
 	visitEdges(l.edges.own, lo, hi, visit)
-	visitRows(l.backward, lo, hi, visit)
+	visitRows(l.backward, lo, hi, true, visit)
 	l.visitSums(lo, hi, visit)
 }
 
 // visitSums visits the sums of slices that the gather of the last slice reads.
-func (l *Layer) visitSums(lo, hi int, visit func([]byte)) {
+func (l *Layer) visitSums(lo, hi int, visit Visit) {
 	for k := range l.Slices() - 1 {
-		visitRows(l.sliceSums(k), lo, hi, visit)
+		visitRows(l.sliceSums(k), lo, hi, false, visit)
 	}
 }
 
 // VisitSlice is VisitForward, or VisitBackward with back, for GatherSlice.
-func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit func([]byte)) {
+func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit Visit) {
 	edges := l.mesh.own
 	if back {
 		edges = l.edges.own
 	}
 	visitEdges(edges, lo, hi, visit)
-	visitRows(l.sliceSums(k), lo, hi, visit)
+	visitRows(l.sliceSums(k), lo, hi, true, visit)
 }
 
 // ReadInOrder tells the system that intervals read the arrays of edges in ascending order.
 func (w *Work) ReadInOrder() {
+	sequential := func(part []byte, _ bool) { mapped.Sequential(part) }
 	for _, l := range w.layers {
 		if l == nil {
 			continue
 		}
-		visitEdges(l.mesh.own, 0, l.mesh.own.Rows(), mapped.Sequential)
+		visitEdges(l.mesh.own, 0, l.mesh.own.Rows(), sequential)
 		if l.edges != nil {
-			visitEdges(l.edges.own, 0, l.edges.own.Rows(), mapped.Sequential)
+			visitEdges(l.edges.own, 0, l.edges.own.Rows(), sequential)
 		}
 	}
 }
 
 // visitEdges visits the edges of rows [lo, hi). Edges from own vertices and from ghosts alternate in the
 // arrays of a shard.
-func visitEdges(e kernels.Edges, lo, hi int, visit func([]byte)) {
+func visitEdges(e kernels.Edges, lo, hi int, visit Visit) {
 	if lo == hi {
 		return
 	}
 	begin, end := e.Begin.Host()[lo:hi], e.End.Host()[lo:hi]
-	visit(mapped.Bytes(begin))
-	visit(mapped.Bytes(end))
+	visit(mapped.Bytes(begin), false)
+	visit(mapped.Bytes(end), false)
 	first, last := begin[0], end[len(end)-1]
 	if e.Coded != nil {
-		visit(e.Coded.Part(e.CodedFirst+lo, e.CodedFirst+hi))
+		visit(e.Coded.Part(e.CodedFirst+lo, e.CodedFirst+hi), false)
 	} else {
-		visit(mapped.Bytes(e.Cols.Host()[first:last]))
+		visit(mapped.Bytes(e.Cols.Host()[first:last]), false)
 	}
 	if e.Weights.Len() > 0 {
-		visit(mapped.Bytes(e.Weights.Host()[first:last]))
+		visit(mapped.Bytes(e.Weights.Host()[first:last]), false)
 	}
 }
 
-func visitRows(m kernels.Mat, lo, hi int, visit func([]byte)) {
+func visitRows(m kernels.Mat, lo, hi int, write bool, visit Visit) {
 	if !m.IsNil() {
-		visit(m.Part(lo, hi).HostBytes())
+		visit(m.Part(lo, hi).HostBytes(), write)
 	}
 }

@@ -153,14 +153,14 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 	return err
 }
 
-// cache says what the page cache holds.
+// cache says which data of epochs is in memory.
 func (d *Disk) cache() string {
 	f := d.Files
 	if f.Again <= f.Cache {
-		return fmt.Sprintf("Page cache: the %s GB that epochs read fit in the %s GB of memory beside arrays, and are read only once.", gigabytes(f.Again), gigabytes(f.Cache))
+		return fmt.Sprintf("Reads (%s): the %s GB that epochs read fit in the %s GB of memory beside arrays, and are read only once.", f.Reads(), gigabytes(f.Again), gigabytes(f.Cache))
 	}
-	return fmt.Sprintf("Page cache: the limit leaves %s GB for the %s GB that epochs read in order, so each pass reads them from the disk. With --memory %sGB, epochs read nothing.",
-		gigabytes(f.Cache), gigabytes(f.Again), gigabytes(size.Sum(d.Resident, f.Again)))
+	return fmt.Sprintf("Reads (%s): %s of the %s GB that epochs read in order stay in memory, and each pass reads the rest from the disk. With --memory %sGB, epochs read nothing.",
+		f.Reads(), gigabytes(f.StayRead+f.StayWritten), gigabytes(f.Again), gigabytes(size.Sum(d.Resident, f.Again)))
 }
 
 // stored reports whether the counts of the given partitioners are known without reading edges.
