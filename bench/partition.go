@@ -80,6 +80,7 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 				100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts, l.balance.Vertices, l.balance.Edges, l.balance.Train,
 				l.predicted/1e6, l.seconds, mebibytes(l.bytes))
 		}
+		printBlockProducts(t, ds.Meta.Vertices, int64(parts))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"siafu/graph/shard"
 )
 
-// predictedWidth is the hidden width that PredictedBytes assumes.
+// predictedWidth is the hidden width that HiddenBytes assumes.
 const predictedWidth = 128
 
 // Report describes the cost of a partitioning. Edges are directed, as stored.
@@ -84,13 +84,17 @@ func CountShard(s *shard.Shard) RankReport {
 func (r *Report) finish() {
 	r.Cut = ratio(r.CutEdges, r.Edges)
 	r.Replication = ratio(r.Ghosts, r.Vertices)
-	r.PredictedBytes = r.Ghosts * 4 * predictedWidth * 2
+	r.PredictedBytes = HiddenBytes(r.Ghosts)
 	r.Balance = Balance{
 		Vertices: r.balance(func(o RankReport) int64 { return o.Vertices }),
 		Edges:    r.balance(func(o RankReport) int64 { return o.Edges }),
 		Train:    r.balance(func(o RankReport) int64 { return o.Train }),
 	}
 }
+
+// HiddenBytes returns the bytes that one hidden layer of 128 float32 sends in an epoch, if each
+// pass sends the given number of rows.
+func HiddenBytes(rows int64) int64 { return rows * 4 * predictedWidth * 2 }
 
 // balance returns the maximum of count over ranks, divided by the mean.
 func (r *Report) balance(count func(RankReport) int64) float64 {
