@@ -18,6 +18,7 @@ type clock struct {
 	epoch    int             // of the current task; 0: before the first epoch
 	layer    int             // of the current task, or trace.None
 	interval int             // of the current task, or trace.None
+	read     int64           // by the last fetch
 }
 
 // evaluation is the timeline's name for a pass outside of training.
@@ -56,7 +57,7 @@ func (c *clock) wait(task string, began, ended time.Time) {
 }
 
 func (c *clock) tracePlace() trace.Place {
-	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}
+	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval), Read: c.read}
 }
 
 // record adds a task to the timeline without counting it.

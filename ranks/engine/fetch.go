@@ -34,6 +34,13 @@ func (p *passBuilder) addLeg(t schedule.Task, after [][]schedule.ID) {
 	p.legs[k] = append(p.legs[k], t)
 }
 
+// indexOf returns the index of the leg of a task.
+func indexOf(legs []leg, t schedule.Task) int {
+	return slices.IndexFunc(legs, func(l leg) bool {
+		return slices.ContainsFunc(l, func(o schedule.Task) bool { return o.Stage == t.Stage && o.Layer == t.Layer && o.Slice == t.Slice })
+	})
+}
+
 // fetcher reads the parts of files that tasks need before the tasks run. A task then does not wait for the
 // disk in the middle of its arithmetic, and an unreadable page is an error of its task. A leg of an interval
 // is fetched at once. The fetcher goes through legs in their order, and through intervals in ascending
@@ -121,7 +128,7 @@ func (f *fetcher) run(epoch int) {
 			began := time.Now()
 			f.read(k)
 			f.recorder.Begin()
-			at := trace.Place{Epoch: int32(epoch), Layer: int32(f.walk.legs[k/f.count][0].Layer), Interval: int32(k % f.count)}
+			at := trace.Place{Epoch: int32(epoch), Layer: int32(f.walk.legs[k/f.count][0].Layer), Interval: int32(k % f.count), Read: f.states[k].bytes}
 			f.recorder.Add(trace.Fetch, at, began, time.Now())
 		}
 	}
@@ -155,11 +162,10 @@ func (f *fetcher) readParts(l leg, interval int) (parts [][]byte, bytes int64, e
 }
 
 // await returns when the files that a task reads are in memory. waited is false if they already are.
-func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
-	l := slices.IndexFunc(f.walk.legs, func(l leg) bool {
-		return slices.ContainsFunc(l, func(o schedule.Task) bool { return o.Stage == t.Stage && o.Layer == t.Layer && o.Slice == t.Slice })
-	})
-	k := l*f.count + t.Interval
+// read is the number of bytes that await itself read, or trace.None.
+func (f *fetcher) await(t schedule.Task) (waited bool, read int64, err error) {
+	k := indexOf(f.walk.legs, t)*f.count + t.Interval
+	read = trace.None
 	f.mu.Lock()
 	at := &f.states[k]
 	if !at.used {
@@ -172,12 +178,13 @@ func (f *fetcher) await(t schedule.Task) (waited bool, err error) {
 		f.mu.Unlock()
 		f.read(k)
 		f.mu.Lock()
+		read = at.bytes
 	}
 	for ; !at.fetched; waited = true {
 		f.changed.Wait()
 	}
 	defer f.mu.Unlock()
-	return waited, at.err
+	return waited, read, at.err
 }
 
 // release releases the files of a leg of an interval after its last task.
@@ -195,9 +202,9 @@ func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
 		return nil
 	}
 	began := time.Now()
-	waited, err := s.fetcher.await(t)
+	waited, read, err := s.fetcher.await(t)
 	if waited {
-		s.workers.fetched(worker, s.withPassEpoch(t), began, time.Now())
+		s.workers.fetched(worker, s.withPassEpoch(t), read, began, time.Now())
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func TestFetchOrder(t *testing.T) {
 			for k := range intervals {
 				want = append(want, [2]byte{byte(l), byte(k)})
 				for _, stage := range []schedule.Stage{schedule.GatherOwn, schedule.Apply} {
-					if _, err := f.await(schedule.Task{Stage: stage, Layer: l, Interval: k}); err != nil {
+					if _, _, err := f.await(schedule.Task{Stage: stage, Layer: l, Interval: k}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -94,7 +94,7 @@ func TestFetchInAnyOrder(t *testing.T) {
 	}
 	f.begin(testWalk(1), 1, 10, parts)
 	for _, k := range []int{9, 3, 7, 0, 8} {
-		_, err := f.await(schedule.Task{Stage: schedule.Apply, Interval: k})
+		_, _, err := f.await(schedule.Task{Stage: schedule.Apply, Interval: k})
 		if (err != nil) != (k == 7) {
 			t.Errorf("interval %d: %v", k, err)
 		}

@@ -91,7 +91,32 @@ func (o Outline) Epoch() PassGraph {
 // PassGraph is the task graph of a pass.
 type PassGraph struct {
 	*schedule.Graph
-	tasks tensorWorkTable
+	tasks     tensorWorkTable
+	legs      []leg
+	intervals int
+}
+
+// FetchAhead is the number of bytes of files above which no further part is fetched ahead of the tasks.
+const FetchAhead = fetchAhead
+
+// Fetches returns the first task of each fetch of files, in the order in which a rank reads ahead.
+func (p PassGraph) Fetches() (list []schedule.Task) {
+	for _, l := range p.legs {
+		for i := range p.intervals {
+			first := l[0]
+			first.Interval = i
+			list = append(list, first)
+		}
+	}
+	return list
+}
+
+// FetchOf returns the place in Fetches of the fetch for which a task waits; -1: none.
+func (p PassGraph) FetchOf(t schedule.Task) int {
+	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
+		return -1
+	}
+	return indexOf(p.legs, t)*p.intervals + t.Interval
 }
 
 // Stages returns the stages of a task, in order.
@@ -110,7 +135,7 @@ func (p PassGraph) Stages(t schedule.Task) []schedule.Task {
 func (o Outline) buildPass(addTasks func(p *passBuilder)) PassGraph {
 	p := newPassBuilder(o, func(layer int, stage model.Stage) []model.Do { return []model.Do{{Layer: layer, Stage: stage}} })
 	addTasks(p)
-	return PassGraph{p.g, p.tasks}
+	return PassGraph{p.g, p.tasks, p.legs, o.Intervals}
 }
 
 // Tensor reports whether tasks of a stage are tensor work.

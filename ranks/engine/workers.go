@@ -124,10 +124,11 @@ func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
 	k.wait(t.Stage.Kind(), began, ended)
 }
 
-// fetched counts a worker's wait for the files of a task.
-func (c *workers) fetched(worker int, t schedule.Task, began, ended time.Time) {
+// fetched counts a worker's wait for the files of a task. read is the number of bytes that the worker
+// read, or trace.None.
+func (c *workers) fetched(worker int, t schedule.Task, read int64, began, ended time.Time) {
 	k := c.clocks[worker]
-	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.epoch, k.layer, k.interval, k.read = t.Epoch, t.Layer, t.Interval, read
 	k.wait(trace.Fetch, began, ended)
 }
 

@@ -61,9 +61,9 @@ func MeasureDisk(dir string, m *graph.Meta) (rate float64, source string, err er
 
 // diskRate returns the rate of --disk-rate, measured if it is auto. It is 0 without --scratch.
 func (q *request) diskRate() (rate float64, source string, err error) {
-	switch bytes, ok := size.Parse(strings.TrimSuffix(q.DiskRate, "/s")); {
+	switch rate, ok := DiskRate(q.DiskRate); {
 	case ok:
-		return float64(bytes), "--disk-rate", nil
+		return rate, "--disk-rate", nil
 	case cmp.Or(q.DiskRate, "auto") != "auto":
 		return 0, "", fault.New(fault.Usage, op, "", "a disk rate of %q", q.DiskRate).Then("write auto, or bytes a second with MB or GB, such as 1GB")
 	case q.Config.Scratch == "" || q.meta == nil:

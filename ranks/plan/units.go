@@ -21,6 +21,12 @@ func Bandwidth(text string) (float64, error) {
 	return v * scale / 8, nil
 }
 
+// DiskRate parses a rate such as 1GB or 200MB/s in bytes a second.
+func DiskRate(text string) (rate float64, ok bool) {
+	bytes, ok := size.Parse(strings.TrimSuffix(text, "/s"))
+	return float64(bytes), ok
+}
+
 // Bytes parses a size such as 8GB or 1.5GiB.
 func Bytes(text string) (int64, error) {
 	bytes, ok := size.Parse(text)

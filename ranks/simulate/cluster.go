@@ -15,6 +15,7 @@ type Cluster struct {
 	Workers   int       // per rank
 	Shared    int       // processors that all ranks share; 0: each worker has one
 	Link      Link
+	Disk      float64     // bytes per second that each rank reads; 0: fetches take the recorded time
 	Copy      float64     // seconds of a worker per byte of sent or received rows
 	Rates     []float64   // by graph rank, of its network card; nil: the Link's rate
 	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
@@ -140,6 +141,7 @@ type workerPool struct {
 	copyBacklog float64 // seconds of a worker for pending copies
 	spent       Spent
 	remote      *remote // where tensor tasks run; nil: here
+	reader      *reader // of files; nil: none
 }
 
 func (s *simulation) newWorkerPool(id int) *workerPool {
@@ -182,7 +184,15 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 			f.idle()
 		}
 	}
-	w.work(takes, idle, end)
+	k := -1
+	if w.reader != nil {
+		k = w.reader.FetchOf(t)
+	}
+	if k < 0 {
+		w.work(takes, idle, end)
+		return
+	}
+	w.work(0, idle, func() { w.reader.await(k, func() { w.work(takes, 0, end) }) })
 }
 
 // addCopied counts sent or received bytes, which workers copy between two tasks or while idle.

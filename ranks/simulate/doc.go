@@ -14,8 +14,9 @@
 //
 // Assumptions of the model: a task takes its recorded time. A card sends one message at a
 // time and receives one at a time, at the rate of the link, in both directions at once.
-// Copies and threads of the network cost no CPU time beyond the recorded tasks. Scaled
-// models ranks that were not recorded.
+// Copies and threads of the network cost no CPU time beyond the recorded tasks. A rank has a
+// disk, which reads files ahead of its tasks, one part at a time. Scaled models ranks that were
+// not recorded.
 //
 // No function is collective.
 package simulate

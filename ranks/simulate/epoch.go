@@ -150,6 +150,7 @@ func (h *syncRank) times() *Epoch { return &h.rank.Epochs[h.epoch%len(h.rank.Epo
 func (h *syncRank) walk(n int) {
 	h.current, h.since = &h.walks[n], h.workerPool.s.now
 	h.current.Start(h.epoch)
+	h.reader = h.newReader(h.current.track, h.times())
 	h.then = func() {
 		if n > 0 {
 			h.exchangeGradients()

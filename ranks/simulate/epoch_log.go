@@ -22,8 +22,11 @@ type epochLog struct {
 	back       time.Duration     // begin of the backward pass
 	begin, end time.Duration
 	aside      time.Duration // evaluations between begin and end
+	evaluated  time.Duration // end of the last evaluation
+	reads      []trace.Event // fetches of files
 	busy       time.Duration
 	rows, sums time.Duration // waited for
+	disk       time.Duration // waited for
 	tries      int           // number of tasks of layers
 	gaps, left float64       // seconds between tasks before these; before other steps
 }
@@ -38,6 +41,17 @@ func newEpochLog(list []trace.Event, epoch int) *epochLog {
 		}
 		if s.end == 0 {
 			s.begin = e.Start
+		}
+		if e.Task == trace.Fetch {
+			if e.Start < s.evaluated { // of an evaluation
+				continue
+			}
+			if e.Read != trace.None {
+				s.reads = append(s.reads, *e)
+			}
+			if !onlyWaits(e) {
+				continue
+			}
 		}
 		s.end = max(s.end, e.End())
 		s.take(e)
@@ -64,6 +78,8 @@ func latest(ends map[int][2]time.Duration, at time.Duration) (end time.Duration)
 // gap adds the time from the latest end to the begin of an event.
 func (s *epochLog) gap(e *trace.Event, since time.Duration) {
 	switch {
+	case since > 0 && e.Task == trace.Fetch: // the task that waits for it follows
+		s.gaps += (e.Start - since).Seconds()
 	case since == 0 || onlyWaits(e):
 	case e.Layer == trace.None:
 		s.left += (e.Start - since).Seconds()
@@ -75,8 +91,13 @@ func (s *epochLog) gap(e *trace.Event, since time.Duration) {
 
 // take adds an event.
 func (s *epochLog) take(e *trace.Event) {
-	if e.Task == evaluation {
+	switch e.Task {
+	case evaluation:
 		s.aside += e.Dur
+		s.evaluated = max(s.evaluated, e.End())
+		return
+	case trace.Fetch:
+		s.disk += e.Wait
 		return
 	}
 	s.busy += e.Dur - e.Wait
@@ -166,7 +187,9 @@ func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 			return Epoch{}, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list), k.kind, k.layer, k.interval, used[k])
 		}
 	}
-	return e, nil
+	var err error
+	e.Fetches, err = s.fetches(r, epoch)
+	return e, err
 }
 
 // use returns the use of the workers' time.
@@ -174,7 +197,7 @@ func (s *epochLog) use(workers int) Use {
 	each := float64(workers)
 	return Use{
 		Span: (s.end - s.begin - s.aside).Seconds(), Busy: s.busy.Seconds() / each,
-		Rows: s.rows.Seconds() / each, Sums: s.sums.Seconds(),
+		Rows: s.rows.Seconds() / each, Sums: s.sums.Seconds(), Disk: s.disk.Seconds() / each,
 	}
 }
 

@@ -25,6 +25,9 @@ func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails
 	}
 	fmt.Fprintf(w, "\nmodelled to recorded: %.3f; recorded by the run's own clock: %.6f s/epoch%s\n",
 		mean(m.Ranks).Span/mean(was).Span, p.seconds, p.arrived())
+	if now, old := mean(m.Ranks).Disk, mean(was).Disk; now+old > 0 {
+		fmt.Fprintf(w, "waits for files: modelled %.6f s/epoch, recorded %.6f\n", now, old)
+	}
 	o.spent(w, c, m)
 	o.failed(w, m, fails)
 	fmt.Fprintln(w)
@@ -51,6 +54,9 @@ const mostLines = 16
 func (o *Options) hosts() (text string) {
 	if o.Processors > 0 {
 		text = fmt.Sprintf(" on %d processors", o.Processors)
+	}
+	if o.DiskRate != "" {
+		text += ", disks of " + strings.TrimSuffix(o.DiskRate, "/s") + "/s"
 	}
 	if len(o.Straggler) > 0 {
 		text += ", stragglers " + strings.Join(o.Straggler, " ")

@@ -42,6 +42,7 @@ type Rank struct {
 type Epoch struct {
 	Pull, Score, Flush float64   // receiving weights, summing losses, summing gradients
 	Tasks              []float64 // tasks of Graphs, in the order of PassGraph.Tasks
+	Fetches            []Fetch   // of all Graphs, in the order of PassGraph.Fetches; nil: none
 	Gap, Left          float64   // mean time from the end of a task to the begin of the next; total time before the steps above
 }
 
@@ -51,6 +52,7 @@ type Use struct {
 	Busy float64 // in tasks, the mean over workers
 	Rows float64 // idle while waiting for rows of other ranks, the mean over workers
 	Sums float64 // waiting for weights, losses and gradients of other ranks, between the tasks of layers
+	Disk float64 // waiting for files, the mean over workers
 }
 
 // Idle returns the fraction of an epoch in which a worker had no task.
@@ -72,7 +74,8 @@ func (r *Rank) Graphs() []engine.PassGraph {
 // track is a pass with the places of its tasks' times.
 type track struct {
 	engine.PassGraph
-	place map[int32]int // by Ref: in Epoch.Tasks
+	place   map[int32]int // by Ref: in Epoch.Tasks
+	fetches int           // place of the first one in Epoch.Fetches
 }
 
 // tracks returns a track for each of Graphs. Copies of the rank share them.
@@ -80,9 +83,10 @@ func (r *Rank) tracks() []*track {
 	if r.made != nil {
 		return r.made
 	}
-	n := 0
+	n, fetches := 0, 0
 	for _, g := range r.Graphs() {
-		t := &track{g, map[int32]int{}}
+		t := &track{g, map[int32]int{}, fetches}
+		fetches += len(g.Fetches())
 		for _, task := range g.Tasks() {
 			t.place[task.Ref] = n
 			n++
@@ -127,7 +131,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 		r.Arrival = arrival(graph, r.Epochs)
 	}
 	for n, list := range graph {
-		rank, err := r.rank(list)
+		rank, err := r.rank(list, ranks[n].Fetches)
 		if err != nil {
 			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).Then(remedy)
 		}
@@ -151,7 +155,8 @@ func (r *Recording) paced() bool { return r.Info["mode"] == async }
 // Events has the events of a process in the order of their begin.
 type Events struct {
 	trace.Process
-	List []trace.Event
+	List    []trace.Event // tasks of a schedule
+	Fetches []trace.Event // of files; nil if their bytes were not recorded
 }
 
 // EventsOf returns the events of each graph rank and of each server.
@@ -167,31 +172,44 @@ func EventsOf(f *trace.File) (graph, servers []*Events) {
 		}
 	}
 	for _, e := range f.Events {
-		if e.Task != trace.Fetch { // no task of a schedule
-			byRank[e.Rank].List = append(byRank[e.Rank].List, e)
+		of := byRank[e.Rank]
+		if e.Task == trace.Fetch {
+			of.Fetches = append(of.Fetches, e)
+		} else {
+			of.List = append(of.List, e)
 		}
 	}
 	for _, e := range byRank {
-		slices.SortStableFunc(e.List, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
+		slices.SortStableFunc(e.List, byStart)
+		slices.SortStableFunc(e.Fetches, byStart)
+		if !slices.ContainsFunc(e.Fetches, func(f trace.Event) bool { return f.Read != trace.None }) {
+			e.Fetches = nil
+		}
 	}
 	return graph, servers
 }
 
-// cut returns the epoch that lacks events because older ones were dropped; -1: none.
+func byStart(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) }
+
+// cut returns the last epoch that lacks events because older ones were dropped; -1: none.
 func (e *Events) cut() int {
 	if e.Dropped == 0 || len(e.List) == 0 {
 		return -1
 	}
-	return e.List[0].Epoch
+	cut := e.List[0].Epoch
+	if k := slices.IndexFunc(e.Fetches, func(f trace.Event) bool { return !onlyWaits(&f) }); k >= 0 {
+		cut = max(cut, e.Fetches[k].Epoch)
+	}
+	return cut
 }
 
-// uncut returns the events of a process without the epoch that lacks some.
+// uncut returns the tasks of a process without the epochs that lack events.
 func (e *Events) uncut() []trace.Event {
 	if e.cut() < 0 {
 		return e.List
 	}
 	cut := e.cut()
-	return slices.DeleteFunc(slices.Clone(e.List), func(one trace.Event) bool { return one.Epoch == cut })
+	return slices.DeleteFunc(slices.Clone(e.List), func(one trace.Event) bool { return one.Epoch <= cut })
 }
 
 // CompleteEpochs returns the epochs that are complete on every graph rank, ascending. It omits
@@ -200,9 +218,9 @@ func (e *Events) uncut() []trace.Event {
 func CompleteEpochs(graph []*Events) (epochs []int, first bool) {
 	count := map[int]int{}
 	for _, r := range graph {
-		seen := map[int]bool{r.cut(): true}
+		seen, cut := map[int]bool{}, max(r.cut(), 0)
 		for _, e := range r.List {
-			if e.Task == schedule.EmitBackward.Kind() && e.Epoch > 0 && !seen[e.Epoch] {
+			if e.Task == schedule.EmitBackward.Kind() && e.Epoch > cut && !seen[e.Epoch] {
 				seen[e.Epoch] = true
 				count[e.Epoch]++
 			}
@@ -220,15 +238,17 @@ func CompleteEpochs(graph []*Events) (epochs []int, first bool) {
 	return epochs, false
 }
 
-// rank derives a Rank from its ordered events.
-func (r *Recording) rank(list []trace.Event) (*Rank, error) {
+// rank derives a Rank from its ordered tasks and fetches.
+func (r *Recording) rank(list, fetches []trace.Event) (*Rank, error) {
 	k, workers := &Rank{}, map[int]bool{}
 	for _, e := range list {
 		workers[e.Worker] = true
 	}
 	k.Workers, k.gap = len(workers), medianGap(list)
+	all := slices.Concat(list, fetches)
+	slices.SortStableFunc(all, byStart)
 	for n, epoch := range r.Epochs {
-		s := newEpochLog(list, epoch)
+		s := newEpochLog(all, epoch)
 		if r.paced() {
 			if n == 0 {
 				k.Outline = s.asyncOutline(r.Fused)
@@ -262,6 +282,7 @@ func (u *Use) add(v Use, share float64) {
 	u.Busy += share * v.Busy
 	u.Rows += share * v.Rows
 	u.Sums += share * v.Sums
+	u.Disk += share * v.Disk
 }
 
 // seconds returns the duration of a task without its waits.

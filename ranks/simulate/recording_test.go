@@ -185,6 +185,7 @@ func TestReplayOfRuns(t *testing.T) {
 		func(c *config.Config) { c.Model, c.Heads, c.Hidden = "gat", 2, 4 },
 		func(c *config.Config) { c.Model, c.CacheInput, c.Codec = "sage", "on", "bf16" },
 		func(c *config.Config) { c.Ranks, c.Layers = 1, 3 },
+		func(c *config.Config) { c.Memory, c.ForceMemory = "1MB", true },
 		func(c *config.Config) { c.Mode, c.Staleness, c.Dropout = "async", 1, 0 },
 		func(c *config.Config) { c.Mode, c.Servers, c.Ranks = "async", 2, 5 },
 	} {
@@ -204,27 +205,31 @@ func TestReplayOfRuns(t *testing.T) {
 			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the forward pass
 				t.Errorf("split %t, want %t", p.Ranks[0].Split, ready)
 			}
-			check(t, &o, p)
+			check(t, &o, p, c.Memory != "")
 		})
 	}
 }
 
 // check replays a run as it was.
-func check(t *testing.T, o *Options, p *recordedRun) {
+func check(t *testing.T, o *Options, p *recordedRun, fetches bool) {
 	cluster, err := o.cluster(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := cluster.Run(len(p.Epochs))
 	for r, u := range m.Ranks {
-		if was := p.Ranks[r].Use; math.Abs(u.Busy-was.Busy) > 1e-9 || u.Span < u.Busy {
+		if was := p.Ranks[r].Use; math.Abs(u.Busy-was.Busy) > 1e-9 || u.Span < u.Busy || (p.Ranks[r].Epochs[0].Fetches != nil) != fetches {
 			t.Errorf("rank %d: %+v, recorded %+v", r, u, was)
 		}
 	}
 	var out strings.Builder
 	o.Processors, o.Straggler = 2, []string{"0:2"}
+	disks := ""
+	if fetches {
+		o.DiskRate, disks = "1GB", ", disks of 1GB/s"
+	}
 	err = o.Print(&out)
-	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors, stragglers 0:2, --mode "} {
+	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors" + disks + ", stragglers 0:2, --mode "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -271,6 +276,7 @@ func TestOptions(t *testing.T) {
 		"straggler": {Straggler: []string{"2:2"}}, "factor": {Straggler: []string{"0:-1"}}, "text": {Straggler: []string{"x"}},
 		"epochs": {Epochs: -1}, "latency": {Latency: -1}, "processors": {Processors: -1},
 		"scale": {}, "intervals": {Intervals: 1 << 20}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
+		"disk rate": {DiskRate: "1gbit"}, "disk of async": {DiskRate: "1GB", Mode: "async"}, "disk and intervals": {DiskRate: "1GB", Intervals: 3},
 		"functions":     {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
 		"memory":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
 		"tariff":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
@@ -283,6 +289,9 @@ func TestOptions(t *testing.T) {
 		if _, err := o.cluster(p); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := (&Options{DiskRate: "1GB", Scale: 1}).cluster(p); fault.KindOf(err) != fault.Config {
+		t.Errorf("a rate of disks for a run that fetches no files: %v", err)
 	}
 	o := Options{Data: data, Ranks: 4, Rate: "1gbit", Scale: 1}
 	if _, err := o.cluster(p); fault.KindOf(err) != fault.Missing {

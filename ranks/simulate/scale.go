@@ -72,12 +72,13 @@ func ratio(is, was float64) float64 {
 
 // recut returns the rank with other tasks. With fused, stages without a gather between them are
 // one task (Dorylus, §6). The rank has the given number of intervals; each takes its fraction of
-// the recorded intervals that it overlaps.
+// the recorded intervals that it overlaps. It fetches no files.
 func (k *Rank) recut(fused bool, intervals int) *Rank {
 	other := *k
 	other.Outline.Fused, other.Outline.Intervals = fused || k.Outline.Fused, intervals
 	other.made, other.pace, other.Epochs = nil, nil, nil
 	for n, e := range k.Epochs {
+		e.Fetches = nil
 		if len(e.Tasks) == 0 { // bounded asynchrony: stages are fused at run time
 			other.pace = append(other.pace, k.divided(k.pace[n], intervals))
 		} else {

@@ -18,6 +18,7 @@ type Event struct {
 	Rank, Worker     int
 	Epoch            int // 0: before the first epoch
 	Layer, Interval  int // None if the task has none
+	Read             int // bytes of files that a Fetch read; None: another task, or a wait for another Fetch
 	Start, Dur, Wait time.Duration
 }
 
@@ -130,6 +131,7 @@ type rawArgs struct {
 	Epoch    *int    `json:"epoch"`
 	Layer    *int    `json:"layer"`
 	Interval *int    `json:"interval"`
+	Read     *int    `json:"bytes"`
 	Wait     float64 `json:"wait_us"`
 }
 
@@ -149,10 +151,12 @@ func (d *decoder) task(e *rawEvent) error {
 		return fmt.Errorf("task %q lacks its ts, dur or epoch", e.Name)
 	case !(math.Abs(*e.TS) <= mostMicros && *e.Dur >= 0 && *e.Dur <= mostMicros && a.Wait >= 0 && a.Wait <= *e.Dur):
 		return fmt.Errorf("task %q has invalid times ts=%g dur=%g wait_us=%g", e.Name, *e.TS, *e.Dur, a.Wait)
+	case a.Read != nil && *a.Read < 0:
+		return fmt.Errorf("task %q has read %d bytes", e.Name, *a.Read)
 	}
 	d.file.Events = append(d.file.Events, Event{
 		Task: e.Name, Rank: e.Rank, Worker: e.Worker,
-		Epoch: *a.Epoch, Layer: given(a.Layer), Interval: given(a.Interval),
+		Epoch: *a.Epoch, Layer: given(a.Layer), Interval: given(a.Interval), Read: given(a.Read),
 		Start: micros(*e.TS), Dur: micros(*e.Dur), Wait: micros(a.Wait),
 	})
 	return nil

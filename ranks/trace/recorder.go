@@ -10,7 +10,7 @@ import (
 )
 
 // Capacity is the number of tasks in the ring of a worker: 2,500 epochs of a network with two
-// layers. A ring takes 3 MiB, which are used only as it fills.
+// layers. A ring takes 3.5 MiB, which are used only as it fills.
 const Capacity = 1 << 16
 
 // Fetch is the task of reading files before tasks need them, and of waiting for that.
@@ -22,6 +22,7 @@ const None = -1
 // Place is the epoch, layer and interval of a task.
 type Place struct {
 	Epoch, Layer, Interval int32
+	Read                   int64 // of a Fetch: bytes of files; None: it waited for another one
 }
 
 // entry is a task in the ring. Times are nanoseconds of the host's clock. It has no pointers, so

@@ -18,11 +18,15 @@ import (
 	"siafu/ranks/world/worldtest"
 )
 
+// tasks alternate in a recording. The first has no bytes.
+var tasks = []string{"GA", Fetch}
+
 // record adds n tasks of a millisecond each to r, one epoch each.
 func record(r *Recorder, n int) {
 	for i := range n {
 		begin := r.startGo.Add(time.Duration(i) * time.Millisecond)
-		r.Add("GA", Place{Epoch: int32(i), Layer: int32(i % 2), Interval: None}, begin, begin.Add(time.Millisecond))
+		at := Place{Epoch: int32(i), Layer: int32(i % 2), Interval: None, Read: int64(i)}
+		r.Add(tasks[i%2], at, begin, begin.Add(time.Millisecond))
 	}
 }
 
@@ -58,7 +62,7 @@ func TestRoundTrip(t *testing.T) {
 		want.Processes = append(want.Processes, Process{Rank: rank, Name: "n", Role: "graph", Host: "h", Dropped: int64(dropped)})
 		for i := dropped; i < 2+rank; i++ {
 			want.Events = append(want.Events, Event{
-				Task: "GA", Rank: rank, Epoch: i, Layer: i % 2, Interval: None,
+				Task: tasks[i%2], Rank: rank, Epoch: i, Layer: i % 2, Interval: None, Read: []int{None, i}[i%2],
 				Start: time.Duration(i) * time.Millisecond, Dur: time.Millisecond,
 			})
 		}
@@ -224,6 +228,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"no epoch":       {task(`"dur":1,"ts":1`), "line 3: task \"GA\" lacks"},
 		"backwards":      {task(`"ts":1,"dur":-1,"args":{"epoch":1}`), "dur=-1"},
 		"long":           {task(`"ts":1,"dur":1e300,"args":{"epoch":1}`), "dur=1e+300"},
+		"bytes":          {task(`"ts":1,"dur":1,"args":{"epoch":1,"bytes":-1}`), "read -1 bytes"},
 		"wait":           {task(`"ts":1,"dur":1,"args":{"epoch":1,"wait_us":2}`), "wait_us=2"},
 		"type":           {task(`"ts":"now","dur":1`), "line 3: json"},
 		"type of a part": {task(`"ts":1,"dur":1,"args":{"epoch":1.5}`), `line 3: task "GA": json`},
@@ -246,7 +251,7 @@ func TestDecodeRefuses(t *testing.T) {
 // Events and fields of other programs are ignored.
 func TestDecodeSkips(t *testing.T) {
 	f, err := Decode([]byte(`{"more":[{"a":1}],` + head[1:] + `{"ph":"C","name":"n","pid":9},{"ph":"X","name":"AE","pid":0,"tid":3,"ts":-1.5,"dur":2,"cat":"x","args":{"epoch":1,"interval":4,"x":[]}}],"end":null}`))
-	want := Event{Task: "AE", Worker: 3, Epoch: 1, Layer: None, Interval: 4, Start: -1500, Dur: 2000}
+	want := Event{Task: "AE", Worker: 3, Epoch: 1, Layer: None, Interval: 4, Read: None, Start: -1500, Dur: 2000}
 	if err != nil || !slices.Equal(f.Events, []Event{want}) {
 		t.Errorf("%+v %v", f, err)
 	}

@@ -165,6 +165,9 @@ func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []by
 	if e.at.Interval != None {
 		b = appendInt(b, `,"interval":`, int64(e.at.Interval))
 	}
+	if task == Fetch && e.at.Read != None {
+		b = appendInt(b, `,"bytes":`, e.at.Read)
+	}
 	b = appendMicros(b, `,"wait_us":`, e.wait)
 	return append(b, "}}"...)
 }
