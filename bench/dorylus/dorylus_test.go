@@ -24,6 +24,7 @@ import (
 // take a time per epoch, selected by their flags. There is no GPU, and no sampling.
 type fakeRunner struct {
 	gain, seconds map[string]float64
+	late          map[string]*runfolder.Late // by --linger
 	trials        []trials.Trial
 }
 
@@ -53,7 +54,8 @@ func (m *fakeRunner) Run(ctx context.Context, t trials.Trial, folder string) (*t
 	s := &r.Summary
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e-1), 0.8)
-		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, ValAcc: &acc, Seconds: pick(m.seconds), WaitSeconds: pick(m.seconds) / 10, GhostBytesSent: 4e6,
+		linger := t.Flags[slices.Index(t.Flags, "--linger")+1]
+		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, ValAcc: &acc, Late: m.late[linger], Seconds: pick(m.seconds), WaitSeconds: pick(m.seconds) / 10, GhostBytesSent: 4e6,
 			TaskSeconds: map[string]float64{"GA": 0.2, "∇GA": 0.1, "AV": 0.05, "∇AV": 0.05}})
 	}
 	s.Epochs, s.FinalValAcc, s.BestValAcc = epochs, min(pick(m.gain)*float64(epochs), 0.8), min(pick(m.gain)*float64(epochs), 0.8)
@@ -115,11 +117,18 @@ func has(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// The target is 79.5 %: 16 synchronous epochs, 20 in bounded asynchrony.
+// The target is 79.5 %: 16 synchronous epochs, 20 in bounded asynchrony, in which the fake reports
+// no stale reads with a wait.
 func TestFigure5(t *testing.T) {
 	m := defaultRunner()
-	has(t, reproduce(t, m, nil, "figure5"), "amazon pipe 80.00 ± 0.00 79.50 16 1.00 1.00 64.08", "amazon async (s=0) 80.00 ± 0.00 79.50 20 1.25 1.09 64.08",
-		"amazon async (s=1) 80.00 ± 0.00 79.50 20 1.25 1.57 64.08", "from 6 trainings; load before them 0.5 to 0.5; siafu 1")
+	m.late = map[string]*runfolder.Late{"0": {Weights: 0.25, Gathers: 0.5}}
+	has(t, reproduce(t, m, nil, "figure5"), "amazon pipe 80.00 ± 0.00 79.50 16 1.00 ± 0.00 - 1.00 64.08", "amazon async (s=0), no wait 80.00 ± 0.00 79.50 20 1.25 ± 0.00 0.25, 0.50 1.09 64.08",
+		"amazon async (s=1), no wait 80.00 ± 0.00 79.50 20 1.25 ± 0.00 0.25, 0.50 1.57 64.08", "amazon async (s=1) 80.00 ± 0.00 79.50 20 1.25 ± 0.00 - 1.57 64.08",
+		"from 10 trainings; load before them 0.5 to 0.5; siafu 1")
+	m.gain["async"] = 0.0199 // 79.6 % after 40 epochs, from there 79.5 % in no earlier one
+	has(t, reproduce(t, m, nil, "figure5"), "async (s=1) 79.60 ± 0.00 79.50 40 2.50 ± 0.00")
+	m.gain["async"] = 0.019
+	has(t, reproduce(t, m, nil, "figure5"), "async (s=1) 76.00 ± 0.00 79.50 never 2 of 2 never")
 	for _, each := range m.trials {
 		late := slices.Contains(each.Flags, "async")
 		if got := each.Flags[slices.Index(each.Flags, "--epochs")+1]; late != (got == "40") {
@@ -242,6 +251,10 @@ func TestTable1(t *testing.T) {
 	o := table1[0].synthetic(0.003)
 	if most := 232900 * 0.003 / 70; math.Abs(float64(o.Edges)/232900/most-1) > 0.01 {
 		t.Errorf("%d edges", o.Edges)
+	}
+	b := &bench{Options: Options{Options: trials.Options{Work: t.TempDir()}}, graphs: []*graphOf{{paperGraph: &table1[1], known: true, scale: 0.001}}}
+	if g := b.slowGraphs(&trials.Sheet{}, "figure5")[0]; g.meta.Vertices != 1100 || !strings.Contains(g.meta.Source, "homophily 0.155") || b.graphs[0].meta != nil {
+		t.Errorf("figure 5 trains on %+v", g.meta)
 	}
 	if o := table1[0].synthetic(1); o.Edges != 0 {
 		t.Errorf("at full size %d edges instead of the published ones", o.Edges)

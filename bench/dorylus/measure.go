@@ -33,6 +33,10 @@ var (
 	pipe   = order{"pipe", words("--mode pipe"), false}
 	async0 = order{"async (s=0)", words("--mode async --staleness 0"), true}
 	async1 = order{"async (s=1)", words("--mode async --staleness 1"), true}
+
+	// Dorylus never waits for rows or weights within the bound.
+	hasty0 = order{"async (s=0), no wait", append(words("--linger 0"), async0.flags...), true}
+	hasty1 = order{"async (s=1), no wait", append(words("--linger 0"), async1.flags...), true}
 )
 
 func text(n int) string { return strconv.Itoa(n) }
