@@ -43,11 +43,14 @@ func TestScratchUnderALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Blocks that are in memory when the next pass requests them are not read again, and written once: at most
+	// 32 MiB that are fetched ahead, and 8 unused ones of 2 MiB. A missing array of the graph has 77 MB.
+	const again = (32 + 8*2) << 20
 	for _, name := range []string{"read", "written"} {
 		forecast := numberAfter(t, r.out, "epoch_"+name+"=")
 		epochs := strings.Split(string(metrics), `"epoch":2,`)
 		measured := numberAfter(t, epochs[len(epochs)-1], `"disk_bytes_`+name+`":`)
-		if !strings.Contains(r.out, "files reads=direct") || math.Abs(measured-forecast) > 0.02*forecast {
+		if !strings.Contains(r.out, "files reads=direct") || math.Abs(measured-forecast) > 0.02*forecast+again {
 			t.Errorf("an epoch has %s %g bytes, forecast %g", name, measured, forecast)
 		}
 	}
