@@ -30,9 +30,11 @@ func (w *writer) features() error {
 	case SparseFeatures:
 		return w.file(sparseFile, featureKind, w.sparse)
 	case HalfFeatures:
-		return w.file(denseFile, featureKind, w.half)
+		return w.file(denseFile, featureKind, func(out *arrayfile.Writer) error { return dense(w, out, halfArray, Narrow) })
 	}
-	return w.file(denseFile, featureKind, w.dense)
+	return w.file(denseFile, featureKind, func(out *arrayfile.Writer) error {
+		return dense(w, out, denseArray, func(x float32) float32 { return x })
+	})
 }
 
 func (f *Features) nonZeros() int64 {
@@ -158,25 +160,14 @@ const (
 // blockValues is the approximate number of values that Draw makes at a time.
 const blockValues = 1 << 20
 
-func (w *writer) dense(out *arrayfile.Writer) error {
+// dense writes rows as numbers of an array. halfNorm has checked values for bfloat16.
+func dense[T float32 | BF16](w *writer, out *arrayfile.Writer, name string, number func(float32) T) error {
 	f := &w.content.Features
-	return inBlocks(out, denseArray, f.Rows, func(v int, buf []float32) ([]float32, error) {
+	return inBlocks(out, name, f.Rows, func(v int, buf []T) ([]T, error) {
 		s, err := w.scale(v)
 		at := len(buf)
-		buf = append(buf, make([]float32, f.Dim)...)
-		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = x * s })
-		return buf, err
-	})
-}
-
-// half writes rows in bfloat16, whose values halfNorm has checked.
-func (w *writer) half(out *arrayfile.Writer) error {
-	f := &w.content.Features
-	return inBlocks(out, halfArray, f.Rows, func(v int, buf []BF16) ([]BF16, error) {
-		s, err := w.scale(v)
-		at := len(buf)
-		buf = append(buf, make([]BF16, f.Dim)...)
-		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = Narrow(x * s) })
+		buf = append(buf, make([]T, f.Dim)...)
+		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = number(x * s) })
 		return buf, err
 	})
 }

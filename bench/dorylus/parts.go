@@ -22,7 +22,7 @@ func (b *bench) parts() []trials.Part {
 			Why:   "siafu keeps no copy of a tensor that it can make again in place, so that it needs fewer servers; arrays are scaled from those of the runs here, shards are counted at the published size"},
 		{Name: "figure5", Title: "epochs to accuracy by mode", Write: b.figure5,
 			Paper: "bounded asynchrony needs 8 % more epochs with s=0 and 41 % more with s=1, and reaches the same accuracy",
-			Why:   "look-alikes, fewer servers, and intervals of a scaled graph: how many rows are stale depends on all of them; rows without a wait are the paper's method, the others wait up to an epoch's time for fresh rows (--linger 1)"},
+			Why:   "synthetic graphs, fewer servers, and intervals of a scaled graph: how many rows are stale depends on all of them; rows without a wait are the paper's method, the others wait up to an epoch's time for fresh rows (--linger 1)"},
 		{Name: "figure6", Title: "time of an epoch by mode", Write: b.figure6,
 			Paper: "async takes about 15 % less than pipe with either s; no-pipe 1.9 times as long (§7.6)",
 			Why:   "ranks and functions share this machine's processors, so that work which overlaps takes no less of them"},
