@@ -101,7 +101,8 @@ func (o *ReplayOptions) replayAll(ctx context.Context, site *trials.Site) (list 
 
 // trial returns the recording of a line.
 func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
-	flags := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
+	flags := append([]string{"--recompute-ghosts", "none"}, o.Train...) // the choice of auto depends on the link
+	flags = append(flags, "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
 	if r.Tensor == "lambda" {
 		flags = append(flags, "--lambda", "local")
 	}

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -65,10 +66,14 @@ func (r *prepared) saveTimeline() error {
 	if !r.view.Flat() { // the file shows each part of the graph as a process
 		info["ranks"] = strconv.Itoa(r.view.Started())
 	}
+	var outline []byte
+	if !r.isServer() {
+		outline, _ = json.Marshal(r.engine.Usage().Outline)
+	}
 	err := trace.Save(r.world, r.cfg.Trace, trace.Timeline{
 		Info: info,
 		Process: trace.Process{
-			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host), Role: r.name(), Host: host,
+			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host), Role: r.name(), Host: host, Outline: outline,
 		},
 		Workers: r.timeline.recorders, Counts: r.counts(), Origin: r.timeline.origin, First: r.timeline.offset,
 	})

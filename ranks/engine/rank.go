@@ -105,6 +105,7 @@ type Engine struct {
 	ghostFeatures graph.Features      // of ghosts whose rows are computed here; without values if the computation reads none
 	ghostInput    kernels.Mat         // cached ÂX of such ghosts, if any
 	rowsTo        []int64             // by rank: rows sent in an exchange; nil before the plan of training is known
+	outline       Outline             // of an epoch of training
 	outbox        *world.Outbox       // of asynchronous ranks
 	freeArena     *mapped.Arena       // of the free rank, nil in other modes
 	freeRank      *freeRank           // nil until the first stretch
@@ -174,7 +175,8 @@ type Usage struct {
 	ArrayBytes int64 // peak memory of arrays
 	// RowsTo is the number of rows, or sums of rows, that this rank sends to each rank in an
 	// exchange of training. It is nil if no exchange covers all vertices.
-	RowsTo []int64
+	RowsTo  []int64
+	Outline Outline // of an epoch
 }
 
 // Usage returns the usage so far. A nil engine uses nothing.
@@ -182,7 +184,7 @@ func (e *Engine) Usage() Usage {
 	if e == nil {
 		return Usage{}
 	}
-	return Usage{e.values, max(e.arrays, e.Arena.Used()), e.rowsTo}
+	return Usage{e.values, max(e.arrays, e.Arena.Used()), e.rowsTo, e.outline}
 }
 
 // recordPlan records the plan of training, which is the first plan.

@@ -251,7 +251,9 @@ func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *ma
 			return nil, err
 		}
 	}
-	f.AsyncScheduler = NewAsyncScheduler(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
+	o := f.outline(store)
+	e.outline = o
+	f.AsyncScheduler = NewAsyncScheduler(o, m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
 	f.Epochs, f.tasks = epochs, f.fusedWork(store, e.Tensor.RequestOptions())
 	for k, i := range f.intervals {
 		i.intervalState = &f.intervalStates[k]

@@ -42,6 +42,9 @@ func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped
 	s.prepare(e, o, e.Codecs[0], a)
 	s.prepareMask(e, a)
 	s.connectTraining(e, o, a)
+	if s.store.Memory() != model.Forward {
+		a.Fill(func() { e.outline = s.outline(s.training, e.Config.Mode == "nopipe") })
+	}
 	s.prepareMeasurement(e, a)
 }
 

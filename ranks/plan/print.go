@@ -82,7 +82,7 @@ func (p *Plan) bytes(w io.Writer) {
 	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
 	linked := p.Candidates[0].Pairs != nil
 	if linked {
-		fmt.Fprintln(w, "pairs: beside them rows of pairs' ends and their gradients, with any codec, in the mean of draws and ± their standard deviation")
+		fmt.Fprintln(w, "pairs: in addition the rows of sampled vertices and their gradients, with any codec, mean ± standard deviation over samples")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "partitioner\tcut\tghosts\tlargest rank MB\t")

@@ -69,7 +69,7 @@ func TestKnownFetches(t *testing.T) {
 // their fetch. After an epoch, an evaluation reads the same parts.
 func fetchTimeline(o engine.Outline, epochs int, of func(k int) (bytes int, takes time.Duration)) *trace.File {
 	const gap = time.Millisecond / 2
-	f := &trace.File{Info: map[string]string{"mode": "pipe"}, Processes: []trace.Process{{Role: "graph"}}}
+	f := &trace.File{Info: map[string]string{"mode": "pipe"}, Processes: []trace.Process{{Role: "graph", Outline: encoded(o)}}}
 	at := time.Second
 	add := func(e trace.Event) { f.Events = append(f.Events, e) }
 	step := func(kind string, epoch int) {
@@ -120,7 +120,7 @@ func TestReplayOfFetches(t *testing.T) {
 	of := func(k int) (bytes int, takes time.Duration) {
 		return 8000 + 400*(k%7), time.Duration(8000+500*(k%4)) * time.Microsecond
 	}
-	r, err := Record(fetchTimeline(o, 3, of), "", false)
+	r, err := Record(fetchTimeline(o, 3, of), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestReplayOfFetches(t *testing.T) {
 	}
 	broken := fetchTimeline(o, 1, of)
 	broken.Events = append(broken.Events[:3:3], broken.Events[4:]...)
-	if _, err := Record(broken, "", false); err == nil {
+	if _, err := Record(broken, ""); err == nil {
 		t.Error("a timeline that lacks a fetch is recorded")
 	}
 }

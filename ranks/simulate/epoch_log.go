@@ -123,48 +123,6 @@ func (s *epochLog) take(e *trace.Event) {
 // split reports whether losses were summed before the backward pass began.
 func (s *epochLog) split() bool { return s.score < s.back }
 
-// count returns the number of tasks of a kind in a layer.
-func (s *epochLog) count(kind string, layer int) (n int) {
-	for k, list := range s.tasks {
-		if k.kind == kind && k.layer == layer {
-			n += len(list)
-		}
-	}
-	return n
-}
-
-// outline derives the outline of the tasks. Each interval gathers once along edges from own
-// vertices and once from ghosts, and once back; the other gathers are pieces of what goes to
-// other ranks, and of what comes back for them.
-func (s *epochLog) outline(barrier, fused bool) engine.Outline {
-	o := engine.Outline{Barrier: barrier, Fused: fused, Loss: fused}
-	o.Intervals, o.Layers = s.size()
-	if o.Layers == nil {
-		return engine.Outline{}
-	}
-	for l := range o.Layers {
-		gathers, back := s.count(schedule.GatherOwn.Kind(), l), s.count(schedule.GatherBackward.Kind(), l)
-		o.Layers[l] = engine.LayerOutline{Gathers: gathers > 0, GathersBackward: back > 0}
-		o.Loss = o.Loss || s.count(schedule.Loss.Kind(), l) > 0
-		o.Ghosts = o.Ghosts || s.count(schedule.Send.Kind(), l) > 0
-		o.Returns = o.Returns || s.count(schedule.SendBackward.Kind(), l) > 0
-		o.Sums = max(o.Sums, gathers-2*o.Intervals)
-	}
-	for l := range o.Layers {
-		returned := o.Intervals
-		if o.Sums > 0 {
-			returned *= 2
-		}
-		o.Pieces = max(o.Pieces, s.count(schedule.GatherBackward.Kind(), l)-returned)
-	}
-	tensor := s.count(schedule.Apply.Kind(), 0)
-	o.InputCached = tensor == o.Intervals
-	if n := tensor - 2*o.Intervals; n > 0 {
-		o.GhostTasks = []int{n}
-	}
-	return o
-}
-
 // times returns the seconds of the rank's tasks. It fails if tasks are missing or left over.
 func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	if len(s.weights) != 2 || len(s.scores) != 1 {
@@ -229,26 +187,6 @@ func medianGap(list []trace.Event) float64 {
 	return gaps[len(gaps)/2]
 }
 
-// asyncOutline returns the outline of a rank in bounded asynchrony.
-func (s *epochLog) asyncOutline(fused bool) engine.Outline {
-	o := engine.Outline{Fused: fused, Loss: true}
-	if o.Intervals, o.Layers = s.size(); o.Layers == nil {
-		return engine.Outline{}
-	}
-	for l := range o.Layers {
-		for k := range s.tasks {
-			if k.layer != l || k.interval < 0 {
-				continue
-			}
-			of := &o.Layers[l]
-			of.Gathers = of.Gathers || k.kind == schedule.GatherGhosts.Kind()
-			of.GathersBackward = of.GathersBackward || k.kind == schedule.GatherBackward.Kind()
-		}
-	}
-	o.InputCached = len(s.tasks[key{schedule.Apply.Kind(), 0, 0}]) == 1
-	return o
-}
-
 // asyncTimes returns the seconds of an epoch's tasks. It fails if tasks of intervals are
 // missing or left over.
 func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64, error) {
@@ -278,23 +216,6 @@ func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64,
 		}
 	}
 	return times, nil
-}
-
-// size returns the number of intervals, and a slice for the layers: zero and nil for a damaged
-// file, whose tasks are then left over.
-func (s *epochLog) size() (intervals int, layers []engine.LayerOutline) {
-	count, back := 0, schedule.ApplyBackward.Kind()
-	first := len(s.tasks[key{back, 0, 0}])
-	for k, list := range s.tasks {
-		count = max(count, k.layer+1)
-		if alone := k.layer == 0 && len(list) < min(first, 2); k.kind == back && !alone { // a piece of ghosts
-			intervals = max(intervals, k.interval+1)
-		}
-	}
-	if max(count, intervals) > len(s.tasks) {
-		return 0, nil
-	}
-	return intervals, make([]engine.LayerOutline, count)
 }
 
 // transfer is one of a run's exchanges of rows.

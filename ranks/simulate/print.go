@@ -84,7 +84,7 @@ func (r *Recording) arrived() string {
 	if r.paced() {
 		return ""
 	}
-	return fmt.Sprintf("; those who waited for rows went on %.0f us after the last were sent", 1e6*r.Arrival)
+	return fmt.Sprintf("; median delay from the last send of rows to the continuation of a waiting rank: %.0f us", 1e6*r.Arrival)
 }
 
 // spent prints the cost of an epoch, as far as prices are known.
@@ -117,11 +117,11 @@ func (o *Options) rule(p *recordedRun, c *Cluster) string {
 	case o.Data != "":
 		return "rows and counts of the shards in " + o.Data
 	case c.Rows != nil:
-		return "rows between ranks as they were"
+		return "rows between ranks as recorded"
 	case len(c.Ranks) == len(p.Ranks):
 		return "ghosts spread evenly over their owners"
 	}
-	return fmt.Sprintf("work by the number of ranks, ghosts by its power of %g, spread evenly", o.GhostPower)
+	return fmt.Sprintf("work in proportion to 1/ranks, ghosts to ranks^-%g, spread evenly", o.GhostPower)
 }
 
 func line(w io.Writer, name string, of []Use) {

@@ -9,7 +9,6 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/internal/safetensors"
-	"siafu/ranks/config"
 	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/trace"
@@ -60,8 +59,7 @@ func (o *Options) read() (*recordedRun, error) {
 		return nil, err
 	}
 	p := &recordedRun{name: s.Dataset, staleness: s.Staleness, linger: number(set["linger"]), tensor: s.Tensor, near: set["lambda"] == "local"}
-	fused := s.Tensor == lambda && !strings.Contains(set["lambda-without"], config.Fusion)
-	if p.Recording, err = Record(f, path, fused); err != nil {
+	if p.Recording, err = Record(f, path); err != nil {
 		return nil, err
 	}
 	if s.Tensor == lambda {
@@ -155,7 +153,7 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 // share returns the bytes of a row by layer, in proportion to widths, so that all exchanges of
 // an epoch together have the recorded bytes.
 func (p *recordedRun) share(widths []float64) []float64 {
-	rows, floats, o := 0.0, 0.0, p.Ranks[0].Outline
+	rows, floats := 0.0, 0.0
 	for _, c := range p.counts {
 		rows += c.Ghosts
 	}
@@ -165,13 +163,8 @@ func (p *recordedRun) share(widths []float64) []float64 {
 			rows += n
 		}
 	}
-	for l, of := range o.Layers {
-		if of.Gathers && o.Ghosts {
-			floats += widths[l]
-		}
-		if of.GathersBackward && (o.Returns || p.paced()) {
-			floats += widths[l]
-		}
+	for _, l := range p.Ranks[0].exchanges(p.paced()) {
+		floats += widths[l]
 	}
 	bytes := make([]float64, len(widths))
 	for l := range bytes {

@@ -2,9 +2,13 @@ package simulate
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 
 	"siafu/internal/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/engine"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -18,7 +22,6 @@ type Recording struct {
 	Ranks   []*Rank // graph ranks
 	Epochs  []int   // complete on all ranks, ascending
 	First   bool    // the first epoch is omitted
-	Fused   bool    // tensor tasks are of several stages
 	Servers int
 	Server  float64 // seconds of a server's work in an epoch
 	Arrival float64 // seconds from the last send of rows to the continuation of a waiting rank
@@ -71,6 +74,30 @@ func (r *Rank) Graphs() []engine.PassGraph {
 	return []engine.PassGraph{r.Outline.Epoch()}
 }
 
+// exchanges returns the layers whose rows, or their gradients, are sent in an epoch, once for each
+// exchange. Ghost rows that a rank computes are not sent.
+func (r *Rank) exchanges(paced bool) (layers []int) {
+	if paced {
+		for l, of := range r.Outline.Layers {
+			if of.Gathers && r.Outline.Ghosts {
+				layers = append(layers, l)
+			}
+			if of.GathersBackward && r.Outline.Ghosts {
+				layers = append(layers, l)
+			}
+		}
+		return layers
+	}
+	for _, track := range r.tracks() {
+		for _, t := range track.Tasks() {
+			if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
+				layers = append(layers, t.Layer)
+			}
+		}
+	}
+	return layers
+}
+
 // track is a pass with the places of its tasks' times.
 type track struct {
 	engine.PassGraph
@@ -105,10 +132,10 @@ type key struct {
 
 func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 
-// Record reads the tasks of a timeline. With fused, a tensor task has several stages. Faults
-// have kind Config if the mode of the run is not supported. They have kind Data if no epoch is
+// Record reads the tasks of a timeline. Faults have kind Config if the mode of the run is not
+// supported. They have kind Data if no epoch is
 // complete, or if tasks of an epoch are missing. path names the timeline in faults.
-func Record(f *trace.File, path string, fused bool) (*Recording, error) {
+func Record(f *trace.File, path string) (*Recording, error) {
 	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or lambda, and --norm off or layer"
 	mode, parts := f.Info["mode"], ""
 	if f.Info["ranks"] != "" {
@@ -117,7 +144,7 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 	if parts != "" || !slices.Contains([]string{"pipe", "nopipe", async}, mode) {
 		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, parts).Then(remedy)
 	}
-	r := &Recording{Info: f.Info, Fused: fused}
+	r := &Recording{Info: f.Info}
 	ranks, servers := EventsOf(f)
 	if r.Epochs, r.First = CompleteEpochs(ranks); len(r.Epochs) == 0 {
 		return nil, fault.New(fault.Data, op, path, "no epoch is complete on every graph rank").
@@ -131,11 +158,10 @@ func Record(f *trace.File, path string, fused bool) (*Recording, error) {
 		r.Arrival = arrival(graph, r.Epochs)
 	}
 	for n, list := range graph {
-		rank, err := r.rank(list, ranks[n].Fetches)
+		rank, err := r.rank(ranks[n], list)
 		if err != nil {
 			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).Then(remedy)
 		}
-		rank.Outline.Ghosts = rank.Outline.Ghosts || r.paced() && len(graph) > 1
 		r.Ranks = append(r.Ranks, rank)
 	}
 	r.Servers = len(servers)
@@ -238,21 +264,21 @@ func CompleteEpochs(graph []*Events) (epochs []int, first bool) {
 	return epochs, false
 }
 
-// rank derives a Rank from its ordered tasks and fetches.
-func (r *Recording) rank(list, fetches []trace.Event) (*Rank, error) {
+// rank derives a Rank from its events and its ordered tasks.
+func (r *Recording) rank(e *Events, list []trace.Event) (*Rank, error) {
 	k, workers := &Rank{}, map[int]bool{}
+	if err := k.readOutline(e); err != nil {
+		return nil, err
+	}
 	for _, e := range list {
 		workers[e.Worker] = true
 	}
 	k.Workers, k.gap = len(workers), medianGap(list)
-	all := slices.Concat(list, fetches)
+	all := slices.Concat(list, e.Fetches)
 	slices.SortStableFunc(all, byStart)
 	for n, epoch := range r.Epochs {
 		s := newEpochLog(all, epoch)
 		if r.paced() {
-			if n == 0 {
-				k.Outline = s.asyncOutline(r.Fused)
-			}
 			times, err := s.asyncTimes(k.Outline, epoch)
 			if err != nil {
 				return nil, err
@@ -262,7 +288,7 @@ func (r *Recording) rank(list, fetches []trace.Event) (*Rank, error) {
 			continue
 		}
 		if n == 0 {
-			k.Outline, k.Split = s.outline(r.Info["mode"] == "nopipe", r.Fused), s.split()
+			k.Split = s.split()
 		}
 		times, err := s.times(k, epoch)
 		if err != nil {
@@ -275,6 +301,31 @@ func (r *Recording) rank(list, fetches []trace.Event) (*Rank, error) {
 		k.Use.Span = (endOf(list, r.Epochs[len(r.Epochs)-1]) - endOf(list, r.Epochs[0]-1)).Seconds() / float64(len(r.Epochs))
 	}
 	return k, nil
+}
+
+// readOutline reads the outline of a rank's epochs. No number in it exceeds the number of tasks.
+func (k *Rank) readOutline(e *Events) error {
+	o := &k.Outline
+	if e.Outline == nil {
+		return errors.New("the timeline does not have the outline of its epochs")
+	}
+	if err := json.Unmarshal(e.Outline, o); err != nil {
+		return fmt.Errorf("outline: %w", err)
+	}
+	for _, n := range append(slices.Clone(o.GhostTasks), len(o.Layers), o.Intervals, o.Sums, o.Pieces, o.Mixed) {
+		if n < 0 || n > len(e.List) {
+			return fmt.Errorf("outline: %d of %d tasks", n, len(e.List))
+		}
+	}
+	for l, of := range o.Layers {
+		if of.Sums || of.Slices < 0 || of.Slices > len(e.List) {
+			return fmt.Errorf("layer %d is normalised over all ranks, or has %d slices", l, of.Slices)
+		}
+	}
+	if o.Pairs || o.Section != (model.Section{}) && o.Section != (model.Section{End: len(o.Layers)}) {
+		return errors.New("its loss is over pairs, or it trains a stage of a pipeline")
+	}
+	return nil
 }
 
 func (u *Use) add(v Use, share float64) {

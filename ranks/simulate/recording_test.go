@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -30,7 +31,7 @@ func timeline(ranks int, o engine.Outline, epochs int) *trace.File {
 		f.Info["mode"] = "nopipe"
 	}
 	for rank := range ranks {
-		f.Processes = append(f.Processes, trace.Process{Rank: rank, Role: "graph"})
+		f.Processes = append(f.Processes, trace.Process{Rank: rank, Role: "graph", Outline: encoded(o)})
 		at, n := time.Second, 0
 		add := func(kind string, epoch, layer, interval int) {
 			n++
@@ -52,6 +53,11 @@ func timeline(ranks int, o engine.Outline, epochs int) *trace.File {
 	return f
 }
 
+func encoded(o engine.Outline) []byte {
+	b, _ := json.Marshal(o)
+	return b
+}
+
 var outlines = map[string]engine.Outline{
 	"sums, pieces, ÂX kept": {
 		Layers: []engine.LayerOutline{{}, {Gathers: true, GathersBackward: true}}, InputCached: true,
@@ -69,6 +75,10 @@ var outlines = map[string]engine.Outline{
 		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
 		Intervals: 3, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{2}, Pieces: 1, Sums: 4,
 	},
+	"some rows of ghosts computed": {
+		Layers:    []engine.LayerOutline{{Gathers: true, GathersBackward: true}, {Gathers: true, GathersBackward: true}},
+		Intervals: 2, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{2}, Mixed: 1, Pieces: 3,
+	},
 	"one rank":       {Layers: []engine.LayerOutline{{Gathers: true, GathersBackward: true}}, Intervals: 1, Loss: true},
 	"no propagation": {Layers: []engine.LayerOutline{{}, {}}, Intervals: 2, Loss: true},
 }
@@ -77,7 +87,7 @@ var outlines = map[string]engine.Outline{
 func TestRecord(t *testing.T) {
 	for name, o := range outlines {
 		t.Run(name, func(t *testing.T) {
-			r, err := Record(timeline(2, o, 3), "", false)
+			r, err := Record(timeline(2, o, 3), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +136,7 @@ func TestRecordWaits(t *testing.T) {
 	wait := sent
 	wait.Start, wait.Dur, wait.Wait = sent.End(), 300*time.Microsecond, 300*time.Microsecond
 	f.Events = append(f.Events, wait)
-	r, err := Record(f, "", false)
+	r, err := Record(f, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +167,15 @@ func TestRecordRefuses(t *testing.T) {
 		"task more":  func(f *trace.File) { f.Events = append(f.Events, f.Events[20]) },
 		"layer":      func(f *trace.File) { f.Events[20].Layer = 1 << 40 },
 		"interval":   func(f *trace.File) { f.Events[len(f.Events)-4].Interval = 1 << 40 },
+		"outline":    func(f *trace.File) { f.Processes[1].Outline = nil },
+		"stages":     func(f *trace.File) { f.Processes[1].Outline = []byte(`{"Intervals":1099511627776}`) },
+		"pairs":      func(f *trace.File) { f.Processes[1].Outline = encoded(engine.Outline{Pairs: true}) },
 		"no sum":     func(f *trace.File) { f.Events = f.Events[:len(f.Events)-2] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := timeline(2, outlines["sums, pieces, ÂX kept"], 1)
 			change(f)
-			_, err := Record(f, "t.json", false)
+			_, err := Record(f, "t.json")
 			if k := fault.KindOf(err); k != fault.Data && k != fault.Config || !strings.Contains(err.Error(), "t.json") {
 				t.Errorf("%v", err)
 			}
@@ -188,6 +201,9 @@ func TestReplayOfRuns(t *testing.T) {
 		func(c *config.Config) { c.Memory, c.ForceMemory = "1MB", true },
 		func(c *config.Config) { c.Mode, c.Staleness, c.Dropout = "async", 1, 0 },
 		func(c *config.Config) { c.Mode, c.Servers, c.Ranks = "async", 2, 5 },
+		func(c *config.Config) { c.RecomputeGhosts, c.InputDropout = "layers:0.5", 0 },
+		func(c *config.Config) { c.RecomputeGhosts, c.Layers, c.InputDropout = "layers:1.5", 3, 0 },
+		func(c *config.Config) { c.RecomputeGhosts, c.InputDropout = "all", 0 },
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c := config.Defaults()
@@ -244,13 +260,8 @@ func check(t *testing.T, o *Options, p *recordedRun, fetches bool) {
 				continue
 			}
 			rows := cluster.rowPattern(false)
-			for l, of := range p.Ranks[0].Outline.Layers {
-				if of.Gathers {
-					sent += rows.to(from, to) * cluster.Bytes[l]
-				}
-				if of.GathersBackward {
-					sent += rows.to(from, to) * cluster.Bytes[l]
-				}
+			for _, l := range p.Ranks[0].exchanges(p.paced()) {
+				sent += rows.to(from, to) * cluster.Bytes[l]
 			}
 		}
 	}
@@ -266,7 +277,7 @@ func TestOptions(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000, Name: "planted"}, false); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Record(timeline(2, outlines["barrier"], 2), "", false)
+	r, err := Record(timeline(2, outlines["barrier"], 2), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,13 @@ const op = "trace"
 
 // Process is the description of a rank in a file.
 type Process struct {
-	Rank         int     `json:"-"`
-	Name         string  `json:"name"`
-	Role         string  `json:"role"` // "graph" or "server"
-	Host         string  `json:"host"`
-	Dropped      int64   `json:"dropped"`        // older tasks that are not in the file
-	ClockErrorUS float64 `json:"clock_error_us"` // maximal error of times relative to rank 0's clock
+	Rank         int             `json:"-"`
+	Name         string          `json:"name"`
+	Role         string          `json:"role"` // "graph" or "server"
+	Host         string          `json:"host"`
+	Dropped      int64           `json:"dropped"`           // older tasks that are not in the file
+	ClockErrorUS float64         `json:"clock_error_us"`    // maximal error of times relative to rank 0's clock
+	Outline      json.RawMessage `json:"outline,omitempty"` // engine.Outline of a graph rank's epochs
 }
 
 // Check returns a fault if a timeline cannot be written to path: a file exists that is not a
