@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"siafu/halo/codec"
+	"siafu/internal/buffers"
 	"siafu/internal/fault"
 )
 
@@ -132,6 +133,11 @@ func (h *chunked) decodeReady() error {
 		if c.err != nil {
 			return fault.New(fault.Runtime, "halo", "", "rank %d: the %s block from rank %d is damaged: %v",
 				h.comm.Rank(), h.direction.name(), c.from, c.err)
+		}
+	}
+	for _, c := range h.ready {
+		if !h.direction.coded { // a device may copy it later
+			buffers.Put(c.data)
 		}
 	}
 	clear(h.ready)

@@ -207,7 +207,7 @@ func (h *chunked) resume(w direction, blocks []RankBlock) error {
 		h.expected[b.From]++
 	}
 	for _, b := range blocks {
-		if err := h.accept(comm.Message{Source: b.From, Data: b.Data}); err != nil {
+		if err := h.accept(comm.Message{Source: b.From, Data: slices.Clone(b.Data)}); err != nil {
 			return err
 		}
 	}

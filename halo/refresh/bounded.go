@@ -201,7 +201,7 @@ func (s *Bounded) Accept(from int, b []byte) (at halo.Slot, due bool, err error)
 	if at = m.slot; at.Epoch <= s.o.After {
 		return at, false, nil
 	}
-	if at.Layer >= len(s.layers) || s.at(at) == nil || from < 0 || from >= s.o.Plan.Parts || !s.at(at).accept(m, from) {
+	if at.Layer >= len(s.layers) || s.at(at) == nil || from < 0 || from >= s.o.Plan.Parts || !s.at(at).accept(m, b, from) {
 		return at, false, fault.New(fault.Runtime, "halo", "", "unexpected rows from rank %d: %d rows at row %d of layer %d",
 			from, m.rows, m.first, at.Layer).Then("partition the dataset again, and run the same siafu on all ranks")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/internal/buffers"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -45,7 +46,8 @@ type acceptedMessage struct {
 	from  int // rank
 	first int // in its message
 	block halo.Block
-	data  []byte
+	data  []byte // of the block
+	whole []byte // message
 }
 
 // newSeries allocates received rows, and buffers to encode and decode; at most most rows are
@@ -71,8 +73,9 @@ func (r *series) host(rows kernels.Mat, lo, hi int) []float32 {
 	return r.sendRows
 }
 
-// accept queues the rows of a message, unless the rank has no such rows.
-func (r *series) accept(m message, from int) bool {
+// accept queues the rows of a whole message, unless the rank has no such rows. take gives its memory
+// to package buffers.
+func (r *series) accept(m message, whole []byte, from int) bool {
 	at, all := int(r.start[from]), int(r.start[from+1]-r.start[from])
 	if m.rows < 1 || m.first+m.rows > all {
 		return false
@@ -80,7 +83,7 @@ func (r *series) accept(m message, from int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	block := halo.Block{First: at + m.first, Rows: m.rows, Epoch: m.slot.Epoch}
-	r.pending = append(r.pending, acceptedMessage{from, m.first, block, m.block})
+	r.pending = append(r.pending, acceptedMessage{from, m.first, block, m.block, whole})
 	return true
 }
 
@@ -114,6 +117,9 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 	next, ok := r.pop()
 	if !ok {
 		panic("refresh: no rows to take")
+	}
+	if r.coder == nil { // a device may copy it later
+		defer buffers.Put(next.whole)
 	}
 	b := next.block
 	k, old, err := r.find(b)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"siafu/halo/refresh"
+	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -114,6 +115,7 @@ func (f *transport) dispatch(in world.Message) error {
 	if refresh.IsRowMessage(in.Data) {
 		return f.handler.handleRows(in)
 	}
+	defer buffers.Put(in.Data)
 	if len(in.Data) > 0 && in.Data[0] >= wireTally {
 		m, err := decodeWire(in.Data, in.Source)
 		if err != nil {

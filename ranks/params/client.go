@@ -1,6 +1,7 @@
 package params
 
 import (
+	"siafu/internal/buffers"
 	"siafu/internal/fault"
 	"siafu/internal/signals"
 	"siafu/ranks/params/protocol"
@@ -85,6 +86,7 @@ func (c *Client) receive() (protocol.Message, error) {
 		return protocol.Message{}, err
 	}
 	m, err := protocol.Decode(in.Data, in.Source, c.comm.Rank(), c.buffer)
+	buffers.Put(in.Data)
 	if m.Values != nil {
 		c.buffer = m.Values
 	}

@@ -3,6 +3,7 @@ package params
 import (
 	"cmp"
 
+	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/ranks/inject"
 	"siafu/ranks/params/protocol"
@@ -33,6 +34,7 @@ type Server struct {
 	watcher *signals.Watcher
 	fault   *inject.Fault
 	outbox  *world.Outbox
+	values  []float32 // of the last message
 }
 
 // NewServer connects a server to a world. Its messages have the given tag. watcher watches the
@@ -64,9 +66,13 @@ func (s *Server) stepNext() error {
 	if err != nil {
 		return err
 	}
-	m, err := protocol.Decode(in.Data, in.Source, s.comm.Rank(), nil)
+	m, err := protocol.Decode(in.Data, in.Source, s.comm.Rank(), s.values)
+	buffers.Put(in.Data)
 	if err != nil {
 		return err
+	}
+	if m.Values != nil {
+		s.values = m.Values
 	}
 	epoch := cmp.Or(m.Epoch, m.Version)
 	s.fault.At(m.Type.String(), epoch)

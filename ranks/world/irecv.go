@@ -1,6 +1,10 @@
 package world
 
-import "fmt"
+import (
+	"fmt"
+
+	"siafu/internal/buffers"
+)
 
 // InPlace is a communicator that receives into the caller's memory.
 type InPlace interface {
@@ -54,6 +58,7 @@ func (r *copyRequest) take(m Message) (bool, error) {
 		return false, fmt.Errorf("Irecv: rank %d sent %d bytes, want %d", m.Source, len(m.Data), len(r.buf))
 	}
 	copy(r.buf, m.Data)
+	buffers.Put(m.Data)
 	r.ended = true
 	return true, nil
 }

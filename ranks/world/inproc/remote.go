@@ -265,7 +265,7 @@ func (w *universe) Deliver(l Packet) error {
 		return fmt.Errorf("a message from rank %d to rank %d names an unknown communicator", l.From, l.To)
 	}
 	if l.Seq == message {
-		g.mailboxes[l.To].put(world.Message{Source: l.From, Tag: int(l.Tag), Data: l.Data})
+		g.mailboxes[l.To].put(world.Message{Source: l.From, Tag: int(l.Tag), Data: slices.Clip(l.Data)})
 		return nil
 	}
 	col := g.collective(l.Seq)
