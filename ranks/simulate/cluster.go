@@ -195,8 +195,16 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 	w.work(0, idle, func() { w.reader.await(k, func() { w.work(takes, 0, end) }) })
 }
 
-// addCopied counts sent or received bytes, which workers copy between two tasks or while idle.
-func (w *workerPool) addCopied(bytes float64) { w.copyBacklog += bytes * w.s.Copy }
+// addCopied counts sent or received bytes, which workers copy between two tasks or while idle. An
+// idle worker needs a processor to copy if ranks share processors.
+func (w *workerPool) addCopied(bytes float64) {
+	takes := bytes * w.s.Copy
+	if w.s.processors.shared && w.free == w.s.Workers && takes > 0 {
+		w.s.processors.run(takes, func() {})
+		return
+	}
+	w.copyBacklog += takes
+}
 
 // copySeconds returns the time that a worker copies bytes before its next task.
 func (w *workerPool) copySeconds() float64 {

@@ -20,7 +20,7 @@ type Functions struct {
 	Bridges  int     // bridges for tasks and results; 0: each rank invokes directly
 	Memory   int     // MB
 	Near     bool    // functions run on the ranks' hosts, and their bytes use no card
-	Overhead float64 // seconds of an invocation in addition to work and bytes; below 0 if they overlap
+	Overhead float64 // seconds of an invocation in addition to work and bytes, of a processor if Near and processors are shared; below 0 if they overlap
 	Cold     float64 // seconds more of one that needs a new sandbox
 	Rate     float64 // bytes per second of a function, in each direction; 0: local.Bandwidth
 	Hand     float64 // seconds of a worker to hand over a task; below 0: as recorded
@@ -135,13 +135,32 @@ func (r *remote) invoke(name epochTask, attempt int) {
 			rate = local.Bandwidth(r.s.running) / 8
 		}
 		works := c.Work + (c.To+c.Back)/rate
-		r.s.at(r.s.now+starts+max(f.Overhead+works, 0), func() {
+		r.compute(starts+max(f.Overhead+works, 0), func() {
 			r.s.running--
 			r.warm++
 			r.spent.Back += c.Back
 			r.carry(c.Back, false, func() { r.result(name, attempt, starts, works) })
 		})
 	})
+}
+
+// slice is the time for which a function on a shared processor keeps it, in seconds.
+const slice = 0.5e-3
+
+// compute calls then after the seconds that a function takes. Functions on the ranks' hosts share
+// the processors of the ranks.
+func (r *remote) compute(seconds float64, then func()) {
+	s := r.s
+	switch {
+	case !s.Functions.Near || !s.processors.shared:
+		s.at(s.now+seconds, then)
+	case seconds <= slice:
+		s.processors.run(seconds, then)
+	default:
+		s.processors.run(slice, func() {
+			s.at(s.now, func() { r.compute(seconds-slice, then) }) // after those that wait for a processor
+		})
+	}
 }
 
 // carry transfers bytes to the service or back, through the rank's bridge if it has one.
