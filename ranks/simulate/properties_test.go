@@ -197,6 +197,34 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// Functions on the ranks' hosts use the processors that ranks share, and so do copies of an idle
+// worker: on one processor an epoch takes the sum of all work.
+func TestSharedProcessors(t *testing.T) {
+	tariff, _ := bill.Architecture("x86_64")
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, staleness := range []int{-1, 0} {
+		c := &Cluster{Workers: 1, Bytes: []float64{40, 10}, Weights: 8, Staleness: staleness, Shared: 1, Link: Link{Rate: math.Inf(1)}, Copy: 1e-3}
+		for range 2 {
+			k := drawnFrom(rng, 3).recut(true, 3)
+			k.Epochs[0].Gap = 0
+			c.Ranks = append(c.Ranks, k)
+			c.Ghosts = append(c.Ghosts, 10)
+		}
+		c.Functions = &Functions{AtOnce: 3, Memory: 192, Near: true, Overhead: 0.1, Tariff: tariff,
+			Of: func(int, schedule.Task, float64) Call { return Call{Work: 0.2} }}
+		m := c.Run(2)
+		work := 0.3 * m.Invocations
+		for _, u := range m.Ranks {
+			work += u.Busy
+		}
+		// Rows and gradients of 10 ghosts each are copied twice; sums are copied too.
+		copies := 2 * 2 * 10 * (40 + 10 + 10) * c.Copy
+		if m.Epoch < work || m.Epoch > work+2*copies {
+			t.Errorf("staleness %d: %g seconds for %g of work and %g of copies", staleness, m.Epoch, work, copies)
+		}
+	}
+}
+
 // More functions at a time are never slower, in step and in bounded asynchrony, and all
 // tasks are done.
 func TestMoreFunctions(t *testing.T) {
