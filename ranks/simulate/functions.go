@@ -281,7 +281,7 @@ func (o *Options) asRecorded(p *recordedRun, c *Cluster, f *Functions) {
 // wait.
 func (p *recordedRun) overhead(c *Cluster, f *Functions) float64 {
 	was, trial := *c, *f
-	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
+	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts, was.Copy = p.Ranks, nil, nil, nil, nil, 0
 	was.Workers, was.Servers, was.Functions, was.Link = p.Ranks[0].Workers, p.Servers, &trial, Link{Rate: math.Inf(1)}
 	if was.Staleness = -1; p.paced() {
 		was.Staleness, was.Linger = p.staleness, p.linger
