@@ -98,14 +98,23 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	if o.series.coder == nil {
 		o.x = o.series.host(rows, lo, hi)
 	}
-	for q := range s.o.Plan.Parts {
-		if s.sendsTo != nil && !s.sendsTo(at, q) {
-			continue
-		}
-		first, from, to := s.boundaryRange(at, q, lo, hi)
-		for o.from = from; o.from < to; o.from = o.to {
-			o.to = from + min(to-from, o.from-from+s.maxRows(o.series))
-			if err := s.send(q, message{slot: at, first: first + o.from - from, rows: o.to - o.from}, &o); err != nil {
+	// Messages to all ranks alternate, beginning with the next rank. If all ranks sent to rank 0 first,
+	// its link would limit them.
+	most := s.maxRows(o.series)
+	for sent, more := 0, true; more; sent += most {
+		more = false
+		for k := 1; k < s.o.Plan.Parts; k++ {
+			q := (s.o.Rank + k) % s.o.Plan.Parts
+			if s.sendsTo != nil && !s.sendsTo(at, q) {
+				continue
+			}
+			first, from, to := s.boundaryRange(at, q, lo, hi)
+			if o.from = from + sent; o.from >= to {
+				continue
+			}
+			o.to = min(to, o.from+most)
+			more = more || o.to < to
+			if err := s.send(q, message{slot: at, first: first + sent, rows: o.to - o.from}, &o); err != nil {
 				return err
 			}
 		}
