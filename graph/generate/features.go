@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 
+	"siafu/graph"
 	"siafu/internal/splitmix"
 	"siafu/internal/workers"
 )
@@ -40,49 +41,33 @@ func (m *mixture) draw(row []float32, centroid int, first uint64) {
 	}
 }
 
-// features samples the features of vertices. Each community has a centroid.
-type features struct {
-	*mixture
-	edges *edges // gives the community of a vertex
-}
-
-func newFeatures(o Options, e *edges) features {
-	return features{newMixture(o.Noise, o.Features, o.blocks(), newStream(o.Seed, purposeCentroids), newStream(o.Seed, purposeNoise)), e}
-}
-
-// draw fills x with the rows of vertices first, first+1, …
-func (f features) draw(x []float32, first int) {
-	workers.Blocks(runtime.GOMAXPROCS(0), len(x)/f.dim, block, func(_, from, to int) {
-		for r := from; r < to; r++ {
-			v := first + r
-			f.mixture.draw(x[r*f.dim:(r+1)*f.dim], int(f.edges.block(uint64(v))), uint64(v*f.dim))
-		}
-	})
+// vertexFeatures returns a function that fills x with the features of vertices first, first+1, …
+// Each community has a centroid.
+func vertexFeatures(o Options, e *edges) func(x []float32, first int) {
+	m := newMixture(o.Noise, o.Features, o.blocks(), newStream(o.Seed, purposeCentroids), newStream(o.Seed, purposeNoise))
+	return func(x []float32, first int) {
+		workers.Blocks(runtime.GOMAXPROCS(0), len(x)/m.dim, block, func(_, from, to int) {
+			for r := from; r < to; r++ {
+				v := first + r
+				m.draw(x[r*m.dim:(r+1)*m.dim], int(e.block(uint64(v))), uint64(v*m.dim))
+			}
+		})
+	}
 }
 
 // edgeFeatures samples the features of edges. Edges between communities have the centroid 0,
 // edges within a community the centroid 1. The features of u→v and v→u are equal.
-type edgeFeatures struct{ features }
-
-func newEdgeFeatures(o Options, e *edges) edgeFeatures {
+func edgeFeatures(o Options, e *edges) graph.EachFeatures {
 	m := newMixture(o.Noise, o.EdgeFeatures, 2, newStream(o.Seed, purposeEdgeCentroids), newStream(o.Seed, purposeEdgeFeatures))
-	return edgeFeatures{features{m, e}}
-}
-
-// each implements graph.EachFeatures.
-func (f edgeFeatures) each(yield func(src, dst uint32, weight float32, features []float32) error) error {
-	row := make([]float32, f.dim)
-	return f.edges.Each(func(u, v uint32) error {
-		f.draw(row, u, v)
-		return yield(u, v, 1, row)
-	})
-}
-
-// draw sets row to the features of the edge between two vertices.
-func (f edgeFeatures) draw(row []float32, u, v uint32) {
-	within := 0
-	if f.edges.block(uint64(u)) == f.edges.block(uint64(v)) {
-		within = 1
+	return func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+		row := make([]float32, m.dim)
+		return e.Each(func(u, v uint32) error {
+			within := 0
+			if e.block(uint64(u)) == e.block(uint64(v)) {
+				within = 1
+			}
+			m.draw(row, within, splitmix.Mix(uint64(min(u, v))<<32|uint64(max(u, v))))
+			return yield(u, v, 1, row)
+		})
 	}
-	f.mixture.draw(row, within, splitmix.Mix(uint64(min(u, v))<<32|uint64(max(u, v))))
 }

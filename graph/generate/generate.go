@@ -55,14 +55,14 @@ func content(asked Options) (*graph.Content, error) {
 		Edges:         e,
 		EdgeMemory:    int64(o.Memory) << 20,
 		Symmetrise:    !o.Directed,
-		Features:      graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: newFeatures(o, e).draw},
+		Features:      graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: vertexFeatures(o, e)},
 		FeatureFormat: o.FeatureFormat,
 		Labels:        labels(e, o),
 		Classes:       o.Classes,
 		Split:         split(e, o),
 	}
 	if o.EdgeFeatures > 0 {
-		c.Edges = graph.WithFeatures(e, o.EdgeFeatures, newEdgeFeatures(o, e).each)
+		c.Edges = graph.WithFeatures(e, o.EdgeFeatures, edgeFeatures(o, e))
 	}
 	if o.Task != graph.MultiClass {
 		c.Task, c.Classes = o.Task, o.Labels
@@ -73,7 +73,6 @@ func content(asked Options) (*graph.Content, error) {
 	return c, nil
 }
 
-// source describes the generated graph, for meta.json.
 func (o *Options) source(fitted float64) string {
 	s := "generate"
 	if o.Like != "" {

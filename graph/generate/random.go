@@ -11,7 +11,6 @@ import (
 // seeded with the stream.
 type stream uint64
 
-// newStream returns the stream of a seed for one purpose.
 func newStream(seed, purpose uint64) stream {
 	return stream(splitmix.Mix(splitmix.Mix(seed+splitmix.Golden) + purpose*splitmix.Golden))
 }

@@ -10,7 +10,6 @@ import (
 	"siafu/internal/workers"
 )
 
-// fillTask sets the defaults that depend on the task.
 func (o *Options) fillTask() {
 	o.Task = cmp.Or(o.Task, graph.MultiClass)
 	if o.Task == graph.MultiClass {
@@ -64,7 +63,6 @@ func targets(e *edges, o Options) (values []float32, best string) {
 	return values, fmt.Sprintf(", %s with %d columns, best possible score %s", o.Task, width, o.best(classTargets))
 }
 
-// best formats the best possible score.
 func (o *Options) best(classTargets []float64) string {
 	if o.Task == graph.Regression {
 		return fmt.Sprintf("r2=%.4f", 1-o.flips)

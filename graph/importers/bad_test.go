@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/internal/fault"
 )
 
@@ -142,7 +143,7 @@ func TestImport(t *testing.T) {
 			if r.Vertices != 4 || r.Edges != 8 || r.Directed {
 				t.Errorf("report is %+v", r)
 			}
-			b, err := os.ReadFile(filepath.Join(dst, partsName))
+			b, err := os.ReadFile(filepath.Join(dst, graph.PartsFile))
 			if f.name == "bsnap" && string(b) != "1\n0\n1\n0\n" || f.name != "bsnap" && err == nil {
 				t.Errorf("partition is %q, %v", b, err)
 			}

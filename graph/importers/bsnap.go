@@ -1,8 +1,6 @@
 package importers
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -21,8 +19,6 @@ var bsnapFormat = importer{
 	onlySplit: "the files have no splits; --seed selects a random split",
 }
 
-const opBsnap = "import bsnap"
-
 // Dorylus (Thorpe et al. 2021) stores a graph in little-endian files:
 //
 //	graph.bsnap     int32 4 (bytes of a vertex id), uint32 vertices,
@@ -34,9 +30,6 @@ const opBsnap = "import bsnap"
 // Source: inputs/graphToBinary.cpp, featuresToBinary.cpp and labelsToBinary.cpp of its
 // repository. After its partitioner ran, the graph is parts_N/graph.bsnap.edges, often a link.
 const bsnapHeader = 16
-
-// partsName is the file of Dorylus's partition in the dataset folder.
-const partsName = graph.PartsFile
 
 func isBsnap(src string) bool { return bsnapGraph(src) != "" }
 
@@ -53,7 +46,6 @@ func bsnapGraph(src string) string {
 	return ""
 }
 
-// bsnapParts returns the paths of the partition files.
 func bsnapParts(src string) []string {
 	var paths []string
 	for _, pattern := range []string{"*.parts", "parts_*/*.parts"} {
@@ -64,23 +56,21 @@ func bsnapParts(src string) []string {
 }
 
 func bsnap(k *resources, o Options) *graph.Content {
-	read := func(path string) (string, []byte) { return path, k.file(path) }
-	labels, classes, err := bsnapLabels(read(filepath.Join(o.Src, "labels.bsnap")))
-	check(err)
+	read := func(at input) (input, []byte) { return at, k.file(at) }
+	labels, classes := bsnapLabels(read(k.in("labels.bsnap")))
 	c := &graph.Content{Source: "bsnap " + nameOf(o.Src), Vertices: int64(len(labels)), Labels: labels, Classes: classes}
-	path, features := read(filepath.Join(o.Src, "features.bsnap"))
-	c.Features = must(bsnapFeatures(path, features, c.Vertices))
-	if path = bsnapGraph(o.Src); path == "" {
-		check(fault.New(fault.Missing, opBsnap, o.Src, "it has neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path"))
+	at, features := read(k.in("features.bsnap"))
+	c.Features = bsnapFeatures(at, features, c.Vertices)
+	if at.path = bsnapGraph(o.Src); at.path == "" {
+		check(fault.New(fault.Missing, k.op, o.Src, "it has neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path"))
 	}
-	pairs, twice, err := bsnapEdges(path, k.file(path), c.Vertices)
-	check(err)
+	pairs, twice := bsnapEdges(at, k.file(at), c.Vertices)
 	if twice && !o.Symmetrise {
-		o.Log("path=%s the header counts each edge twice, the file lists it once: stored in both directions", path)
+		o.Log("path=%s the header counts each edge twice, the file lists it once: stored in both directions", at.path)
 	}
 	c.Edges, c.Symmetrise = pairs, twice
 	c.Split = o.draw(c.Labels, percentages{66, 10}) // Dorylus takes the same percentages by position
-	bsnapPartition(o, c.Vertices)
+	bsnapPartition(k, o, c.Vertices)
 	return c
 }
 
@@ -90,10 +80,7 @@ const (
 	fetchDamaged   = "fetch the folder again: the file is truncated or belongs to another labels.bsnap"
 )
 
-// bsnapLabels parses labels.bsnap.
-func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error) {
-	defer catch(&err)
-	at := input{opBsnap, path}
+func bsnapLabels(at input, b []byte) (labels []int32, classes int) {
 	at.require(len(b) >= 4 && len(b)%4 == 0, fetchTruncated, "%d bytes are not a header followed by 4-byte labels", len(b))
 	kinds, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
 	at.require(kinds > 0 && int64(kinds) <= int64(most), "", "byte 0: %d kinds of label, expected 1 to %d", kinds, most)
@@ -101,32 +88,28 @@ func bsnapLabels(path string, b []byte) (labels []int32, classes int, err error)
 	for v := range labels {
 		l := binary.LittleEndian.Uint32(b[4+4*v:])
 		if l >= kinds {
-			return nil, 0, at.bad("label of vertex %d is %d, expected 0 to %d", v, l, kinds-1)
+			check(at.bad("label of vertex %d is %d, expected 0 to %d", v, l, kinds-1))
 		}
 		labels[v] = int32(l)
 	}
-	return labels, int(kinds), nil
+	return labels, int(kinds)
 }
 
 // bsnapFeatures parses features.bsnap in place.
-func bsnapFeatures(path string, b []byte, n int64) (f graph.Features, err error) {
-	defer catch(&err)
-	at := input{opBsnap, path}
+func bsnapFeatures(at input, b []byte, n int64) graph.Features {
 	at.require(len(b) >= 4, fetchTruncated, "%d bytes are too few for a header", len(b))
 	dim, size := int64(binary.LittleEndian.Uint32(b)), int64(len(b)-4)
 	// Division, because n·dim·4 may overflow.
 	fits := size%4 == 0 && (dim == 0 && size == 0 || dim > 0 && size/4/dim == n && size/4%dim == 0)
 	at.require(fits, fetchDamaged, "%d bytes after the header are not %d rows of %d 4-byte numbers", size, n, dim)
-	f = graph.Features{Rows: int(n), Dim: int(dim), Dense: mapped.Cast[float32](b[4:])}
+	f := graph.Features{Rows: int(n), Dim: int(dim), Dense: mapped.Cast[float32](b[4:])}
 	checkFinite(at, f.Dense, max(f.Dim, 1))
-	return f, nil
+	return f
 }
 
 // bsnapEdges parses graph.bsnap in place. twice reports that the header counts each edge twice:
 // the converter does so for an undirected graph, but writes each edge once.
-func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
-	defer catch(&err)
-	at := input{opBsnap, path}
+func bsnapEdges(at input, b []byte, n int64) (pairs graph.EdgePairs, twice bool) {
 	at.require(len(b) >= bsnapHeader, fetchTruncated, "%d bytes are too few for a header of %d", len(b), bsnapHeader)
 	size, vertices := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	at.require(size == 4, "convert the graph with its header, graphtobinary --header=1", "byte 0: vertex ids of %d bytes, expected 4", size)
@@ -136,16 +119,16 @@ func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bo
 		"byte 8: %d edges, but %d bytes follow the header, 8 for each", claimed, len(b)-bsnapHeader)
 	pairs = mapped.Cast[uint32](b[bsnapHeader:])
 	checkPairs(at, pairs, n)
-	return pairs, claimed != held, nil
+	return pairs, claimed != held
 }
 
 // bsnapPartition checks the one partition file, before anything is written.
-func bsnapPartition(o Options, n int64) {
+func bsnapPartition(k *resources, o Options, n int64) {
 	switch paths := bsnapParts(o.Src); len(paths) {
 	case 0:
 	case 1:
-		must(readParts(paths[0], n))
-		o.Log("partition=%s copied; use it with siafu partition --method file:%s", paths[0], filepath.Join(o.Dst, partsName))
+		readParts(input{k.op, paths[0]}, n)
+		o.Log("partition=%s copied; use it with siafu partition --method file:%s", paths[0], filepath.Join(o.Dst, graph.PartsFile))
 	default:
 		o.Log("partitions=%q several files, none copied; use one with siafu partition --method file:PATH", paths)
 	}
@@ -153,14 +136,11 @@ func bsnapPartition(o Options, n int64) {
 
 // readParts returns the lines of a partition file that begin with a digit, as Dorylus reads them.
 // It requires n such lines, or any number if n is negative.
-func readParts(path string, n int64) (out []byte, err error) {
-	defer catch(&err)
-	at := input{opBsnap, path}
+func readParts(at input, n int64) (out []byte) {
 	lines, line := int64(0), 0
-	for s := bufio.NewScanner(bytes.NewReader(at.read())); s.Scan(); {
+	for text := range strings.Lines(string(at.read())) {
 		line++
-		text := strings.TrimSpace(s.Text())
-		if text == "" || text[0] < '0' || text[0] > '9' {
+		if text = strings.TrimSpace(text); text == "" || text[0] < '0' || text[0] > '9' {
 			continue
 		}
 		v, ok := parseInt([]byte(text))
@@ -169,18 +149,16 @@ func readParts(path string, n int64) (out []byte, err error) {
 		lines++
 	}
 	at.require(n < 0 || lines == n, "", "%d lines for %d vertices", lines, n)
-	return out, nil
+	return out
 }
 
 // keepParts copies the partition file to the finished dataset.
-func keepParts(o Options, _ *graph.WriteReport) error {
+func keepParts(o Options, _ *graph.WriteReport) (err error) {
+	defer catch(&err)
 	paths := bsnapParts(o.Src)
 	if len(paths) != 1 {
 		return nil
 	}
-	b, err := readParts(paths[0], -1)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile("import", filepath.Join(o.Dst, partsName), b, durable.Perm)
+	b := readParts(input{"import bsnap", paths[0]}, -1)
+	return durable.WriteFile("import", filepath.Join(o.Dst, graph.PartsFile), b, durable.Perm)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"siafu/graph"
@@ -13,7 +14,6 @@ import (
 // maxVertices is the number of distinct uint32 vertex ids.
 const maxVertices = 1 << 32
 
-// checkVertices refuses more vertices than there are distinct ids.
 func checkVertices(at input, n int64) {
 	at.require(n >= 0 && n <= maxVertices, "", "%d vertices, expected 0 to %d", n, int64(maxVertices))
 }
@@ -74,22 +74,17 @@ const severalLabels = "import multi-label data as npz with y [vertices x labels]
 func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
 
 // checkContent checks the conditions that hold for every dataset, independent of the format.
-func checkContent(op, path string, c *graph.Content) error {
+func checkContent(at input, c *graph.Content) {
 	n := int(c.Vertices)
-	if len(c.Labels) != n || len(c.Split) != n || c.Features.Rows != n {
-		return fault.New(fault.Data, op, path, "%d vertices, but %d labels, %d entries of the split, %d rows of features",
-			n, len(c.Labels), len(c.Split), c.Features.Rows)
-	}
+	at.require(len(c.Labels) == n && len(c.Split) == n && c.Features.Rows == n, "",
+		"%d vertices, but %d labels, %d entries of the split, %d rows of features", n, len(c.Labels), len(c.Split), c.Features.Rows)
 	for v, s := range c.Split {
 		if s != graph.SplitNone && c.Labels[v] == graph.Unlabelled {
-			return fault.New(fault.Data, op, path, "vertex %d is in the %s set and has no label", v, splitNames[s]).
-				Then("take it out of the split")
+			check(at.bad("vertex %d is in the %s set and has no label", v, splitNames[s]).Then("take it out of the split"))
 		}
 	}
-	return nil
 }
 
-// splitNames names the values of a split.
 var splitNames = [4]string{"no", "training", "validation", "test"}
 
 // splitter fills a split and rejects a vertex that is listed twice.
@@ -107,7 +102,6 @@ func (s splitter) mark(at input, entry int, v int64, set uint8) {
 	s[v] = set
 }
 
-// markAll marks a list of vertices.
 func (s splitter) markAll(at input, vs []int64, set uint8) {
 	for i, v := range vs {
 		s.mark(at, i, v, set)
@@ -139,8 +133,8 @@ type failure struct{ err error }
 //
 // Design note: an importer has dozens of reads that can fail. After a failure none of its
 // functions has anything to do, because resources owns all files and memory. A failure
-// therefore panics, and load converts the panic to an error. Callbacks of parseFile and of
-// graph.EdgeSource do not run under load and return errors.
+// therefore panics, and load converts the panic to an error. Parsers of blocks run on other
+// goroutines, and a graph.EdgeSource after load: these return errors.
 func check(err error) {
 	if err != nil {
 		panic(failure{err})
@@ -168,6 +162,14 @@ func catch(err *error) {
 // with a fault that names op and path.
 type input struct{ op, path string }
 
+// in returns a file of the folder.
+func (p input) in(name string) input { return input{p.op, filepath.Join(p.path, name)} }
+
+// element returns an array of the file, for messages.
+func (p input) element(name string) input { return input{p.op, p.path + "[" + name + "]"} }
+
+func (p input) exists() bool { return exists(p.path) }
+
 // bad returns a fault in the content of the file.
 func (p input) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, p.op, p.path, format, args...)
@@ -192,14 +194,12 @@ func (p input) system(err error) {
 	}
 }
 
-// read returns the content of the file.
 func (p input) read() []byte {
 	b, err := os.ReadFile(p.path)
 	p.system(err)
 	return b
 }
 
-// json decodes the file.
 func (p input) json(to any) { p.wrap(json.Unmarshal(p.read(), to)) }
 
 // wrap ends the import if err is not nil. The fault names the file, unless err names one.

@@ -16,27 +16,25 @@ type chunks[T mapped.Elem] struct {
 	pairs int64
 }
 
+// oneChunk has all elements of a list.
+func oneChunk[T mapped.Elem](list []T) *chunks[T] { return &chunks[T]{list: [][]T{list}} }
+
 // Chunks grow from the first to the last number of pairs.
 const (
 	firstChunk = 1 << 12
 	lastChunk  = 1 << 22
 )
 
-// add appends pairs.
-func (c *chunks[T]) add(pairs []T) error {
+func (c *chunks[T]) add(pairs []T) {
 	c.pairs += int64(len(pairs) / 2)
 	for len(pairs) > 0 {
 		if len(c.free) == 0 {
-			chunk, err := reserve[T](c.resources, c.input, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
-			if err != nil {
-				return err
-			}
+			chunk := reserve[T](c.resources, c.input, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
 			c.list, c.free = append(c.list, chunk), chunk
 		}
 		n := copy(c.free, pairs)
 		c.free, pairs = c.free[n:], pairs[n:]
 	}
-	return nil
 }
 
 // filled returns the used part of chunk i.
@@ -47,7 +45,6 @@ func (c *chunks[T]) filled(i int) []T {
 	return c.list[i]
 }
 
-// contains reports whether f is true for an element.
 func (c *chunks[T]) contains(f func(T) bool) bool {
 	for i := range c.list {
 		if slices.ContainsFunc(c.filled(i), f) {
@@ -79,18 +76,26 @@ func (b edgeBuffer) Each(yield func(src, dst uint32) error) error {
 // cursor reads chunks from the start.
 type cursor[T mapped.Elem] struct {
 	chunks *chunks[T]
-	next   int // chunk
-	rest   []T
+	chunk  int // the next one
+	rest   []T // of the last one
+	row    []T // elements of several chunks
 }
 
-// fill sets dst to the next elements. At least len(dst) elements must be left.
-func (c *cursor[T]) fill(dst []T) {
-	for len(dst) > 0 {
-		if len(c.rest) == 0 {
-			c.rest = c.chunks.filled(c.next)
-			c.next++
-		}
-		n := copy(dst, c.rest)
-		dst, c.rest = dst[n:], c.rest[n:]
+// next returns the next n elements, which must exist. They are valid until the next call.
+func (c *cursor[T]) next(n int) []T {
+	if n <= len(c.rest) {
+		next := c.rest[:n]
+		c.rest = c.rest[n:]
+		return next
 	}
+	c.row = c.row[:0]
+	for len(c.row) < n {
+		if len(c.rest) == 0 {
+			c.rest = c.chunks.filled(c.chunk)
+			c.chunk++
+		}
+		part := c.rest[:min(n-len(c.row), len(c.rest))]
+		c.row, c.rest = append(c.row, part...), c.rest[len(part):]
+	}
+	return c.row
 }

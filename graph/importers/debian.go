@@ -3,9 +3,6 @@ package importers
 import (
 	"bufio"
 	"cmp"
-	"compress/flate"
-	"compress/gzip"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -13,18 +10,16 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/klauspost/compress/gzip"
+
 	"siafu/graph"
 	"siafu/internal/fault"
 )
 
 var debianFormat = importer{
 	entry: entry{Name: "debian", Help: "package graph of a Debian machine"},
-	read:  func(_ *resources, o Options) *graph.Content { return must(debian(nil, o)) }, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
+	read:  debian, recognises: isStandardInput, named: []string{"field", "version", "alternative"},
 }
-
-// debVocabulary is the number of words that become features. They are the words in the most
-// short descriptions, ties in alphabetical order.
-const debVocabulary = wordColumns
 
 // debian imports the package archive of a Debian-like machine from the output of "apt-cache
 // dumpavail" (Src is a file, gzipped or not, or "-" for standard input): a real graph that
@@ -34,17 +29,16 @@ const debVocabulary = wordColumns
 // Depends, Pre-Depends, Recommends, Suggests and Enhances, all alternatives included and in
 // both directions. Names that packages only provide (virtual) and names that the archive lacks
 // are counted in the log and are no edges. Edges have the features that o.EdgeFeatures names
-// (debEdges). Features are binary and sparse: the debVocabulary words found in the most short
+// (debEdges). Features are binary and sparse: the wordColumns words found in the most short
 // descriptions. The label is the section. Labelled vertices are split at random 60/20/20.
-func debian(_ *resources, o Options) (c *graph.Content, err error) {
-	defer catch(&err)
-	a := must(openDebArchive(o))
+func debian(k *resources, o Options) *graph.Content {
+	a := openDebArchive(k.input, o)
 	if len(a.packages) == 0 {
-		e := fault.New(fault.Missing, debOp, debPath(o), "it contains no package")
-		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
+		check(fault.New(fault.Missing, a.op, a.path, "it contains no package").
+			Then(`run "apt-get update", then "apt-cache dumpavail" again`))
 	}
-	c = &graph.Content{
-		Source:     "debian: " + debPath(o),
+	c := &graph.Content{
+		Source:     "debian: " + a.path,
 		Vertices:   int64(len(a.packages)),
 		Symmetrise: len(o.EdgeFeatures) == 0,
 		Features:   a.features(),
@@ -59,48 +53,28 @@ func debian(_ *resources, o Options) (c *graph.Content, err error) {
 	c.Classes = len(c.ClassNames)
 	c.Edges = a.edges(o)
 	c.Split = o.draw(c.Labels, usual)
-	return c, nil
-}
-
-// debPath returns the source's name in messages.
-func debPath(o Options) string {
-	if o.Src == "-" {
-		return "standard input"
-	}
-	return o.Src
+	return c
 }
 
 // openDebArchive reads the archive from the file or standard input, through gzip if it starts
 // with gzip's magic number.
-func openDebArchive(o Options) (*debArchive, error) {
-	in := o.Stdin
-	switch {
-	case o.Src != "-":
+func openDebArchive(at input, o Options) *debArchive {
+	in := cmp.Or[io.Reader](o.Stdin, os.Stdin)
+	if isStandardInput(o.Src) {
+		at.path = "standard input"
+	} else {
 		f, err := os.Open(o.Src)
-		if err != nil {
-			return nil, fault.System(debOp, o.Src, err)
-		}
+		at.system(err)
 		defer f.Close()
 		in = f
-	case in == nil:
-		in = os.Stdin
 	}
 	b := bufio.NewReaderSize(in, 1<<20)
 	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
-		return readDebArchive(b, debPath(o))
+		return readDebArchive(b, at)
 	}
 	z, err := gzip.NewReader(b)
-	if err != nil {
-		return nil, fault.New(fault.Data, debOp, debPath(o), "invalid gzip data: %v", err).Then("write the file again")
-	}
-	return readDebArchive(z, debPath(o))
-}
-
-// debCorrupt reports whether a read failed because of the file's contents.
-func debCorrupt(err error) bool {
-	var flateErr flate.CorruptInputError
-	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &flateErr)
+	at.require(err == nil, "write the file again", "invalid gzip data: %v", err)
+	return readDebArchive(z, at)
 }
 
 // labels returns the sections as class numbers, and the sorted sections.
@@ -134,12 +108,12 @@ func debWords(summary string) []string {
 	return slices.Compact(words)
 }
 
-// mostFrequent returns the most frequent words of a count, ties in alphabetical order.
-func mostFrequent(count map[string]int64, most int) []string {
+// mostFrequent returns the wordColumns most frequent words of a count, ties in alphabetical order.
+func mostFrequent(count map[string]int64) []string {
 	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
 		return cmp.Or(cmp.Compare(count[y], count[x]), strings.Compare(x, y))
 	})
-	return words[:min(len(words), most)]
+	return words[:min(len(words), wordColumns)]
 }
 
 // features has a one for each word of the vocabulary in a package's summary.
@@ -150,7 +124,7 @@ func (a *debArchive) features() graph.Features {
 			count[w]++
 		}
 	}
-	n, words := len(a.packages), mostFrequent(count, debVocabulary)
+	n, words := len(a.packages), mostFrequent(count)
 	if len(words) == 0 {
 		return graph.Features{Rows: n}
 	}

@@ -56,7 +56,7 @@ func (a *debArchive) edges(o Options) graph.EdgeSource {
 		return list
 	}
 	if o.Symmetrise {
-		input{debOp, debPath(o)}.refuse("leave --symmetrise out: edges are stored in both directions, each with its own features",
+		a.refuse("leave --symmetrise out: edges are stored in both directions, each with its own features",
 			"--symmetrise with --edge-features")
 	}
 	return list.featured(o)

@@ -6,19 +6,15 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
-
-	"siafu/internal/fault"
 )
 
-const (
-	debOp = "import debian"
-	// debLineLimit bounds the memory of one line. The longest line of a real archive, a
-	// Provides of the Rust packages, has some 40 KB.
-	debLineLimit = 4 << 20
-)
+// debLineLimit bounds the memory of one line. The longest line of a real archive, a Provides of
+// the Rust packages, has some 40 KB.
+const debLineLimit = 4 << 20
 
 // debWanted are the fields that the importer reads, in lower case: names of fields are
 // case-insensitive.
@@ -32,22 +28,21 @@ type debPackage struct {
 	relations     []debRelation // packages in the relation fields, with repetitions
 }
 
-// debArchive is a whole archive.
 type debArchive struct {
+	input
 	packages []debPackage    // by name, each name once
 	virtual  map[string]bool // names that some package provides
 	dropped  int             // stanzas superseded by another version
 }
 
-// readDebArchive reads every stanza of r; path is for messages. Of several versions of a
-// package it uses the highest, and the first of equal ones (multi-arch machines list the same
+// readDebArchive reads every stanza of r. Of several versions of a package it uses the highest, and the first of equal ones (multi-arch machines list the same
 // version once per architecture).
 //
 // Design note: packages are sorted by name, not in the order of the file, so that the dataset
 // does not depend on the order of apt's lists.
-func readDebArchive(r io.Reader, path string) (*debArchive, error) {
-	a, index := &debArchive{virtual: map[string]bool{}}, map[string]int{}
-	c := &debCursor{lines: bufio.NewScanner(r), path: path}
+func readDebArchive(r io.Reader, at input) *debArchive {
+	a, index := &debArchive{input: at, virtual: map[string]bool{}}, map[string]int{}
+	c := &debCursor{lines: bufio.NewScanner(r), input: at}
 	c.lines.Buffer(make([]byte, 64<<10), debLineLimit)
 	for fields, start := c.next(); start > 0; fields, start = c.next() {
 		p := c.pkg(fields, start, a.virtual)
@@ -63,7 +58,7 @@ func readDebArchive(r io.Reader, path string) (*debArchive, error) {
 		a.dropped++
 	}
 	slices.SortFunc(a.packages, func(x, y debPackage) int { return strings.Compare(x.name, y.name) })
-	return a, c.err
+	return a
 }
 
 // debField is the value of a field, folded lines joined by newlines, and the line of the file on
@@ -73,29 +68,23 @@ type debField struct {
 	line  int
 }
 
-// debCursor reads stanzas ("Name: value" lines up to an empty line) one after the other. Its
-// error is sticky: after the first one there is no next stanza.
+// debCursor reads stanzas ("Name: value" lines up to an empty line) one after the other.
 type debCursor struct {
+	input
 	lines *bufio.Scanner
-	path  string
 	line  int
-	err   error
 }
 
-// fail records the first error, which is about the given line.
 func (c *debCursor) fail(line int, format string, args ...any) {
-	if c.err == nil {
-		e := fault.New(fault.Data, debOp, c.path, "line %d: "+format, append([]any{line}, args...)...)
-		c.err = e.Then(`the input must be the output of "apt-cache dumpavail"`)
-	}
+	c.require(false, `the input must be the output of "apt-cache dumpavail"`, "line %d: "+format, append([]any{line}, args...)...)
 }
 
 // next returns the wanted fields of the next stanza and the line on which it starts: 0 at the
-// end of the input and after an error.
+// end of the input.
 func (c *debCursor) next() (fields map[string]debField, start int) {
 	fields = map[string]debField{}
 	name := "" // of the field being read; "" for an unwanted one
-	for c.err == nil && c.lines.Scan() {
+	for c.lines.Scan() {
 		c.line++
 		line := bytes.TrimRight(c.lines.Bytes(), " \t\r")
 		switch {
@@ -113,17 +102,15 @@ func (c *debCursor) next() (fields map[string]debField, start int) {
 			fields[name] = f
 		}
 	}
+	var unreadable *fs.PathError
 	switch err := c.lines.Err(); {
-	case err == nil || c.err != nil:
+	case err == nil:
 	case errors.Is(err, bufio.ErrTooLong):
 		c.fail(c.line+1, "longer than %d bytes", debLineLimit)
-	case debCorrupt(err):
-		c.err = fault.New(fault.Data, debOp, c.path, "after line %d: %v", c.line, err).Then("write the file again")
+	case errors.As(err, &unreadable):
+		c.system(err)
 	default:
-		c.err = fault.System(debOp, c.path, err)
-	}
-	if c.err != nil {
-		return nil, 0
+		c.require(false, "write the file again", "after line %d: %v", c.line, err)
 	}
 	return fields, start
 }
@@ -135,7 +122,6 @@ func (c *debCursor) field(fields map[string]debField, line []byte) string {
 	// Debian policy 5.1: printable ASCII without a blank or a colon.
 	if !ok || len(name) == 0 || bytes.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		c.fail(c.line, `%s is not a "Field: value" line`, debQuoted(line))
-		return ""
 	}
 	key := strings.ToLower(string(name))
 	if !slices.Contains(debWanted, key) {
@@ -188,7 +174,6 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 	return p
 }
 
-// relation appends the packages in a relation field to dst.
 func (c *debCursor) relation(dst []debRelation, field debProps, key string, f debField) []debRelation {
 	list, bad, at := debParseRelations(dst, field, string(f.value))
 	if bad != "" {

@@ -55,6 +55,10 @@ Enhances: zsh | vim
 Description:
 `
 
+func debImport(o Options) (*graph.Content, error) {
+	return caught(func() *graph.Content { return debian(newResources(input{"import debian", o.Src}), o) })
+}
+
 // debRead imports text and fails the test on an error.
 func debRead(t *testing.T, src string, stdin string) (*graph.Content, string) {
 	t.Helper()
@@ -62,7 +66,7 @@ func debRead(t *testing.T, src string, stdin string) (*graph.Content, string) {
 	o := Options{Src: src, Stdin: strings.NewReader(stdin), Seed: 7, Log: func(f string, args ...any) {
 		log.WriteString(fmt.Sprintf(f, args...))
 	}}
-	c, err := debian(nil, o)
+	c, err := debImport(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +178,7 @@ func TestDebianErrors(t *testing.T) {
 		{"invalid gzip data", "\x1f\x8bnot gzip, but long enough", fault.Data, "invalid gzip data"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := debian(nil, Options{Src: "-", Stdin: strings.NewReader(tt.in), Log: t.Logf})
+			_, err := debImport(Options{Src: "-", Stdin: strings.NewReader(tt.in), Log: t.Logf})
 			if fault.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error is %v (kind %d), want kind %d and %q", err, fault.KindOf(err), tt.kind, tt.want)
 			}
@@ -184,7 +188,7 @@ func TestDebianErrors(t *testing.T) {
 		})
 	}
 	t.Run("no file", func(t *testing.T) {
-		_, err := debian(nil, Options{Src: filepath.Join(t.TempDir(), "absent"), Log: t.Logf})
+		_, err := debImport(Options{Src: filepath.Join(t.TempDir(), "absent"), Log: t.Logf})
 		if fault.KindOf(err) != fault.Missing {
 			t.Errorf("error is %v, want Missing", err)
 		}
@@ -279,7 +283,7 @@ func debTry(t *testing.T) (string, *graph.Content, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := debian(nil, Options{Stdin: bytes.NewReader(out), Src: "-", Seed: 7, Log: t.Logf})
+	c, err := debImport(Options{Stdin: bytes.NewReader(out), Src: "-", Seed: 7, Log: t.Logf})
 	return string(out), c, err
 }
 
@@ -307,7 +311,7 @@ func TestDebianThisMachine(t *testing.T) {
 		counts[col]++
 	}
 	slices.Reverse(counts)
-	if !slices.IsSorted(counts) || len(counts) != debVocabulary {
+	if !slices.IsSorted(counts) || len(counts) != wordColumns {
 		t.Errorf("%d words, not in the order of their frequency", len(counts))
 	}
 }
@@ -321,7 +325,7 @@ func FuzzDebian(f *testing.F) {
 		var c *graph.Content
 		var err error
 		decodertest.Heap(t, int64(len(in)), func() {
-			c, err = debian(nil, Options{Src: "-", Stdin: bytes.NewReader(in), Log: func(string, ...any) {}})
+			c, err = debImport(Options{Src: "-", Stdin: bytes.NewReader(in), Log: func(string, ...any) {}})
 		})
 		if err != nil {
 			if fault.KindOf(err) == fault.Runtime {

@@ -18,8 +18,6 @@ var dglFormat = importer{
 	read:  dgl, recognises: isDGL, after: warnOfDirection, weights: true, features: true, named: []string{}, several: true,
 }
 
-const opDGL = "import dgl"
-
 func isDGL(src string) bool {
 	f, err := os.Open(src)
 	if err != nil {
@@ -33,14 +31,11 @@ func isDGL(src string) bool {
 
 // dgl reads a graph of a file of dgl.save_graphs.
 func dgl(k *resources, o Options) *graph.Content {
-	f := must(dglfile.New(k.file(o.Src), o.Src))
-	return must(dglGraph(k, o, f))
+	return dglGraph(k, o, must(dglfile.New(k.file(k.input), k.path)))
 }
 
-// dglGraph returns the dataset of an open file.
-func dglGraph(k *resources, o Options, f *dglfile.File) (c *graph.Content, err error) {
-	defer catch(&err)
-	number, at, last := 0, input{opDGL, o.Src}, strconv.Itoa(f.Graphs-1)
+func dglGraph(k *resources, o Options, f *dglfile.File) *graph.Content {
+	number, last := 0, strconv.Itoa(f.Graphs-1)
 	switch {
 	case o.Graph != nil:
 		number = *o.Graph
@@ -48,37 +43,32 @@ func dglGraph(k *resources, o Options, f *dglfile.File) (c *graph.Content, err e
 		check(f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %s", last))
 	}
 	if number < 0 || number >= f.Graphs {
-		at.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
+		k.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
 	}
-	d := &dglArrays{input: at, graph: must(f.Graph(number)), got: map[string]bool{}}
+	d := &dglArrays{input: k.input, graph: must(f.Graph(number)), got: map[string]bool{}}
 	for i, name := range o.EdgeFeatures {
 		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
-			at.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", "))
+			k.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", "))
 		}
 		if i == 0 {
 			d.features = name
 			o.EdgeFeatures = append([]string{"edge_attr"}, o.EdgeFeatures[1:]...) // the name that pyg uses
 		}
 	}
-	c = pyg(k, o, opDGL, d)
+	c := pyg(k, o, d)
 	c.Source = "dgl " + nameOf(o.Src)
 	if rest := d.rest(f.Labels); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
 	}
-	return c, nil
+	return c
 }
 
 // dglNames maps PyTorch Geometric's names to names in ndata and edata, in order of preference.
 var dglNames = map[string][]string{
 	"x": {"feat", "features", "x"}, "y": {"label", "labels", "y"}, "ids": {"ids"},
 	"train_mask": {"train_mask"}, "val_mask": {"val_mask"}, "test_mask": {"test_mask"},
+	"edge_weight": {"weight", "edge_weight", "w"}, "edge_attr": {"feat", "features", "edge_attr"},
 }
-
-// dglWeights lists the names of weights in edata.
-var dglWeights = []string{"weight", "edge_weight", "w"}
-
-// dglFeatures lists the names of edge features in edata.
-var dglFeatures = []string{"feat", "features", "edge_attr"}
 
 // dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
@@ -98,12 +88,12 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 		count := number64(d.graph.Vertices)
 		return &count, "vertices"
 	case "edge_weight":
-		return among(d.graph.EdgeData, "edata", slices.DeleteFunc(slices.Clone(dglWeights), func(name string) bool { return name == d.features }))
+		return among(d.graph.EdgeData, "edata", slices.DeleteFunc(slices.Clone(dglNames[name]), func(name string) bool { return name == d.features }))
 	case "edge_attr":
 		if d.features != "" {
 			return among(d.graph.EdgeData, "edata", []string{d.features})
 		}
-		if a, place := among(d.graph.EdgeData, "edata", dglFeatures); a != nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
+		if a, place := among(d.graph.EdgeData, "edata", dglNames[name]); a != nil && len(a.Shape) == 2 && a.Shape[1] > 1 {
 			return a, place
 		}
 		return nil, "" // a single column is ambiguous; it is logged as ignored
@@ -122,7 +112,7 @@ func among(list []dglfile.Tensor, of string, names []string) (*npy.Array, string
 
 func location(of, name string) string { return fmt.Sprintf("%s[%.60q]", of, name) }
 
-func (d *dglArrays) has(name string) bool { a, _ := d.find(name); return a != nil }
+func (d *dglArrays) Has(name string) bool { a, _ := d.find(name); return a != nil }
 
 func (d *dglArrays) get(name string) ndarray {
 	a, at := d.find(name)
@@ -130,11 +120,9 @@ func (d *dglArrays) get(name string) ndarray {
 	if a == nil {
 		d.require(false, `give the graph one: g.ndata["feat"] = …`, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", "))
 	}
-	path := d.path + "[" + at + "]"
-	return ndarray{a.Called(path), input{d.op, path}}
+	element := d.element(at)
+	return ndarray{Array: a.Called(element.path), input: element}
 }
-
-func (d *dglArrays) words(name string) []string { return d.get(name).words() }
 
 // rest returns the locations of unused tensors.
 func (d *dglArrays) rest(labels []dglfile.Tensor) (names []string) {

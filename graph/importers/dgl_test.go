@@ -130,9 +130,9 @@ func FuzzDGL(f *testing.F) {
 		decodertest.Heap(t, int64(len(b)), func() {
 			file, err := dglfile.New(b, "x.dgl")
 			if err == nil {
-				k := newResources()
+				k := newResources(input{"import dgl", "x.dgl"})
 				defer k.release()
-				_, err = dglGraph(k, Options{Src: "x.dgl", Log: func(string, ...any) {}}, file)
+				_, err = caught(func() *graph.Content { return dglGraph(k, Options{Src: "x.dgl", Log: func(string, ...any) {}}, file) })
 			}
 			if err != nil && fault.KindOf(err) != fault.Data {
 				t.Errorf("%v is of kind %d, want %d", err, fault.KindOf(err), fault.Data)

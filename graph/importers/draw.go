@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 // drawPerClass samples a split with the sizes of Shchur et al. (2018, arXiv:1811.05868, section
@@ -58,34 +57,32 @@ func (p percentages) inWords() string {
 }
 
 // percentages returns the percentages of --split-sizes, or else the given ones.
-func (o *Options) percentages(otherwise percentages) (percentages, error) {
+func (o *Options) percentages(otherwise percentages) percentages {
 	if o.SplitSizes == "" {
-		return otherwise, nil
+		return otherwise
 	}
 	p, ok := graph.ParsePercentages(o.SplitSizes)
 	if !ok {
-		return otherwise, fault.New(fault.Usage, "import", o.Src, "--split-sizes=%s", o.SplitSizes).
-			Then("give three percentages above 0 that add up to 100, such as 60/20/20")
+		input{"import", o.Src}.refuse("give three percentages above 0 that add up to 100, such as 60/20/20", "--split-sizes=%s", o.SplitSizes)
 	}
-	return percentages{p[0], p[1]}, nil
+	return percentages{p[0], p[1]}
 }
 
-// asksForDraw reports whether flags request a random split.
 func (o *Options) asksForDraw() bool { return o.Stratify || o.SplitSizes != "" }
 
 // draw samples a split of the labelled vertices, with the percentages of --split-sizes or else
 // the given ones. With --stratify it samples within each class.
 func (o *Options) draw(labels []int32, otherwise percentages) []uint8 {
-	p := must(o.percentages(otherwise))
+	p := o.percentages(otherwise)
 	if o.drawn != nil {
 		*o.drawn = true
 	}
-	if !o.Stratify {
-		o.Log("split=random %s seed=%d", p, o.Seed)
-		return drawPercent(labels, p, o.Seed)
+	within := ""
+	if o.Stratify {
+		within = " within each class"
 	}
-	o.Log("split=random %s seed=%d within each class", p, o.Seed)
-	split, few := drawStratified(labels, p, o.Seed)
+	o.Log("split=random %s seed=%d%s", p, o.Seed, within)
+	split, few := drawPercent(labels, p, o.Stratify, o.Seed)
 	if few > 0 {
 		o.Log("warning: %d classes have too few labelled vertices for all three sets", few)
 	}
@@ -102,38 +99,36 @@ func (o *Options) checkDrawn(at input, c *graph.Content) {
 	}
 }
 
-// drawPercent samples a split with the given percentages of the labelled vertices.
-func drawPercent(labels []int32, p percentages, seed uint64) []uint8 {
-	split := make([]uint8, len(labels))
-	order := shuffled(labels, seed)
-	for i, v := range order {
-		split[v] = p.splitAt(i, len(order))
-	}
-	return split
-}
-
-// drawStratified samples a split with the given percentages of the vertices of each class. few
-// is the number of classes that are not in all three sets.
-func drawStratified(labels []int32, p percentages, seed uint64) (split []uint8, few int) {
+// drawPercent samples a split with the given percentages of the labelled vertices, or of those of
+// each class. few is the number of classes that are then not in all three sets.
+func drawPercent(labels []int32, p percentages, stratify bool, seed uint64) (split []uint8, few int) {
 	split = make([]uint8, len(labels))
-	type counts struct {
-		all   int
-		bySet [4]int // by set; 0 is unused, because every vertex gets a set
-	}
-	sizes, sampled := map[int32]int{}, map[int32]counts{}
 	order := shuffled(labels, seed)
+	if !stratify {
+		for i, v := range order {
+			split[v] = p.splitAt(i, len(order))
+		}
+		return split, 0
+	}
+	type counts struct {
+		size, sampled int
+		bySet         [4]int // by set; 0 is unused, because every vertex gets a set
+	}
+	classes := map[int32]*counts{}
 	for _, v := range order {
-		sizes[labels[v]]++
+		if classes[labels[v]] == nil {
+			classes[labels[v]] = &counts{}
+		}
+		classes[labels[v]].size++
 	}
 	for _, v := range order {
-		n := sampled[labels[v]]
-		split[v] = p.splitAt(n.all, sizes[labels[v]])
-		n.all++
-		n.bySet[split[v]]++
-		sampled[labels[v]] = n
+		c := classes[labels[v]]
+		split[v] = p.splitAt(c.sampled, c.size)
+		c.sampled++
+		c.bySet[split[v]]++
 	}
-	for _, n := range sampled {
-		if slices.Min(n.bySet[graph.SplitTrain:]) == 0 {
+	for _, c := range classes {
+		if slices.Min(c.bySet[graph.SplitTrain:]) == 0 {
 			few++
 		}
 	}
@@ -148,7 +143,6 @@ func shuffled(labels []int32, seed uint64) []int {
 	return order
 }
 
-// labelled lists the vertices with a label.
 func labelled(labels []int32) (list []int) {
 	for v, l := range labels {
 		if l != graph.Unlabelled {

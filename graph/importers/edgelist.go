@@ -30,13 +30,11 @@ func readEdgeList(k *resources, at input) *edgeList {
 		narrow: &chunks[uint32]{resources: k, input: at},
 	}
 	heading := strings.HasSuffix(strings.TrimSuffix(at.path, ".gz"), ".csv")
-	parse := func(b block) ([]int64, error) { return parseEdges(at.op, at.path, b, heading) }
-	check(parseFile(at.op, at.path, parse, l.take))
+	parseFile(at, func(b block) ([]int64, error) { return parseEdges(at, b, heading) }, l.take)
 	return l
 }
 
-// parseEdges reads one block of an edge list into source, destination pairs.
-func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
+func parseEdges(at input, b block, heading bool) ([]int64, error) {
 	pairs := make([]int64, 0, 2*(bytes.Count(b.text, []byte{'\n'})+1))
 	for line, text := b.line, b.text; len(text) > 0; line++ {
 		var row []byte
@@ -52,7 +50,7 @@ func parseEdges(op, path string, b block, heading bool) ([]int64, error) {
 			continue
 		}
 		if !ok1 || !ok2 {
-			return nil, input{op, path}.bad("line %d: %.60q does not start with two ids", line, row).
+			return nil, at.bad("line %d: %.60q does not start with two ids", line, row).
 				Then("write an edge as SOURCE DESTINATION, a comment behind #")
 		}
 		pairs = append(pairs, u, v)
@@ -76,47 +74,42 @@ func nextWord(line []byte) (word, rest []byte) {
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' }
 
 // take appends the pairs of one block. They are narrow while all ids fit into uint32.
-func (l *edgeList) take(pairs []int64) error {
+func (l *edgeList) take(pairs []int64) {
 	for _, id := range pairs {
 		l.least, l.top = min(l.least, id), max(l.top, id)
 	}
 	l.edges += int64(len(pairs) / 2)
 	if l.wide == nil && len(pairs) > 0 && (l.least < 0 || l.top > math.MaxUint32) {
-		if err := l.widen(); err != nil {
-			return err
-		}
+		l.widen()
 	}
 	if l.wide != nil {
-		return l.wide.add(pairs)
+		l.wide.add(pairs)
+		return
 	}
 	small := make([]uint32, len(pairs))
 	for i, id := range pairs {
 		small[i] = uint32(id)
 	}
-	return l.narrow.add(small)
+	l.narrow.add(small)
 }
 
 // widen turns the pairs read so far into wide ones.
-func (l *edgeList) widen() (err error) {
+func (l *edgeList) widen() {
 	l.wide = &chunks[int64]{resources: l.resources, input: l.input}
-	err = convert(l.wide, l.narrow, func(id uint32) int64 { return int64(id) })
+	convert(l.wide, l.narrow, func(id uint32) int64 { return int64(id) })
 	l.narrow = nil
-	return err
 }
 
 // convert appends the elements of a list to another, each converted by to.
-func convert[S, D mapped.Elem](dst *chunks[D], src *chunks[S], to func(S) D) error {
+func convert[S, D mapped.Elem](dst *chunks[D], src *chunks[S], to func(S) D) {
 	var part []D
 	for i := range src.list {
 		part = part[:0]
 		for _, x := range src.filled(i) {
 			part = append(part, to(x))
 		}
-		if err := dst.add(part); err != nil {
-			return err
-		}
+		dst.add(part)
 	}
-	return nil
 }
 
 // each calls f for all ids, in the order of the file.
@@ -146,12 +139,10 @@ type ranking struct {
 	n      int64
 }
 
-// rank numbers the ids of the list.
-func (l *edgeList) rank() (r *ranking, err error) {
-	defer catch(&err)
-	r = &ranking{least: l.least}
+func (l *edgeList) rank() *ranking {
+	r := &ranking{least: l.least}
 	if l.edges == 0 {
-		return r, nil
+		return r
 	}
 	// Sorting takes 8 bytes for each end of an edge; bits take one for 8 ids.
 	if span := uint64(l.top) - uint64(l.least); span/8 < 16*uint64(l.edges)+1<<16 {
@@ -164,12 +155,12 @@ func (l *edgeList) rank() (r *ranking, err error) {
 		r.n = int64(len(r.sorted))
 	}
 	checkVertices(l.input, r.n)
-	return r, nil
+	return r
 }
 
 func (r *ranking) useBits(l *edgeList, words int) {
-	r.bits = must(reserve[uint64](l.resources, l.input, words))
-	r.before = must(reserve[uint32](l.resources, l.input, words))
+	r.bits = reserve[uint64](l.resources, l.input, words)
+	r.before = reserve[uint32](l.resources, l.input, words)
 	l.each(func(id int64) {
 		at := uint64(id) - uint64(r.least)
 		r.bits[at/64] |= 1 << (at % 64)
@@ -180,7 +171,6 @@ func (r *ranking) useBits(l *edgeList, words int) {
 	}
 }
 
-// of returns the rank of an id in the list.
 func (r *ranking) of(id int64) uint32 {
 	if r.bits == nil {
 		at, _ := slices.BinarySearch(r.sorted, id)
@@ -206,7 +196,7 @@ func (r *ranking) ids() []int64 {
 }
 
 // renumber returns the list with every id mapped by to, as pairs in the arena of k.
-func (l *edgeList) renumber(k *resources, to func(id int64) uint32) (graph.EdgeSource, error) {
+func (l *edgeList) renumber(k *resources, to func(id int64) uint32) graph.EdgeSource {
 	if l.wide == nil {
 		for i := range l.narrow.list {
 			ids := l.narrow.filled(i)
@@ -214,8 +204,9 @@ func (l *edgeList) renumber(k *resources, to func(id int64) uint32) (graph.EdgeS
 				ids[j] = to(int64(id))
 			}
 		}
-		return edgeBuffer{l.narrow}, nil
+		return edgeBuffer{l.narrow}
 	}
 	out := newEdgeBuffer(k, l.input)
-	return out, convert(out.chunks, l.wide, to)
+	convert(out.chunks, l.wide, to)
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -18,20 +17,18 @@ var graphsaintFormat = importer{
 	read:  graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json has the only split",
 }
 
-const opSAINT = "import graphsaint"
-
 // graphsaint reads the folder of Zeng et al. (2020): adj_full.npz (a SciPy
 // matrix), feats.npy, class_map.json and role.json.
 func graphsaint(k *resources, o Options) *graph.Content {
-	adj := openZip(opSAINT, filepath.Join(o.Src, "adj_full.npz"), k).matrix("")
+	adj := k.zip(k.in("adj_full.npz")).matrix("")
 	c := &graph.Content{
 		Source: "graphsaint " + nameOf(o.Src), Vertices: adj.rows, Edges: adj.edges(o),
-		Features: arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, adj.rows),
+		Features: k.array(k.in("feats.npy")).dense(k, adj.rows),
 	}
-	classMap(o, input{opSAINT, filepath.Join(o.Src, "class_map.json")}, c)
+	classMap(o, k.in("class_map.json"), c)
 	// {"tr": [vertices], "va": […], "te": […]}
 	var roles struct{ Tr, Va, Te []int64 }
-	at, s := input{opSAINT, filepath.Join(o.Src, "role.json")}, make(splitter, adj.rows)
+	at, s := k.in("role.json"), make(splitter, adj.rows)
 	at.json(&roles)
 	for i, list := range [][]int64{roles.Tr, roles.Va, roles.Te} {
 		s.markAll(at, list, uint8(graph.SplitTrain+i))

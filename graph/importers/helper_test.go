@@ -122,13 +122,10 @@ func load(t testing.TB, from string, o Options) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, release, err := f.load(o)
+	k := newResources(input{"import " + f.Name, o.Src})
+	defer k.release()
+	c, err := f.load(k, o)
 	if err != nil {
-		return nil, err
-	}
-	defer release()
-	complete(c, o)
-	if err := checkContent("import "+f.Name, o.Src, c); err != nil {
 		return nil, err
 	}
 	out.Content = *c
@@ -146,6 +143,12 @@ func load(t testing.TB, from string, o Options) (*loaded, error) {
 	slices.SortFunc(out.edges, func(a, b [2]uint32) int { return slices.Compare(a[:], b[:]) })
 	out.edges = slices.Compact(out.edges)
 	return out, err
+}
+
+// caught returns the result of a function, or the error with which it ended the import.
+func caught[T any](f func() T) (v T, err error) {
+	defer catch(&err)
+	return f(), nil
 }
 
 func mustLoad(t testing.TB, from string, o Options) *loaded {

@@ -50,11 +50,10 @@ type importer struct {
 	entry
 	// read converts the source to a dataset in the memory of k. An error ends read with check.
 	read func(k *resources, o Options) *graph.Content
-	// recognises reports whether src looks like this format; nil: never chosen automatically.
+	// recognises reports whether src looks like this format.
 	recognises func(src string) bool
 	// after, if set, adds files to the written dataset folder, or lines to the log.
 	after    func(o Options, r *graph.WriteReport) error
-	isTable  bool // has columns, which options can name
 	weights  bool // edge weights are read, if any
 	features bool // edge features are read without a flag
 	// named lists the names for --edge-features if there are no columns: nil for none, and an
@@ -63,11 +62,16 @@ type importer struct {
 	several bool // may have several graphs
 	// onlySplit is the reason why --split cannot select, "" if it can.
 	onlySplit string
+	// A format of tables has no read, but open: it reads the columns of a table, which options can
+	// name. The names of tables have one of the endings.
+	open    func(at input) *tableFile
+	endings []string
 }
 
-// importFormats lists the formats; "auto" takes the first that recognises the source. Those of
-// tableFormats follow.
-var importFormats = withTables([]*importer{
+func (f *importer) isTable() bool { return f.open != nil }
+
+// importFormats lists the formats; "auto" takes the first that recognises the source.
+var importFormats = []*importer{
 	&rawFormat,
 	&npzFormat,
 	&torchFormat,
@@ -79,14 +83,8 @@ var importFormats = withTables([]*importer{
 	&bsnapFormat,
 	&snapFormat,
 	&debianFormat,
-})
-
-func withTables(list []*importer) []*importer {
-	for _, f := range tableFormats {
-		read := func(k *resources, o Options) *graph.Content { return must(f.read(k, o)) }
-		list = append(list, &importer{entry: f.entry, read: read, recognises: f.recognises, after: warnOfDirection, isTable: true, weights: true})
-	}
-	return list
+	&csvFormat,
+	&parquetFormat,
 }
 
 // Choices describes the formats of Import, without "auto".
@@ -102,7 +100,7 @@ func HelpLists() map[string]string {
 	}
 	return map[string]string{
 		"formats":  strings.Join(Names(), ", "),
-		"tables":   where(func(f *importer) bool { return f.isTable }),
+		"tables":   where((*importer).isTable),
 		"weighted": where(func(f *importer) bool { return f.weights }),
 		"featured": where(func(f *importer) bool { return f.features }),
 		"several":  where(func(f *importer) bool { return f.several }),
@@ -111,36 +109,20 @@ func HelpLists() map[string]string {
 
 // Import reads o.Src as the named format, or with "auto" as the recognised one, and writes a
 // dataset folder at o.Dst. If it fails, o.Dst does not exist, or is unchanged.
-func Import(from string, o Options) (*graph.WriteReport, error) {
+func Import(from string, o Options) (report *graph.WriteReport, err error) {
+	defer catch(&err)
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	f, err := find(from, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := absent(o); err != nil {
-		return nil, err
-	}
-	if _, err := o.percentages(usual); err != nil {
-		return nil, err
-	}
+	f := must(find(from, o))
+	checkTarget(o)
+	o.percentages(usual)
 	sweepUnpacked(o.Dst)
-	c, release, err := f.load(o)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	complete(c, o)
-	if err := checkContent("import "+f.Name, o.Src, c); err != nil {
-		return nil, err
-	}
-	if o.Task != "" && o.Task != cmp.Or(c.Task, graph.MultiClass) && c.Classes+len(c.Labels) > 0 && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
-		return nil, fault.New(fault.Usage, "import "+f.Name, o.Src, "--task=%s, but its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
-			Then("import such labels as npz or csv")
-	}
+	k := newResources(input{"import " + f.Name, o.Src})
+	defer k.release()
+	c := must(f.load(k, o))
 	warnOfLabels(c, o)
-	report, err := graph.Write(o.Dst, *c, o.Force)
+	report, err = graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {
 		return report, err
 	}
@@ -151,7 +133,6 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	return report, nil
 }
 
-// warnOfLabels warns of labels that leave nothing to learn.
 func warnOfLabels(c *graph.Content, o Options) {
 	first := slices.IndexFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled })
 	switch {
@@ -163,37 +144,40 @@ func warnOfLabels(c *graph.Content, o Options) {
 	}
 }
 
-// load converts the source to a dataset. release frees its memory.
-func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
-	k, at := newResources(), input{"import " + f.Name, o.Src}
-	o.drawn = new(bool)
-	defer func() {
-		if err != nil {
-			k.release()
-		}
-	}()
+// load converts the source to a dataset in the memory of k.
+func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	defer catch(&err)
+	o.drawn = new(bool)
 	if f.onlySplit != "" {
-		noChoice(at.op, o, f.onlySplit)
+		k.noChoice(o, f.onlySplit)
 	}
 	if o.Graph != nil && !f.several {
-		at.refuse("leave --graph out", "--graph=%d, but the format holds one graph", *o.Graph)
+		k.refuse("leave --graph out", "--graph=%d, but the format holds one graph", *o.Graph)
 	}
-	if !f.isTable {
+	if !f.isTable() {
 		columns := o.TableOptions
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		if f.named != nil {
-			f.checkNamed(at, o.EdgeFeatures)
+			f.checkNamed(k.input, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
 		}
 		if !reflect.DeepEqual(columns, TableOptions{}) {
-			at.refuse("leave out the flags for csv and parquet, or set --from csv or --from parquet", "it has no columns, but flags name some")
+			k.refuse("leave out the flags for csv and parquet, or set --from csv or --from parquet", "it has no columns, but flags name some")
 		}
 	}
-	c = f.read(k, o)
-	o.checkDrawn(at, c)
-	return c, k.release, nil
+	if f.isTable() {
+		c = f.readTables(k, o)
+	} else {
+		c = f.read(k, o)
+	}
+	o.checkDrawn(k.input, c)
+	complete(c, o)
+	checkContent(k.input, c)
+	if task := cmp.Or(c.Task, graph.MultiClass); o.Task != "" && o.Task != task && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
+		k.refuse("import such labels as npz or csv", "--task=%s, but its labels are for %s", o.Task, task)
+	}
+	return c, nil
 }
 
 // checkNamed refuses names that --edge-features cannot have.
@@ -206,22 +190,20 @@ func (f *importer) checkNamed(at input, names []string) {
 	}
 }
 
-// noChoice refuses --split and states the reason.
-func noChoice(op string, o Options, reason string) {
+func (p input) noChoice(o Options, reason string) {
 	if o.Split != "" {
-		input{op, o.Src}.refuse("leave --split out", "split %q: %s", o.Split, reason)
+		p.refuse("leave --split out", "split %q: %s", o.Split, reason)
 	}
 }
 
-// absent refuses early a destination that Write would refuse after all the work.
-func absent(o Options) error {
+// checkTarget refuses early a destination that Write would refuse after all the work.
+func checkTarget(o Options) {
 	if o.Dst == "" {
-		return fault.New(fault.Usage, "import", o.Src, "no destination folder")
+		input{"import", o.Src}.refuse("", "no destination folder")
 	}
-	return graph.CheckTarget(o.Dst, o.Force)
+	check(graph.CheckTarget(o.Dst, o.Force))
 }
 
-// find returns the format with a name.
 func find(from string, o Options) (*importer, error) {
 	if f, ok := catalog.Find(importFormats, from); ok {
 		return f, nil
@@ -238,7 +220,7 @@ func find(from string, o Options) (*importer, error) {
 		return find(f.Name, o)
 	}
 	for _, f := range importFormats {
-		if f.recognises != nil && f.recognises(o.Src) {
+		if f.recognises(o.Src) {
 			o.Log("format=%s", f.Name)
 			return f, nil
 		}
@@ -277,6 +259,13 @@ func holds(file string) func(src string) bool {
 	return func(src string) bool { return exists(filepath.Join(src, file)) }
 }
 
+// hasNodes recognises a folder by a table of vertices.
+func hasNodes(endings []string) func(src string) bool {
+	return func(src string) bool {
+		return slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
+	}
+}
+
 // isFile recognises a file by the ending of its name.
 func isFile(endings ...string) func(src string) bool {
 	return func(src string) bool {
@@ -285,7 +274,6 @@ func isFile(endings ...string) func(src string) bool {
 	}
 }
 
-// exists reports whether there is a file or a folder at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

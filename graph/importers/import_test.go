@@ -140,7 +140,7 @@ func TestDetails(t *testing.T) {
 	})
 	t.Run("unsorted sparse features", func(t *testing.T) {
 		m := &matrix{rows: 2, cols: 5, indptr: []int64{0, 4, 5}, indices: []uint32{4, 1, 4, 0, 2}, data: []float32{1, 2, 3, 4, 5}}
-		s, err := m.sparseRows()
+		s, err := caught(m.sparseRows)
 		want := &graph.SparseRows{Offsets: []int64{0, 3, 4}, Cols: []uint32{0, 1, 4, 2}, Vals: []float32{4, 2, 4, 5}}
 		if err != nil || !reflect.DeepEqual(s, want) {
 			t.Errorf("rows are %+v, %v, want %+v", s, err, want)
@@ -188,7 +188,7 @@ func TestDrawn(t *testing.T) {
 			t.Errorf("class %d: %v, want %v", l, *perClass[l], want)
 		}
 	}
-	percent := drawPercent(labels, percentages{66, 10}, 7)
+	percent, _ := drawPercent(labels, percentages{66, 10}, false, 7)
 	if want := [4]int{332, 441, 67, 160}; counts(percent) != want {
 		t.Errorf("66/10/24: %v, want %v", counts(percent), want)
 	}

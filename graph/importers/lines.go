@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
 // blockSize is the number of bytes that one goroutine parses at a time, and maxLine the
@@ -24,42 +25,37 @@ const (
 	maxLine   = 64 << 20
 )
 
-// block is a sequence of whole lines of a text.
 type block struct {
 	text []byte
 	line int64 // number of the first line, from 1
 }
 
 // openText opens a text file, unpacked if its name ends in .gz or .zst.
-func openText(op, path string) (io.ReadCloser, error) {
-	return openPacked(op, path, filepath.Ext(path))
-}
+func openText(at input) io.ReadCloser { return openPacked(at, filepath.Ext(at.path)) }
 
 // openPacked opens a file with the compression of an extension. A .zst file is unpacked up to a
 // maximum length, which depends on its size.
-func openPacked(op, path, extension string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fault.System(op, path, err)
-	}
+func openPacked(at input, extension string) io.ReadCloser {
+	f, err := os.Open(at.path)
+	at.system(err)
 	in := bufio.NewReaderSize(f, blockSize)
 	switch extension {
 	case ".zst":
 		var z *zstd.Decoder
 		if z, err = zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
-			r := &bounded{r: z, left: smallUnpacked + mostUnpacked(path)}
-			return unpacked{r, func() error { z.Close(); return f.Close() }}, nil
+			r := &bounded{r: z, left: smallUnpacked + mostUnpacked(at.path)}
+			return unpacked{r, func() error { z.Close(); return f.Close() }}
 		}
 	case ".gz":
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(in); err == nil {
-			return unpacked{z, func() error { return errors.Join(z.Close(), f.Close()) }}, nil
+			return unpacked{z, func() error { return errors.Join(z.Close(), f.Close()) }}
 		}
 	default:
-		return f, nil
+		return f
 	}
 	f.Close()
-	return nil, textFault(op, path, err)
+	panic(failure{textFault(at, err)})
 }
 
 // unpacked is a reader of unpacked text, which closes the decoder and the file under it.
@@ -70,76 +66,68 @@ type unpacked struct {
 
 func (u unpacked) Close() error { return u.close() }
 
-// deflated is deflate's maximum expansion: a match of 258 bytes takes two bits.
-const deflated = 1032
-
 // mostUnpacked returns the maximum unpacked length of a .gz file.
 func mostUnpacked(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}
-	return deflated * info.Size()
+	return npy.Deflated * info.Size()
 }
 
 // textFault returns an IO fault if the file could not be read, and a Data fault if its
 // compression is damaged.
-func textFault(op, path string, err error) error {
+func textFault(at input, err error) error {
 	var pe *fs.PathError
 	switch {
 	case errors.As(err, &pe):
-		return fault.System(op, path, err)
+		return fault.System(at.op, at.path, err)
 	case errors.Is(err, errSwollen):
-		return damaged(op, path, "", err)
+		return damaged(at, "", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.New(fault.Data, op, path, "the compressed data is truncated").Then("fetch the file again")
+		return at.bad("the compressed data is truncated").Then("fetch the file again")
 	}
-	return (&fault.Error{Op: op, Kind: fault.Data, Path: path, Err: err}).Then("fetch the file again")
+	return (&fault.Error{Op: at.op, Kind: fault.Data, Path: at.path, Err: err}).Then("fetch the file again")
 }
 
 // parseFile parses the lines of a file in several goroutines, block by block, and passes the
-// results to take in the order of the file. It stops at the first error in that order.
-func parseFile[T any](op, path string, parse func(block) (T, error), take func(T) error) error {
-	r, err := openText(op, path)
-	if err != nil {
-		return err
-	}
+// results to take in the order of the file. The first error in that order ends the import.
+func parseFile[T any](at input, parse func(block) (T, error), take func(T)) {
+	r := openText(at)
 	defer r.Close()
-	return parseText(r, op, path, parse, take)
+	parseText(r, at, parse, take)
 }
 
-// parsed is the result of a block.
-type parsed[T any] struct {
-	value T
-	err   error
-}
-
-// job is a block for a parser, with a channel for the result.
+// job is a block for a parser, which sets the result.
 type job[T any] struct {
 	block
-	done chan parsed[T] // capacity 1: a parser never waits
+	value  T
+	err    error
+	parsed chan struct{} // closed after that
 }
 
-func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error), take func(T) error) error {
+func parseText[T any](r io.Reader, at input, parse func(block) (T, error), take func(T)) {
 	workers := runtime.GOMAXPROCS(0)
-	jobs := make(chan job[T], workers)
-	order := make(chan job[T], 2*workers) // bounds the text in memory
+	jobs := make(chan *job[T], workers)
+	order := make(chan *job[T], 2*workers) // bounds the text in memory
 	stop := make(chan struct{})
 	var readErr error
 	var running sync.WaitGroup
+	defer running.Wait()
+	defer close(stop) // take may panic
 	for range workers {
 		running.Go(func() {
 			for j := range jobs {
-				v, err := parse(j.block)
-				j.done <- parsed[T]{v, err}
+				j.value, j.err = parse(j.block)
+				close(j.parsed)
 			}
 		})
 	}
 	running.Go(func() {
 		defer close(jobs)
 		defer close(order)
-		readErr = cutBlocks(r, op, path, func(b block) bool {
-			j := job[T]{b, make(chan parsed[T], 1)}
+		readErr = cutBlocks(r, at, func(b block) bool {
+			j := &job[T]{block: b, parsed: make(chan struct{})}
 			select {
 			case order <- j:
 				jobs <- j
@@ -149,28 +137,15 @@ func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error)
 			}
 		})
 	})
-	var err error
 	for j := range order {
-		p := <-j.done
-		if err != nil {
-			continue // drain, so that all goroutines end
-		}
-		if err = p.err; err == nil {
-			err = take(p.value)
-		}
-		if err != nil {
-			close(stop)
-		}
+		<-j.parsed
+		take(must(j.value, j.err))
 	}
-	running.Wait()
-	if err == nil {
-		err = readErr
-	}
-	return err
+	check(readErr)
 }
 
 // cutBlocks cuts a text into blocks that end with a line, until give returns false.
-func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
+func cutBlocks(r io.Reader, at input, give func(block) bool) error {
 	line := int64(1)
 	var rest []byte // the unfinished line at the end of the last block
 	for {
@@ -181,14 +156,14 @@ func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
 		text = text[:len(rest)+n]
 		end := err == io.EOF
 		if err != nil && !end {
-			return textFault(op, path, err)
+			return textFault(at, err)
 		}
 		cut := len(text)
 		if !end {
 			cut = bytes.LastIndexByte(text, '\n') + 1
 		}
 		if len(text)-cut > maxLine {
-			return fault.New(fault.Data, op, path, "line %d is longer than %d bytes", line, maxLine)
+			return at.bad("line %d is longer than %d bytes", line, maxLine)
 		}
 		rest = text[cut:]
 		if cut > 0 && !give(block{text[:cut], line}) {

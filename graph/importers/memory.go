@@ -6,14 +6,17 @@ import (
 	"siafu/internal/npy"
 )
 
-// resources are the open files and the memory of an import. They are valid until release, after the
-// dataset was written.
+// resources are the source of an import, its open files and its memory. They are valid until
+// release, after the dataset was written.
 type resources struct {
+	input
 	arena   *mapped.Arena
 	closers []func() error
 }
 
-func newResources() *resources { return &resources{arena: mapped.NewArena()} }
+func newResources(source input) *resources {
+	return &resources{input: source, arena: mapped.NewArena()}
+}
 
 // release frees everything. Nothing was written, so that errors of close do not matter.
 func (k *resources) release() {
@@ -24,27 +27,35 @@ func (k *resources) release() {
 }
 
 // file maps a file until release.
-func (k *resources) file(path string) []byte {
-	f := must(mapped.OpenFile(path))
+func (k *resources) file(at input) []byte {
+	f := must(mapped.OpenFile(at.path))
 	k.closers = append(k.closers, f.Close)
 	return f.Bytes()
 }
 
 // zip opens an npz file until release.
-func (k *resources) zip(path string) *npy.Zip {
-	z := must(npy.OpenZip(path))
+func (k *resources) zip(at input) zipArrays {
+	z := must(npy.OpenZip(at.path))
 	k.closers = append(k.closers, z.Close)
-	return z
+	return zipArrays{z, at}
+}
+
+// array maps an npy file until release.
+func (k *resources) array(at input) ndarray {
+	a, done, err := npy.Map(at.path)
+	check(err)
+	k.closers = append(k.closers, done)
+	return ndarray{Array: a, input: at}
 }
 
 // reserve makes n elements in the arena of the resources. Sizes come from files, so that lack of
-// memory is a fault, not a panic.
-func reserve[T mapped.Elem](k *resources, at input, n int) (s []T, err error) {
+// memory is a fault.
+func reserve[T mapped.Elem](k *resources, at input, n int) []T {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.New(fault.Runtime, at.op, at.path, "%d elements do not fit into memory (%v)", n, r).
-				Then("use a machine with more memory")
+			check(fault.New(fault.Runtime, at.op, at.path, "%d elements do not fit into memory (%v)", n, r).
+				Then("use a machine with more memory"))
 		}
 	}()
-	return mapped.Make[T](k.arena, n), nil
+	return mapped.Make[T](k.arena, n)
 }

@@ -8,35 +8,19 @@ import (
 	"siafu/internal/npy"
 )
 
-// ndarray is an array of a file.
 type ndarray struct {
 	*npy.Array
 	input
+	list []string // the elements, if the file has a list of texts
 }
 
-// zipArrays are the arrays of an npz file.
 type zipArrays struct {
 	*npy.Zip
 	input
 }
 
-// openZip opens an npz file, which k closes.
-func openZip(op, path string, k *resources) zipArrays { return zipArrays{k.zip(path), input{op, path}} }
-
-func (z zipArrays) has(name string) bool { return z.Has(name) }
-
 func (z zipArrays) get(name string) ndarray {
-	return ndarray{must(z.Get(name)), input{z.op, z.path + "[" + name + "]"}}
-}
-
-func (z zipArrays) words(name string) []string { return z.get(name).words() }
-
-// arrayAt maps an npy file, which k closes.
-func arrayAt(op, path string, k *resources) ndarray {
-	a, done, err := npy.Map(path)
-	check(err)
-	k.closers = append(k.closers, done)
-	return ndarray{a, input{op, path}}
+	return ndarray{Array: must(z.Get(name)), input: z.element(name)}
 }
 
 // flat returns the array, which must have one dimension.
@@ -69,7 +53,7 @@ func (a ndarray) float32s(k *resources) []float32 {
 	if a.Type == "<f4" && !a.Fortran {
 		return must(a.Float32s())
 	}
-	values := must(reserve[float32](k, a.input, a.Len()))
+	values := reserve[float32](k, a.input, a.Len())
 	check(a.CopyFloat32s(values))
 	return values
 }

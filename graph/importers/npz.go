@@ -14,13 +14,11 @@ var npzFormat = importer{
 	read:  npz, recognises: isFile(".npz"), weights: true, features: true, named: pygEdgeArrays,
 }
 
-const opNpz = "import npz"
-
 // npz reads one npz file with a whole dataset. It has the keys of gnn-benchmark (Shchur et al.
 // 2018), ppnp (Klicpera et al. 2019), heterophilous-graphs (Platonov et al. 2023) or PyTorch
 // Geometric's Data.
 func npz(k *resources, o Options) (c *graph.Content) {
-	z := openZip(opNpz, o.Src, k)
+	z := k.zip(k.input)
 	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") {
 		z.refuse("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr",
 			"--edge-features=%s, but the file has no edge_index", strings.Join(o.EdgeFeatures, ","))
@@ -33,7 +31,7 @@ func npz(k *resources, o Options) (c *graph.Content) {
 	case z.Has("edges"):
 		c = heterophilous(k, o, z)
 	case z.Has("edge_index"):
-		c = pyg(k, o, opNpz, z)
+		c = pyg(k, o, z)
 		nameClasses(o, z, c)
 	default:
 		z.require(false, "see docs/importing.md for the supported keys",
@@ -50,13 +48,13 @@ func npz(k *resources, o Options) (c *graph.Content) {
 // the latter two as one array; the names of the arrays of a matrix have a prefix. There is no
 // split in such a file. Python's None and dicts, such as metadata, are arrays of objects there.
 func benchmark(k *resources, o Options, z zipArrays, adjacency, attributes, labels string) *graph.Content {
-	noChoice(opNpz, o, "the file has no splits; --seed selects a random split")
+	k.noChoice(o, "the file has no splits; --seed selects a random split")
 	adj := z.matrix(adjacency)
 	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o)}
 	if z.Has(attributes + "indptr") {
 		m := z.matrix(attributes)
 		m.require(m.rows == c.Vertices, "", "%d rows of features for %d vertices", m.rows, c.Vertices)
-		c.Features = graph.Features{Rows: int(m.rows), Dim: int(m.cols), Sparse: must(m.sparseRows())}
+		c.Features = graph.Features{Rows: int(m.rows), Dim: int(m.cols), Sparse: m.sparseRows()}
 	} else {
 		c.Features = z.get("attr_matrix").dense(k, c.Vertices)
 	}
@@ -115,7 +113,7 @@ func heterophilous(k *resources, o Options, z zipArrays) *graph.Content {
 	labels.setLabels(o, c)
 	c.Edges = z.get("edges").edges(c.Vertices)
 	c.Features = z.get("node_features").dense(k, c.Vertices)
-	row, n, s := maskNumber(o, opNpz), int(c.Vertices), make(splitter, c.Vertices)
+	row, n, s := k.maskNumber(o), int(c.Vertices), make(splitter, c.Vertices)
 	for i, name := range []string{"train_masks", "val_masks", "test_masks"} {
 		a := z.get(name) // [splits x n]
 		mask := a.integers(-1, n)
@@ -126,7 +124,6 @@ func heterophilous(k *resources, o Options, z zipArrays) *graph.Content {
 	return c
 }
 
-// hasMask refuses the number of a mask that the file does not have.
 func (a ndarray) hasMask(number, masks int) {
 	if number >= masks {
 		a.refuse("choose --split from 0 to "+strconv.Itoa(masks-1), "there is no mask %d, the file has %d", number, masks)
@@ -134,13 +131,13 @@ func (a ndarray) hasMask(number, masks int) {
 }
 
 // maskNumber returns the index of the mask that --split names, the first by default.
-func maskNumber(o Options, op string) int {
+func (p input) maskNumber(o Options) int {
 	if o.Split == "" {
 		return 0
 	}
 	number, err := strconv.Atoi(o.Split)
 	if err != nil || number < 0 {
-		input{op, o.Src}.refuse("set --split to a whole number from 0", "split %q is not a mask index", o.Split)
+		p.refuse("set --split to a whole number from 0", "split %q is not a mask index", o.Split)
 	}
 	return number
 }

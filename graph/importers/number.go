@@ -8,15 +8,8 @@ import (
 
 // nextLine splits the first line, without its end, from text.
 func nextLine(text []byte) (line, rest []byte) {
-	end := bytes.IndexByte(text, '\n')
-	if end < 0 {
-		return text, nil
-	}
-	line, rest = text[:end], text[end+1:]
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line, rest
+	line, rest, _ = bytes.Cut(text, []byte{'\n'})
+	return bytes.TrimSuffix(line, []byte{'\r'}), rest
 }
 
 // nextField splits the first comma-separated field from a line; ok reports whether there was one.

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"math"
 	"os"
-	"path/filepath"
 
 	"siafu/graph"
-	"siafu/internal/fault"
 )
 
 var ogbFormat = importer{
@@ -16,76 +14,69 @@ var ogbFormat = importer{
 	read:  ogb, recognises: isOGB, weights: true, features: true,
 }
 
-const opOGB = "import ogb"
-
-// ogbFile returns a file in the folder raw.
-func ogbFile(o Options, name string) input { return input{opOGB, filepath.Join(o.Src, "raw", name)} }
-
-func (p input) exists() bool { return exists(p.path) }
+// raw returns a file in the folder raw.
+func (p input) raw(name string) input { return p.in("raw").in(name) }
 
 // ogb reads the folder of a node property prediction dataset of the Open Graph
 // Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
 // split/TYPE/{train,valid,test}.csv.gz; or of a link property prediction dataset.
 func ogb(k *resources, o Options) *graph.Content {
 	_, err := os.Stat(o.Src)
-	input{opOGB, o.Src}.system(err)
-	if ogbFile(o, ogbArchive).exists() {
+	k.system(err)
+	if k.raw(ogbArchive).exists() {
 		return ogbArrays(k, o)
 	}
 	for _, name := range []string{"triplet-type-list.csv.gz", "edge_reltype.csv.gz"} {
-		at := ogbFile(o, name)
+		at := k.raw(name)
 		at.require(!at.exists(), "import a graph with one type of vertices and edges",
 			"its edges have types, as in ogbl-wikikg2, ogbl-biokg and ogbn-mag, which are not supported")
 	}
-	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: ogbCount(o, "num-node-list.csv.gz")}
-	edges := ogbCount(o, "num-edge-list.csv.gz")
+	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: ogbCount(k.raw("num-node-list.csv.gz"))}
+	edges := ogbCount(k.raw("num-edge-list.csv.gz"))
 	if isOGBLinks(o.Src, ogbLabelFile) {
 		ogbLinks(k, o, c, edges)
 		return c
 	}
-	ogbLabels(o, c) // first: they prove the number of vertices
+	ogbLabels(k.raw(ogbLabelFile), o, c) // first: they prove the number of vertices
 	along := ogbEdges(k, o, c.Vertices, edges)
 	c.Edges = along.source()
 	if along.dim > 0 {
-		o.Log("edge_features=%d path=%s", along.dim, ogbFile(o, ogbEdgeFeatures).path)
+		o.Log("edge_features=%d path=%s", along.dim, k.raw(ogbEdgeFeatures).path)
 	}
 	c.Features = ogbFeatures(k, o, c.Vertices, along)
 	if !o.Symmetrise {
 		o.Log("edges are stored as listed; import with --symmetrise if the benchmark's loader adds inverse edges (ogbn-products)")
 	}
-	c.Split = ogbSplit(o, c.Vertices)
+	c.Split = ogbSplit(k.in("split"), o, c.Vertices)
 	return c
 }
 
 // ogbCount reads a file that lists a number for each graph; there must be one.
-func ogbCount(o Options, file string) int64 {
-	at := ogbFile(o, file)
+func ogbCount(at input) int64 {
 	list := csvColumn(at)
 	at.require(len(list) == 1 && list[0] >= 0, "import a dataset of a single graph (ogbn or ogbl)",
 		"%d numbers, expected one: a dataset of a single graph", len(list))
 	return list[0]
 }
 
-// wrongRows returns the fault of a file that does not have a row for each vertex.
-func wrongRows(at input, rows, n int64) error {
-	return at.bad("%d rows, expected %d as in num-node-list.csv.gz", rows, n).Then(fetchTruncated)
+// ogbRows refuses a file that does not have a row for each vertex.
+func ogbRows(at input, rows, n int64) {
+	at.require(rows == n, fetchTruncated, "%d rows, expected %d as in num-node-list.csv.gz", rows, n)
 }
 
 // ogbLabels reads one label per vertex, nan for none, or 0 and 1 in several columns
 // (ogbn-proteins).
-func ogbLabels(o Options, c *graph.Content) {
-	n, columns, at := c.Vertices, 1, ogbFile(o, ogbLabelFile)
+func ogbLabels(at input, o Options, c *graph.Content) {
+	n, columns := c.Vertices, 1
 	var labels []int64
-	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, parseLabel), func(t csvTable[int64]) error {
+	parseFile(at, csvParser(at, parseLabel), func(t csvTable[int64]) {
 		if labels == nil {
 			columns = t.cols
 		}
 		labels = append(labels, t.values...)
-		return t.sameCols(at, columns)
-	}))
-	if rows := int64(len(labels) / columns); rows != n {
-		check(wrongRows(at, rows, n))
-	}
+		t.sameCols(at, columns)
+	})
+	ogbRows(at, int64(len(labels)/columns), n)
 	if columns == 1 {
 		c.Labels = checkLabels(at, labels)
 		return
@@ -123,72 +114,65 @@ func parseFeature(b []byte) (float32, bool) {
 	return float32(v), ok && math.Abs(v) <= math.MaxFloat32
 }
 
-// Tables of numbers, a row for each vertex and each edge. Either may be missing.
+// Files in the folder raw. Features and weights may be missing.
 const (
-	ogbNodeFeatures = "node-feat.csv.gz"
+	ogbNodeFeatures = "node-feat.csv.gz" // a row of numbers for each vertex
 	ogbEdgeFeatures = "edge-feat.csv.gz"
+	ogbEdgeWeights  = "edge_weight.csv.gz"
+	ogbLabelFile    = "node-label.csv.gz"
+	ogbArchive      = "data.npz" // of a dataset of arrays, like the next
+	ogbClasses      = "node-label.npz"
 )
 
 // ogbFeatures returns the features of vertices: from their table or, if only edges have one,
 // the means of the features of the edges into each vertex, and out of it if edges are
 // symmetrised. Without along there must be a table of vertices.
 func ogbFeatures(k *resources, o Options, n int64, along *weightedEdges) graph.Features {
-	at := ogbFile(o, ogbNodeFeatures)
+	at := k.raw(ogbNodeFeatures)
 	if !at.exists() && along != nil && along.dim > 0 {
 		o.Log("features=means of edge features: there is no %s", at.path)
-		return along.means(k, int(n), o.Symmetrise)
+		return along.means(int(n), o.Symmetrise)
 	}
 	f := graph.Features{Rows: int(n)}
 	rows := int64(0)
-	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, parseFeature), func(t csvTable[float32]) (err error) {
+	parseFile(at, csvParser(at, parseFeature), func(t csvTable[float32]) {
 		if f.Dense == nil {
 			f.Dim = t.cols
-			if most := mostUnpacked(at.path) / 2; n > most/int64(f.Dim) {
-				return at.bad("it is too short for %d rows of %d columns", n, f.Dim).Then(fetchTruncated)
-			}
-			if f.Dense, err = reserve[float32](k, at, int(n)*f.Dim); err != nil {
-				return err
-			}
+			at.require(n <= mostUnpacked(at.path)/2/int64(f.Dim), fetchTruncated, "it is too short for %d rows of %d columns", n, f.Dim)
+			f.Dense = reserve[float32](k, at, int(n)*f.Dim)
 		}
-		if err := t.sameCols(at, f.Dim); err != nil {
-			return err
-		}
+		t.sameCols(at, f.Dim)
 		first := rows * int64(f.Dim)
 		if rows += int64(len(t.values) / f.Dim); rows > n {
-			return wrongRows(at, rows, n)
+			ogbRows(at, rows, n)
 		}
 		copy(f.Dense[first:], t.values)
-		return nil
-	}))
-	if rows != n {
-		check(wrongRows(at, rows, n))
-	}
+	})
+	ogbRows(at, rows, n)
 	return f
 }
 
 // ogbEdges returns the edges, with weights and features if they have tables.
 func ogbEdges(k *resources, o Options, n, edges int64) *weightedEdges {
-	at := ogbFile(o, "edge.csv.gz")
+	at := k.raw("edge.csv.gz")
 	out := newWeightedEdges(k, at)
 	parse := func(b []byte) (uint32, bool) {
 		v, ok := parseInt(b)
 		return uint32(v), ok && v >= 0 && v < n
 	}
-	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, parse), func(t csvTable[uint32]) error {
-		if err := t.sameCols(at, 2); err != nil {
-			return err
-		}
-		return out.add(t.values)
-	}))
+	parseFile(at, csvParser(at, parse), func(t csvTable[uint32]) {
+		t.sameCols(at, 2)
+		out.add(t.values)
+	})
 	at.require(out.pairs == edges, fetchTruncated, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges)
-	if table := ogbFile(o, ogbEdgeWeights); table.exists() {
+	if table := k.raw(ogbEdgeWeights); table.exists() {
 		if o.DropWeights {
 			o.Log("path=%s weights are dropped", table.path)
 		} else if weights, _ := out.table(table, 1, parseWeight); weights.contains(func(w float32) bool { return w != 1 }) {
 			out.weights = weights
 		}
 	}
-	if table := ogbFile(o, ogbEdgeFeatures); table.exists() && !o.DropEdgeFeatures {
+	if table := k.raw(ogbEdgeFeatures); table.exists() && !o.DropEdgeFeatures {
 		out.features, out.dim = out.table(table, 0, parseFeature)
 	}
 	return out
@@ -199,22 +183,21 @@ func ogbEdges(k *resources, o Options, n, edges int64) *weightedEdges {
 func (e *weightedEdges) table(at input, columns int, number func([]byte) (float32, bool)) (*chunks[float32], int) {
 	values := &chunks[float32]{resources: e.resources, input: at}
 	rows, cols := int64(0), columns
-	check(parseFile(opOGB, at.path, csvParser(opOGB, at.path, number), func(t csvTable[float32]) error {
+	parseFile(at, csvParser(at, number), func(t csvTable[float32]) {
 		cols = cmp.Or(cols, t.cols)
 		rows += int64(len(t.values) / t.cols)
-		if err := t.sameCols(at, cols); err != nil || rows > e.pairs {
-			return err
+		if t.sameCols(at, cols); rows <= e.pairs {
+			values.add(t.values)
 		}
-		return values.add(t.values)
-	}))
+	})
 	at.require(rows == e.pairs, fetchTruncated, "%d rows for %d edges", rows, e.pairs)
 	return values, cols
 }
 
 // means returns the mean features of the edges into each of n vertices, and with symmetrise
 // out of it, too; 0 without edges. Loops do not count.
-func (e *weightedEdges) means(k *resources, n int, symmetrise bool) graph.Features {
-	f := graph.Features{Rows: n, Dim: e.dim, Dense: must(reserve[float32](k, e.input, n*e.dim))}
+func (e *weightedEdges) means(n int, symmetrise bool) graph.Features {
+	f := graph.Features{Rows: n, Dim: e.dim, Dense: reserve[float32](e.resources, e.input, n*e.dim)}
 	sums, count := make([]float64, n*e.dim), make([]float64, n)
 	add := func(v uint32, features []float32) {
 		count[v]++
@@ -222,7 +205,7 @@ func (e *weightedEdges) means(k *resources, n int, symmetrise bool) graph.Featur
 			sums[int(v)*e.dim+j] += float64(x)
 		}
 	}
-	e.eachFeatures(func(src, dst uint32, _ float32, features []float32) error {
+	e.edgeData.each(func(src, dst uint32, _ float32, features []float32) error {
 		if src == dst {
 			return nil
 		}
@@ -238,11 +221,11 @@ func (e *weightedEdges) means(k *resources, n int, symmetrise bool) graph.Featur
 }
 
 // ogbSplit reads the split of the type that --split names, or of the only type.
-func ogbSplit(o Options, n int64) []uint8 {
-	kind, dir := o.Split, filepath.Join(o.Src, "split")
+func ogbSplit(dir input, o Options, n int64) []uint8 {
+	kind := o.Split
 	if kind == "" {
-		found, err := os.ReadDir(dir)
-		input{opOGB, dir}.system(err)
+		found, err := os.ReadDir(dir.path)
+		dir.system(err)
 		var kinds []string
 		for _, e := range found {
 			if e.IsDir() {
@@ -250,13 +233,13 @@ func ogbSplit(o Options, n int64) []uint8 {
 			}
 		}
 		if len(kinds) != 1 {
-			input{opOGB, dir}.refuse("choose one with --split", "it has several splits: %q", kinds)
+			dir.refuse("choose one with --split", "it has several splits: %q", kinds)
 		}
 		kind = kinds[0]
 	}
 	s := make(splitter, n)
 	for i, file := range []string{"train.csv.gz", "valid.csv.gz", "test.csv.gz"} {
-		at := input{opOGB, filepath.Join(dir, kind, file)}
+		at := dir.in(kind).in(file)
 		s.markAll(at, csvColumn(at), uint8(graph.SplitTrain+i))
 	}
 	return s
@@ -272,7 +255,7 @@ type csvTable[T any] struct {
 
 // csvParser returns a function that reads a block; number reads one field. All rows of a block
 // must have the same number of fields.
-func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
+func csvParser[T any](at input, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
 	return func(b block) (csvTable[T], error) {
 		// The maximum number of fields, from commas and line ends.
 		most := bytes.Count(b.text, []byte{','}) + bytes.Count(b.text, []byte{'\n'}) + 1
@@ -284,7 +267,7 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 			for field, rest, ok := nextField(row); ok; field, rest, ok = nextField(rest) {
 				v, good := number(field)
 				if !good {
-					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is not a valid number here", line, cols+1, field).
+					return t, at.bad("line %d column %d: %.40q is not a valid number here", line, cols+1, field).
 						Then("correct the line, or fetch the file again")
 				}
 				t.values = append(t.values, v)
@@ -294,26 +277,21 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 				t.cols = cols
 			}
 			if cols != t.cols {
-				return t, fault.New(fault.Data, op, path, "line %d has %d columns, earlier lines have %d", line, cols, t.cols)
+				return t, at.bad("line %d has %d columns, earlier lines have %d", line, cols, t.cols)
 			}
 		}
 		return t, nil
 	}
 }
 
-// sameCols compares the number of columns of a block with the expected number.
-func (t csvTable[T]) sameCols(at input, cols int) error {
-	if t.cols != cols {
-		return at.bad("line %d has %d columns, expected %d", t.line, t.cols, cols)
-	}
-	return nil
+func (t csvTable[T]) sameCols(at input, cols int) {
+	at.require(t.cols == cols, "", "line %d has %d columns, expected %d", t.line, t.cols, cols)
 }
 
-// csvColumn reads a file with one whole number per line.
 func csvColumn(at input) (out []int64) {
-	check(parseFile(at.op, at.path, csvParser(at.op, at.path, parseInt), func(t csvTable[int64]) error {
+	parseFile(at, csvParser(at, parseInt), func(t csvTable[int64]) {
+		t.sameCols(at, 1)
 		out = append(out, t.values...)
-		return t.sameCols(at, 1)
-	}))
+	})
 	return out
 }

@@ -14,11 +14,6 @@ import (
 // split/TYPE/{train,valid,test}.pt, or all three in one split_dict.pt, from which "siafu
 // holdout" takes the held-out pairs. Their graph has the training edges.
 
-const (
-	ogbLabelFile   = "node-label.csv.gz"
-	ogbEdgeWeights = "edge_weight.csv.gz"
-)
-
 // ogbPairs returns the types of split that have pairs, and for each the files of validation
 // and test pairs.
 func ogbPairs(dir string) (kinds []string, files [][2]string) {
@@ -45,8 +40,8 @@ func isOGBLinks(dir, labels string) bool {
 
 // ogbLinks reads the graph of such a dataset. No vertex has a label or a split.
 func ogbLinks(k *resources, o Options, c *graph.Content, edges int64) {
-	if at := ogbFile(o, ogbNodeFeatures); !at.exists() {
-		check(fault.New(fault.Missing, opOGB, at.path, "vertices have no features, as in ogbl-ddi").
+	if at := k.raw(ogbNodeFeatures); !at.exists() {
+		check(fault.New(fault.Missing, k.op, at.path, "vertices have no features, as in ogbl-ddi").
 			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them", c.Vertices))
 	}
 	c.Features = ogbFeatures(k, o, c.Vertices, nil) // first: they prove the number of vertices
@@ -54,27 +49,27 @@ func ogbLinks(k *resources, o Options, c *graph.Content, edges int64) {
 	if !o.Symmetrise {
 		o.Log("edges are stored as listed; the benchmark's loader (ogbl-collab, ogbl-ppa, ogbl-ddi) or its examples (ogbl-citation2) add inverse edges: import with --symmetrise to add them")
 	}
-	ogbHeld(o, c)
+	ogbHeld(k, o, c)
 }
 
 // ogbHeld logs which pairs of the dataset to hold out. Its vertices get neither labels nor a
 // split.
-func ogbHeld(o Options, c *graph.Content) {
+func ogbHeld(k *resources, o Options, c *graph.Content) {
 	kinds, files := ogbPairs(o.Src)
 	at := slices.Index(kinds, o.Split)
 	if o.Split == "" && len(kinds) == 1 {
 		at = 0
 	}
 	if at < 0 {
-		input{opOGB, filepath.Join(o.Src, "split")}.refuse("choose one with --split", "split %q does not exist, available are %q", o.Split, kinds)
+		k.in("split").refuse("choose one with --split", "split %q does not exist, available are %q", o.Split, kinds)
 	}
 	for _, path := range files[at] {
 		_, err := os.Stat(path)
-		input{opOGB, path}.system(err)
+		input{k.op, path}.system(err)
 	}
 	c.Labels, c.Split = unlabelled(c.Vertices), make([]uint8, c.Vertices)
 	for _, name := range []string{"edge_year.csv.gz", "node_year.csv.gz"} {
-		if years := ogbFile(o, name); years.exists() {
+		if years := k.raw(name); years.exists() {
 			o.Log("path=%s years are left out", years.path)
 		}
 	}
@@ -87,12 +82,6 @@ func parseWeight(b []byte) (float32, bool) {
 	return v, ok && v >= 0
 }
 
-// Files of an array dataset of the Open Graph Benchmark.
-const (
-	ogbArchive = "data.npz"
-	ogbClasses = "node-label.npz"
-)
-
 func isOGB(src string) bool {
 	return holds("raw/edge.csv.gz")(src) || holds("raw/"+ogbArchive)(src)
 }
@@ -101,22 +90,22 @@ func isOGB(src string) bool {
 // node_feat, raw/node-label.npz with node_label, and the splits of the other datasets; or that
 // of ogbl-vessel, which has no labels, and pairs.
 func ogbArrays(k *resources, o Options) *graph.Content {
-	in := openZip(opOGB, ogbFile(o, ogbArchive).path, k)
+	in := k.zip(k.raw(ogbArchive))
 	x := in.get("node_feat")
 	n := x.rows()
 	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: n, Features: x.dense(k, n), Edges: pygEdges(k, o, in, n)}
 	if isOGBLinks(o.Src, ogbClasses) {
-		ogbHeld(o, c)
+		ogbHeld(k, o, c)
 		return c
 	}
-	c.Labels = ogbClassArray(k, o, n)
-	c.Split = ogbSplit(o, n)
+	c.Labels = ogbClassArray(k, n)
+	c.Split = ogbSplit(k.in("split"), o, n)
 	return c
 }
 
 // ogbClassArray reads one label per vertex; nan means none.
-func ogbClassArray(k *resources, o Options, n int64) []int32 {
-	a := openZip(opOGB, ogbFile(o, ogbClasses).path, k).get("node_label")
+func ogbClassArray(k *resources, n int64) []int32 {
+	a := k.zip(k.raw(ogbClasses)).get("node_label")
 	values := must(a.Float32s())
 	a.require(len(a.Shape) != 2 || a.Shape[1] == 1, severalLabels, "labels have shape %v", a.Shape)
 	a.require(int64(len(values)) == n, "take both files from one dataset", "there are %d labels for %d vertices", len(values), n)

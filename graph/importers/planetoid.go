@@ -1,9 +1,6 @@
 package importers
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +18,6 @@ var planetoidFormat = importer{
 	entry: entry{Name: "planetoid", Help: "`ind.NAME.*` (cora, citeseer, pubmed): a folder or `DIR/ind.NAME`"},
 	read:  planetoid, recognises: isPlanetoid, onlySplit: "the public split is the only one",
 }
-
-const opPlanetoid = "import planetoid"
 
 // planetoidVal is the number of validation vertices of Kipf & Welling (2017).
 const planetoidVal = 500
@@ -61,7 +56,7 @@ func isPlanetoid(src string) bool {
 
 // citation has the eight files of one planetoid dataset.
 type citation struct {
-	prefix       string
+	prefix       input
 	x, allx, tx  *matrix
 	y, ally, ty  [][]int64 // one-hot rows
 	test         []int64   // vertex of each row of tx
@@ -76,10 +71,10 @@ type citation struct {
 func planetoid(k *resources, o Options) *graph.Content {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {
-		check(fault.New(fault.Missing, opPlanetoid, o.Src, "there is no file ind.NAME.graph, or there are several").
+		check(fault.New(fault.Missing, k.op, o.Src, "there is no file ind.NAME.graph, or there are several").
 			Then("give the path as DIR/ind.NAME"))
 	}
-	d := &citation{prefix: prefix}
+	d := &citation{prefix: input{k.op, prefix}}
 	d.x, d.allx, d.tx = d.matrix(".x"), d.matrix(".allx"), d.matrix(".tx")
 	d.y, d.ally, d.ty = d.oneHot(".y"), d.oneHot(".ally"), d.oneHot(".ty")
 	d.readTest()
@@ -92,8 +87,7 @@ func planetoid(k *resources, o Options) *graph.Content {
 	}
 }
 
-// at returns a file of the dataset.
-func (d *citation) at(ext string) input { return input{opPlanetoid, d.prefix + ext} }
+func (d *citation) at(ext string) input { return input{d.prefix.op, d.prefix.path + ext} }
 
 func (d *citation) pickle(ext string) any {
 	at := d.at(ext)
@@ -102,12 +96,7 @@ func (d *citation) pickle(ext string) any {
 	return v
 }
 
-func (d *citation) matrix(ext string) *matrix {
-	at := d.at(ext)
-	m, err := pickledCSR(at.op, at.path, d.pickle(ext))
-	at.wrap(err)
-	return m
-}
+func (d *citation) matrix(ext string) *matrix { return pickledCSR(d.at(ext), d.pickle(ext)) }
 
 // oneHot reads an array [rows x classes].
 func (d *citation) oneHot(ext string) [][]int64 {
@@ -129,50 +118,42 @@ func (d *citation) oneHot(ext string) [][]int64 {
 // readTest reads test.index, one number per line.
 func (d *citation) readTest() {
 	at := d.at(".test.index")
-	lines := bufio.NewScanner(bytes.NewReader(at.read()))
-	for line := 1; lines.Scan(); line++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
+	line := 0
+	for text := range strings.Lines(string(at.read())) {
+		line++
+		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		at.require(err == nil && v >= 0 && v < maxVertices, "", "line %d: %.40q is not a vertex id", line, text)
 		d.test = append(d.test, v)
 	}
-	at.wrap(lines.Err())
 }
 
 // csrClasses lists the class names in pickles of SciPy's versions.
 var csrClasses = []pickle.Global{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
 
-// pickledCSR returns the SciPy matrix that v describes.
-func pickledCSR(op, path string, v any) (m *matrix, err error) {
-	defer catch(&err)
+func pickledCSR(at input, v any) *matrix {
 	o, ok := v.(*pickle.Object)
-	if !ok || !slices.Contains(csrClasses, o.Class) {
-		return nil, fmt.Errorf("%s is not a SciPy csr_matrix", pickle.Describe(v))
-	}
+	at.require(ok && slices.Contains(csrClasses, o.Class), "", "%s is not a SciPy csr_matrix", pickle.Describe(v))
 	state, ok := o.State.(*pickle.Dict)
-	if !ok {
-		return nil, fmt.Errorf("the state of a csr_matrix is %s", pickle.Describe(o.State))
-	}
-	m = &matrix{input: input{op, path}}
+	at.require(ok, "", "the state of a csr_matrix is %s", pickle.Describe(o.State))
 	shape, _ := state.Get("_shape").(pickle.Tuple)
-	if len(shape) != 2 {
-		return nil, fmt.Errorf("the shape of a csr_matrix is %s", pickle.Describe(state.Get("_shape")))
+	at.require(len(shape) == 2, "", "the shape of a csr_matrix is %s", pickle.Describe(state.Get("_shape")))
+	rows, ok1 := shape[0].(int64)
+	cols, ok2 := shape[1].(int64)
+	at.require(ok1 && ok2, "", "the shape of a csr_matrix is (%s, %s)", pickle.Describe(shape[0]), pickle.Describe(shape[1]))
+	get := func(key string) *npy.Array {
+		a, err := torchfile.NumPy(state.Get(key))
+		at.wrap(err)
+		return a.Called(at.element(key).path)
 	}
-	var ok1, ok2 bool
-	m.rows, ok1 = shape[0].(int64)
-	m.cols, ok2 = shape[1].(int64)
-	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("the shape of a csr_matrix is (%s, %s)", pickle.Describe(shape[0]), pickle.Describe(shape[1]))
+	m := &matrix{
+		input: at, rows: rows, cols: cols, indptr: must(get("indptr").Int64s()),
+		indices: must(get("indices").Uint32s()), data: must(get("data").Float32s()),
 	}
-	get := func(key string) *npy.Array { return must(torchfile.NumPy(state.Get(key))) }
-	m.indptr = must(get("indptr").Int64s())
-	m.indices = must(get("indices").Uint32s())
-	m.data = must(get("data").Float32s())
 	m.check()
-	return m, nil
+	return m
 }
 
 // agree compares the sizes of the files and derives the number of vertices.
@@ -210,7 +191,7 @@ func (d *citation) testRows() []int {
 
 // features returns the rows of allx, then the given rows of tx.
 func (d *citation) features(rows []int) *graph.SparseRows {
-	s, t := must(d.allx.sparseRows()), must(d.tx.sparseRows())
+	s, t := d.allx.sparseRows(), d.tx.sparseRows()
 	for _, r := range rows {
 		if r >= 0 {
 			s.Cols = append(s.Cols, t.Cols[t.Offsets[r]:t.Offsets[r+1]]...)
@@ -252,13 +233,12 @@ func class(at input, i int, row []int64) int32 {
 	return l
 }
 
-// split returns the public split.
 func (d *citation) split(o Options) []uint8 {
 	s := make(splitter, d.vertices)
 	train := int64(len(d.y))
 	val := min(planetoidVal, d.allx.rows-train)
 	if val < planetoidVal {
-		o.Log("path=%s.allx validation=%d, fewer than the usual %d", d.prefix, val, planetoidVal)
+		o.Log("path=%s.allx validation=%d, fewer than the usual %d", d.prefix.path, val, planetoidVal)
 	}
 	for v := range train + val {
 		s[v] = graph.SplitTrain
@@ -298,7 +278,7 @@ func (d *citation) edges(k *resources) graph.EdgeSource {
 					check(badEdge(at, out.pairs, end, v, d.vertices))
 				}
 			}
-			check(out.add([]uint32{uint32(src), uint32(dst)}))
+			out.add([]uint32{uint32(src), uint32(dst)})
 		}
 	}
 	return out

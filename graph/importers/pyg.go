@@ -7,35 +7,32 @@ import (
 	"siafu/graph"
 )
 
-// namedArrays gives the arrays of a file by name.
 type namedArrays interface {
-	has(name string) bool
+	Has(name string) bool
 	get(name string) ndarray
-	// words returns the texts of an array, or numbers as texts.
-	words(name string) []string
 }
 
 // pyg makes a dataset of arrays with the names of PyTorch Geometric's Data: edge_index [2 x
 // edges], x [n x features]; and, optionally, edge_weight or edge_attr [edges], edge_attr
 // [edges x features], y [n], train_mask, val_mask and test_mask [n] or [n x splits],
 // num_nodes, ids [n] of any type.
-func pyg(k *resources, o Options, op string, in namedArrays) *graph.Content {
+func pyg(k *resources, o Options, in namedArrays) *graph.Content {
 	x := in.get("x")
 	n := x.rows()
 	c := &graph.Content{Vertices: n, Features: x.dense(k, n)}
-	if in.has("num_nodes") {
+	if in.Has("num_nodes") {
 		a := in.get("num_nodes")
 		count := must(a.Int64s())
 		a.require(len(count) == 1 && count[0] == n, "give each vertex a row of x", "it is %v, but x has %d rows", count, n)
 	}
 	c.Edges = pygEdges(k, o, in, n)
-	if in.has("y") {
+	if in.Has("y") {
 		in.get("y").setLabels(o, c)
 	} else {
 		c.Labels = unlabelled(n)
 	}
-	c.Split = pygSplit(o, op, in, c.Labels)
-	if in.has("ids") {
+	c.Split = pygSplit(k, o, in, c.Labels)
+	if in.Has("ids") {
 		c.IDs = pygIDs(in, n)
 	}
 	return c
@@ -71,17 +68,17 @@ func (e endRows) Each(yield func(src, dst uint32) error) error {
 
 // pygSplit reads the masks, of several splits the one that --split names. Without masks it
 // makes a random split.
-func pygSplit(o Options, op string, in namedArrays, labels []int32) []uint8 {
-	if !in.has("train_mask") {
-		noChoice(op, o, "the file has no splits; --seed selects a random split")
-		if !in.has("y") {
+func pygSplit(k *resources, o Options, in namedArrays, labels []int32) []uint8 {
+	if !in.Has("train_mask") {
+		k.noChoice(o, "the file has no splits; --seed selects a random split")
+		if !in.Has("y") {
 			return make([]uint8, len(labels))
 		}
 		return o.draw(labels, usual)
 	}
-	column, s := maskNumber(o, op), make(splitter, len(labels))
+	column, s := k.maskNumber(o), make(splitter, len(labels))
 	for i, name := range []string{"train_mask", "val_mask", "test_mask"} {
-		if in.has(name) {
+		if in.Has(name) {
 			a := in.get(name)
 			s.markMask(a.input, a.maskColumn(len(labels), column), uint8(graph.SplitTrain+i))
 		}
@@ -104,9 +101,9 @@ func (a ndarray) maskColumn(n, column int) []int64 {
 	return mask
 }
 
-// pygIDs reads the ids of the vertices.
 func pygIDs(in namedArrays, n int64) *graph.IDs {
-	a, list, x := in.get("ids"), in.words("ids"), newIDIndex()
+	a, x := in.get("ids"), newIDIndex()
+	list := a.words()
 	a.require(int64(len(list)) == n, "give one id for each vertex", "there are %d ids for %d vertices", len(list), n)
 	for v, id := range list {
 		switch before, fresh := x.add([]byte(id)); {
@@ -125,24 +122,13 @@ var pygEdgeArrays = []string{"edge_weight", "edge_attr"}
 // pygEdgeData adds the file's edge data: weights, and the features of an edge_attr of several
 // columns, or of the array that --edge-features names.
 func pygEdgeData(k *resources, o Options, in namedArrays, ends endRows) graph.EdgeSource {
-	name := pygFeatures(o, in)
-	weights := pygWeights(o, in, len(ends.src), name)
-	var edges graph.EdgeSource = ends
-	if weights != nil { // edges of weight 0 are omitted
-		edges = graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
-			for i, w := range weights {
-				if w == 0 {
-					continue
-				}
-				if err := yield(ends.src[i], ends.dst[i], w); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	name := pygFeatures(k.input, o, in)
+	data := edgeData{edges: ends}
+	if weights := pygWeights(o, in, len(ends.src), name); weights != nil {
+		data.weights = oneChunk(weights)
 	}
 	if name == "" {
-		return edges
+		return data.source()
 	}
 	a, dim := in.get(name), 1
 	if len(a.Shape) == 2 {
@@ -156,43 +142,29 @@ func pygEdgeData(k *resources, o Options, in namedArrays, ends endRows) graph.Ed
 			"feature %d of edge %d is %v", i%dim, i/dim, features[i])
 	}
 	o.Log("edge_features=%d path=%s", dim, a.path)
-	return graph.WithFeatures(edges, dim, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
-		for i, u := range ends.src {
-			w := float32(1)
-			if weights != nil {
-				w = weights[i]
-			}
-			if w == 0 {
-				continue
-			}
-			if err := yield(u, ends.dst[i], w, features[i*dim:][:dim]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	data.features, data.dim = oneChunk(features), dim
+	return data.source()
 }
 
 // pygFeatures returns the name of the array of edge features, "" if there is none: the one
 // that --edge-features names, else an edge_attr of several columns.
-func pygFeatures(o Options, in namedArrays) string {
-	at := input{"import", o.Src}
+func pygFeatures(at input, o Options, in namedArrays) string {
 	switch len(o.EdgeFeatures) {
 	case 0:
 	case 1:
 		name := o.EdgeFeatures[0]
-		at.require(in.has(name), "leave --edge-features out, or give each edge a row of "+name,
+		at.require(in.Has(name), "leave --edge-features out, or give each edge a row of "+name,
 			"there is no %s, which --edge-features names", name)
 		return name
 	default:
 		at.refuse("name one, with a column for each feature", "--edge-features names %d arrays", len(o.EdgeFeatures))
 	}
-	if !in.has("edge_attr") {
+	if !in.Has("edge_attr") {
 		return ""
 	}
 	switch a := in.get("edge_attr"); {
 	case len(a.Shape) < 2 || len(a.Shape) == 2 && a.Shape[1] == 1:
-		if in.has("edge_weight") {
+		if in.Has("edge_weight") {
 			o.Log("warning: path=%s edge_attr is ignored because edge_weight exists; import it with --edge-features edge_attr", o.Src)
 		}
 		return "" // weights, if any
@@ -207,7 +179,7 @@ func pygFeatures(o Options, in namedArrays) string {
 // is the features; nil if all are 1.
 func pygWeights(o Options, in namedArrays, edges int, features string) []float32 {
 	for _, name := range pygEdgeArrays {
-		if !in.has(name) || name == features {
+		if !in.Has(name) || name == features {
 			continue
 		}
 		a := in.get(name)

@@ -18,8 +18,6 @@ var rawFormat = importer{
 	read:  raw, recognises: isRaw,
 }
 
-const opRaw = "import raw"
-
 // rawMeta is meta.json of the raw layout; other keys are ignored.
 type rawMeta struct {
 	Nodes      *int64 `json:"nodes"`
@@ -37,21 +35,20 @@ func isRaw(src string) bool {
 	return strings.HasSuffix(src, ".tar.zst") || exists(filepath.Join(src, "graph.edges.bin"))
 }
 
-// rawFolder is an open source of the raw layout.
 type rawFolder struct {
 	resources *resources
-	dir       string
+	input     // the folder
 	rawMeta
 }
 
 // raw reads the layout of flat little-endian arrays, from a folder or from an archive of one.
 func raw(k *resources, o Options) *graph.Content {
-	file, row := rawSplitName(o)
-	r := &rawFolder{resources: k, dir: o.Src}
+	file, row := rawSplitName(k.input, o)
+	r := &rawFolder{resources: k, input: k.input}
 	info, err := os.Stat(o.Src)
-	input{opRaw, o.Src}.system(err)
+	k.system(err)
 	if !info.IsDir() {
-		r.dir = unpack(k, input{opRaw, o.Src}, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
+		r.path = unpack(k, k.input, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
 	}
 	r.readMeta()
 	c := &graph.Content{
@@ -63,7 +60,7 @@ func raw(k *resources, o Options) *graph.Content {
 	}
 	c.Edges = r.edges(o)
 	c.Features = r.features()
-	noLabels, noSplit := !r.at("labels.bin").exists(), !r.at("split.bin").exists()
+	noLabels, noSplit := !r.in("labels.bin").exists(), !r.in("split.bin").exists()
 	if noLabels && noSplit && c.Features.Dim > 0 { // features.bin has Nodes rows, so Nodes is not a mistake
 		c.Labels = unlabelled(c.Vertices)
 	} else {
@@ -71,7 +68,7 @@ func raw(k *resources, o Options) *graph.Content {
 		checkRange(at, labels, r.Classes)
 		c.Labels = labels
 	}
-	if row < 0 && noLabels && !r.at(file).exists() {
+	if row < 0 && noLabels && !r.in(file).exists() {
 		c.Split = make([]uint8, c.Vertices)
 		return c
 	}
@@ -81,11 +78,11 @@ func raw(k *resources, o Options) *graph.Content {
 
 // rawSplitName parses --split: a file of the folder and, after a colon, the row of a file with
 // several splits (-1: it has one).
-func rawSplitName(o Options) (file string, row int64) {
+func rawSplitName(at input, o Options) (file string, row int64) {
 	if o.Split == "" {
 		return "split.bin", -1
 	}
-	at, remedy := input{opRaw, o.Src}, "write FILE or FILE:ROW, such as splits10.bin:3"
+	const remedy = "write FILE or FILE:ROW, such as splits10.bin:3"
 	file, number, many := strings.Cut(o.Split, ":")
 	row = -1
 	if many {
@@ -100,11 +97,8 @@ func rawSplitName(o Options) (file string, row int64) {
 	return file, row
 }
 
-// at returns a file of the folder.
-func (r *rawFolder) at(file string) input { return input{opRaw, filepath.Join(r.dir, file)} }
-
 func (r *rawFolder) readMeta() {
-	at, m := r.at("meta.json"), &r.rawMeta
+	at, m := r.in("meta.json"), &r.rawMeta
 	at.json(m)
 	at.require(m.Nodes != nil && m.Edges != nil && m.FeatureDim != nil, "", "nodes, edges or feature_dim is missing")
 	at.require(*m.Edges >= 0 && *m.Edges <= 1<<48, "", "edges is %d", *m.Edges)
@@ -118,8 +112,8 @@ func (r *rawFolder) readMeta() {
 // rawArray maps one array of the layout. The array must have n elements of elemBytes bytes, where n
 // comes from meta.json. counted describes, for messages, the numbers of meta.json that n is.
 func rawArray[T mapped.Elem](r *rawFolder, file string, n, elemBytes int64, counted string) (input, []T) {
-	at := r.at(file)
-	b := r.resources.file(at.path)
+	at := r.in(file)
+	b := r.resources.file(at)
 	at.require(int64(len(b)) == n*elemBytes, "fetch the folder again: the file is truncated or belongs to another meta.json",
 		"%d bytes, expected %d: %s in meta.json, %d bytes each", len(b), n*elemBytes, counted, elemBytes)
 	return at, mapped.Cast[T](b)
@@ -129,7 +123,7 @@ func (r *rawFolder) edges(o Options) graph.EdgePairs {
 	at, pairs := rawArray[uint32](r, "graph.edges.bin", *r.Edges*2, 4, "two ids for each of the edges")
 	checkPairs(at, pairs, *r.Nodes)
 	if r.Undirected && !o.Symmetrise {
-		check(checkSymmetric(at, pairs))
+		checkSymmetric(at, pairs)
 	}
 	return pairs
 }
@@ -146,8 +140,8 @@ func (r *rawFolder) features() graph.Features {
 
 // split reads a split file, or one row of a file of several splits.
 func (r *rawFolder) split(file string, row int64) []uint8 {
-	at, n := r.at(file), *r.Nodes
-	b := r.resources.file(at.path)
+	at, n := r.in(file), *r.Nodes
+	b := r.resources.file(at)
 	size := int64(len(b))
 	at.require(row >= 0 || size == n, "for a file of several splits choose a row, such as --split "+filepath.Base(file)+":0",
 		"%d bytes, expected %d: one for each of the nodes in meta.json", size, n)
@@ -167,14 +161,14 @@ func (r *rawFolder) split(file string, row int64) []uint8 {
 // Design note: sorting the edges would also work, but needs a copy. A sum of hashes over all
 // edges equals the sum over all reversed ones if the two multisets are equal. Only a graph
 // that fails is sorted, to name the edge.
-func checkSymmetric(at input, pairs []uint32) error {
+func checkSymmetric(at input, pairs []uint32) {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
 		forward += splitmix.Mix(edgeKey(pairs[i], pairs[i+1]))
 		backward += splitmix.Mix(edgeKey(pairs[i+1], pairs[i]))
 	}
 	if forward == backward {
-		return nil
+		return
 	}
 	keys := make([]uint64, len(pairs)/2)
 	for i := range keys {
@@ -183,11 +177,10 @@ func checkSymmetric(at input, pairs []uint32) error {
 	slices.Sort(keys)
 	for i := 0; i < len(pairs); i += 2 {
 		if _, ok := slices.BinarySearch(keys, edgeKey(pairs[i+1], pairs[i])); !ok {
-			return at.bad("edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1]).
-				Then("import with --symmetrise")
+			at.require(false, "import with --symmetrise", "edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1])
 		}
 	}
-	return nil // only duplicates in one direction, which are dropped anyway
+	// Only duplicates in one direction differ, which are dropped anyway.
 }
 
 func edgeKey(src, dst uint32) uint64 { return uint64(src)<<32 | uint64(dst) }

@@ -1,28 +1,22 @@
 package importers
 
-import (
-	"path/filepath"
-
-	"siafu/graph"
-)
+import "siafu/graph"
 
 var redditFormat = importer{
 	entry: entry{Name: "reddit-npz", Help: "folder with `reddit_data.npz`"},
 	read:  reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only split",
 }
 
-const opReddit = "import reddit-npz"
-
 // reddit reads the two files of DGL and PyG with the posts of Hamilton et al. (2017):
 // reddit_data.npz (feature, label, node_types, node_ids) and reddit_graph.npz (a SciPy matrix).
 func reddit(k *resources, o Options) *graph.Content {
-	path := filepath.Join(o.Src, "reddit_graph.npz")
-	if loops := filepath.Join(o.Src, "reddit_self_loop_graph.npz"); !exists(path) && exists(loops) {
-		path = loops // the same graph; self loops are dropped
+	matrix := k.in("reddit_graph.npz")
+	if loops := k.in("reddit_self_loop_graph.npz"); !matrix.exists() && loops.exists() {
+		matrix = loops // the same graph; self loops are dropped
 	}
 	o.DropWeights = true // as DGL and PyG do
-	adj := openZip(opReddit, path, k).matrix("")
-	z, n := openZip(opReddit, filepath.Join(o.Src, "reddit_data.npz"), k), adj.rows
+	adj := k.zip(matrix).matrix("")
+	z, n := k.zip(k.in("reddit_data.npz")), adj.rows
 	c := &graph.Content{
 		Source: "reddit-npz " + nameOf(o.Src), Vertices: n, Edges: adj.edges(o),
 		Features: z.get("feature").dense(k, n), Labels: z.get("label").labels(n), Split: z.get("node_types").sets(n),

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"siafu/graph"
 	"siafu/internal/fault"
@@ -15,63 +14,59 @@ var snapFormat = importer{
 	read:  snap, recognises: isSnap,
 }
 
-const opSnap = "import snap"
-
 // edgeExtensions lists the extensions of edge lists not named edges.txt.
 var edgeExtensions = []string{".txt", ".txt.gz", ".csv", ".csv.gz", ".el", ".el.gz"}
 
 func isSnap(src string) bool {
-	_, err := snapEdges(src)
-	return err == nil && exists(filepath.Join(src, "features.npy"))
+	folder := input{path: src}
+	_, err := snapEdges(folder)
+	return err == nil && folder.in("features.npy").exists()
 }
 
-// snapEdges returns the path of the edge list in a folder.
-func snapEdges(src string) (string, error) {
+func snapEdges(folder input) (list input, err error) {
 	for _, name := range []string{"edges.txt", "edges.txt.gz"} {
-		if path := filepath.Join(src, name); exists(path) {
-			return path, nil
+		if at := folder.in(name); at.exists() {
+			return at, nil
 		}
 	}
-	entries, err := os.ReadDir(src)
+	entries, err := os.ReadDir(folder.path)
 	if err != nil {
-		return "", fault.System(opSnap, src, err)
+		return list, fault.System(folder.op, folder.path, err)
 	}
 	var found []string
 	for _, e := range entries {
-		for _, ext := range edgeExtensions {
-			if !e.IsDir() && strings.HasSuffix(e.Name(), ext) {
-				found = append(found, e.Name())
-			}
+		if isFile(edgeExtensions...)(folder.in(e.Name()).path) {
+			found = append(found, e.Name())
 		}
 	}
 	if len(found) == 1 {
-		return filepath.Join(src, found[0]), nil
+		return folder.in(found[0]), nil
 	}
-	return "", fault.New(fault.Missing, opSnap, src, "there is no edges.txt, and the other edge lists are %q", found).
+	return list, fault.New(fault.Missing, folder.op, folder.path, "there is no edges.txt, and the other edge lists are %q", found).
 		Then("name the edge list edges.txt or edges.txt.gz")
 }
 
 // snap reads an edge list in the format of the Stanford collection (Leskovec and Krevl 2014),
 // and NumPy arrays in the same folder. Row i of an array belongs to the i-th smallest id.
 func snap(k *resources, o Options) *graph.Content {
-	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
+	a := k.array(k.in("features.npy"))
 	n := a.rows()
 	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: a.dense(k, n)}
 	snapGraph(k, o, c)
-	path := filepath.Join(o.Src, "labels.npy")
-	if !exists(path) && o.Split == "" && !exists(filepath.Join(o.Src, "split.npy")) {
+	labels := k.in("labels.npy")
+	if !labels.exists() && o.Split == "" && !k.in("split.npy").exists() {
 		c.Labels, c.Split = unlabelled(n), make([]uint8, n)
 		return c
 	}
-	arrayAt(opSnap, path, k).setLabels(o, c)
+	k.array(labels).setLabels(o, c)
 	c.Split = snapSplit(k, o, c)
 	return c
 }
 
 // snapGraph reads the edges and fits their ids to the rows of features.
 func snapGraph(k *resources, o Options, c *graph.Content) {
-	l := readEdgeList(k, input{opSnap, must(snapEdges(o.Src))})
-	r := must(l.rank())
+	l := readEdgeList(k, must(snapEdges(k.input)))
+	r := l.rank()
 	to := r.of
 	if r.n == c.Vertices {
 		c.IDs = keepIDs(r.ids())
@@ -83,18 +78,18 @@ func snapGraph(k *resources, o Options, c *graph.Content) {
 		o.Log("ids=rows %d of %d vertices have no edge", c.Vertices-r.n, c.Vertices)
 		to = func(id int64) uint32 { return uint32(id) }
 	}
-	c.Edges = must(l.renumber(k, to))
+	c.Edges = l.renumber(k, to)
 }
 
 // snapSplit reads split.npy, or the file that --split names, or makes a random split.
 func snapSplit(k *resources, o Options, c *graph.Content) []uint8 {
 	name := cmp.Or(o.Split, "split.npy")
 	if name != filepath.Base(name) {
-		input{opSnap, o.Src}.refuse("name a file next to features.npy", "split %q is not a file of the folder", name)
+		k.refuse("name a file next to features.npy", "split %q is not a file of the folder", name)
 	}
-	path := filepath.Join(o.Src, name)
-	if o.Split == "" && !exists(path) {
+	sets := k.in(name)
+	if o.Split == "" && !sets.exists() {
 		return o.draw(c.Labels, usual)
 	}
-	return arrayAt(opSnap, path, k).sets(c.Vertices)
+	return k.array(sets).sets(c.Vertices)
 }

@@ -1,8 +1,8 @@
 package importers
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 
 	"siafu/graph"
 )
@@ -46,7 +46,6 @@ func (z zipArrays) matrix(prefix string) *matrix {
 	return m
 }
 
-// check verifies the matrix against its form.
 func (m *matrix) check() {
 	m.require(m.rows >= 0 && m.cols >= 0 && m.rows <= maxVertices && m.cols <= maxVertices, "",
 		"the matrix is %d x %d, which is out of range", m.rows, m.cols)
@@ -68,7 +67,6 @@ func (m *matrix) check() {
 	}
 }
 
-// checkIndices requires indices of columns or rows to be below n.
 func (m *matrix) checkIndices(of string, indices []uint32, n int64) {
 	for i, x := range indices {
 		if int64(x) >= n {
@@ -77,44 +75,37 @@ func (m *matrix) checkIndices(of string, indices []uint32, n int64) {
 	}
 }
 
-// adjacency is a square matrix as edges row→column, read in place. A stored zero is no edge.
-type adjacency struct{ *matrix }
+// unweighted hides the weights of edges.
+type unweighted struct{ graph.EdgeSource }
 
-// edges turns an adjacency matrix into edges.
+// edges turns an adjacency matrix into edges row→column, read in place. A stored zero is no edge.
 func (m *matrix) edges(o Options) graph.EdgeSource {
 	m.require(m.rows == m.cols, "", "adjacency matrix is %d x %d, not square", m.rows, m.cols)
+	edges := graph.EachWeight(m.each)
 	if !slices.ContainsFunc(m.data, func(w float32) bool { return w != 0 && w != 1 }) {
-		return adjacency{m}
+		return unweighted{edges}
 	}
 	if o.DropWeights {
 		o.Log("warning: path=%s weights of edges are dropped", m.path)
-		return adjacency{m}
+		return unweighted{edges}
 	}
 	checkWeights(m.input, m.data, ", or drop the weights with --drop-weights")
-	return graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
-		return m.each(func(src uint32, i int64) error {
-			if m.data[i] == 0 {
-				return nil
-			}
-			return yield(src, m.indices[i], m.data[i])
-		})
-	})
+	return edges
 }
 
-// Each implements graph.EdgeSource.
-func (a adjacency) Each(yield func(src, dst uint32) error) error {
-	return a.each(func(src uint32, i int64) error {
-		if a.data != nil && a.data[i] == 0 {
+// each yields the entries that are not 0, as edges with weights.
+func (m *matrix) each(yield func(src, dst uint32, weight float32) error) error {
+	entry := func(row uint32, i int64) error {
+		switch {
+		case m.data == nil:
+			return yield(row, m.indices[i], 1)
+		case m.data[i] == 0:
 			return nil
 		}
-		return yield(src, a.indices[i])
-	})
-}
-
-// each calls yield with the row and the index of each entry.
-func (m *matrix) each(yield func(row uint32, i int64) error) error {
+		return yield(row, m.indices[i], m.data[i])
+	}
 	for i, row := range m.coo {
-		if err := yield(row, int64(i)); err != nil {
+		if err := entry(row, int64(i)); err != nil {
 			return err
 		}
 	}
@@ -123,7 +114,7 @@ func (m *matrix) each(yield func(row uint32, i int64) error) error {
 	}
 	for row := range m.rows {
 		for i := m.indptr[row]; i < m.indptr[row+1]; i++ {
-			if err := yield(uint32(row), i); err != nil {
+			if err := entry(uint32(row), i); err != nil {
 				return err
 			}
 		}
@@ -133,31 +124,45 @@ func (m *matrix) each(yield func(row uint32, i int64) error) error {
 
 // sparseRows turns a CSR matrix of features into rows with ascending columns; entries of the
 // same element are added, as in SciPy.
-func (m *matrix) sparseRows() (s *graph.SparseRows, err error) {
-	defer catch(&err)
+func (m *matrix) sparseRows() *graph.SparseRows {
 	m.require(m.indptr != nil, "save features.tocsr()", "features are in COO format")
-	s = &graph.SparseRows{
+	s := &graph.SparseRows{
 		Offsets: make([]int64, 1, m.rows+1),
 		Cols:    make([]uint32, 0, len(m.indices)),
 		Vals:    make([]float32, 0, len(m.indices)),
 	}
+	type entry struct {
+		column uint32
+		value  float32
+	}
+	byColumn := func(a, b entry) int { return cmp.Compare(a.column, b.column) }
+	var row []entry
 	for r := range m.rows {
-		start := len(s.Cols)
+		row = row[:0]
 		for i := m.indptr[r]; i < m.indptr[r+1]; i++ {
-			v := float32(1)
+			e := entry{m.indices[i], 1}
 			if m.data != nil {
-				v = m.data[i]
+				e.value = m.data[i]
 			}
-			s.Cols, s.Vals = append(s.Cols, m.indices[i]), append(s.Vals, v)
+			row = append(row, e)
 		}
-		kept := start + sortRow(s.Cols[start:], s.Vals[start:])
-		s.Cols, s.Vals = s.Cols[:kept], s.Vals[:kept]
-		s.Offsets = append(s.Offsets, int64(kept))
+		if !slices.IsSortedFunc(row, byColumn) {
+			slices.SortStableFunc(row, byColumn)
+		}
+		start := len(s.Cols)
+		for _, e := range row {
+			if last := len(s.Cols) - 1; last >= start && s.Cols[last] == e.column {
+				s.Vals[last] += e.value
+				continue
+			}
+			s.Cols, s.Vals = append(s.Cols, e.column), append(s.Vals, e.value)
+		}
+		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 		if i := slices.IndexFunc(s.Vals[start:], graph.NotFinite); i >= 0 {
 			m.require(false, "replace it with a finite number", "feature %d of vertex %d is %v", s.Cols[start+i], r, s.Vals[start+i])
 		}
 	}
-	return s, nil
+	return s
 }
 
 // oneHot turns a CSR matrix [n x classes] into labels: the column of a row's only
@@ -178,35 +183,4 @@ func (m *matrix) oneHot(n int64) []int32 {
 		}
 	}
 	return checkLabels(m.input, labels)
-}
-
-// sortRow sorts one row by column and adds up the values of equal columns. It returns the number
-// of entries that remain at the front.
-func sortRow(cols []uint32, vals []float32) int {
-	if !slices.IsSorted(cols) {
-		sort.Stable(byColumn{cols, vals})
-	}
-	kept := 0
-	for i := range cols {
-		if kept > 0 && cols[kept-1] == cols[i] {
-			vals[kept-1] += vals[i]
-			continue
-		}
-		cols[kept], vals[kept] = cols[i], vals[i]
-		kept++
-	}
-	return kept
-}
-
-// byColumn sorts a row's columns and values together.
-type byColumn struct {
-	cols []uint32
-	vals []float32
-}
-
-func (r byColumn) Len() int           { return len(r.cols) }
-func (r byColumn) Less(i, j int) bool { return r.cols[i] < r.cols[j] }
-func (r byColumn) Swap(i, j int) {
-	r.cols[i], r.cols[j] = r.cols[j], r.cols[i]
-	r.vals[i], r.vals[j] = r.vals[j], r.vals[i]
 }

@@ -16,8 +16,8 @@ type tableFile struct {
 	units []string // of columns of dates as numbers, "" for others; nil: unknown
 	// each calls yield with every row in the order of the file: its position from 1 and a cell
 	// for each column, empty if the value is missing, valid until yield returns. It may be
-	// called again.
-	each func(yield func(at int64, cells [][]byte) error) error
+	// called again. A fault ends the import.
+	each func(yield func(at int64, cells [][]byte))
 }
 
 // fault returns a fault about a cell, with its position, column and value.
@@ -42,7 +42,6 @@ func (t *tableFile) dateFormat(column int, format string) string {
 	return format
 }
 
-// rowFault returns a fault about a whole row.
 func (t *tableFile) rowFault(at int64, format string, args ...any) *fault.Error {
 	return t.bad("%s %d "+format, append([]any{t.unit, at}, args...)...)
 }
@@ -74,15 +73,12 @@ func (t *tableFile) list() string {
 	return strings.Join(names, ", ")
 }
 
-// checkNames refuses duplicate names of columns.
-func (t *tableFile) checkNames() error {
+func (t *tableFile) checkNames() {
 	first := make(map[string]int, len(t.names))
 	for i, name := range t.names {
 		if before, twice := first[name]; twice && name != "" {
-			return t.bad("%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name).
-				Then("give each column a unique name")
+			t.require(false, "give each column a unique name", "%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name)
 		}
 		first[name] = i
 	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"siafu/graph"
 )
 
-// encoder converts the cells of one column to features.
 type encoder struct {
 	graph.Column
 	at       int // of the column in its table
@@ -28,7 +27,6 @@ func (m *moments) add(x float64) {
 	m.squares += d * (x - m.mean)
 }
 
-// newEncoder returns the encoder of the column at the given index of a table.
 func newEncoder(c graph.Column, at int) *encoder {
 	e := &encoder{Column: c, at: at}
 	if c.Kind == graph.CategoryColumn || c.Kind == graph.WordsColumn {
@@ -40,42 +38,41 @@ func newEncoder(c graph.Column, at int) *encoder {
 	return e
 }
 
-// isMissing reports whether a cell has no value.
 func (e *encoder) isMissing(cell []byte) bool {
 	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
 }
 
 // fill writes the features of a missing cell at the given position.
-func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) error {
+func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) {
 	switch {
 	case e.Kind == graph.WordsColumn:
-		return nil // a text without words
+		return // a text without words
 	case e.Fill == nil:
-		return t.fault(at, e.at, cell, "is a missing value").Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out with --features")
+		check(t.fault(at, e.at, cell, "is a missing value").Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out with --features"))
 	}
 	e.missing++
 	if e.Kind == graph.NumberColumn {
 		r.put(e.First, (*e.Fill-e.Mean)/e.Scale)
 	}
-	return nil
 }
 
 // encode writes the features of a cell to the last row, in ascending order.
-func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) error {
+func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) {
 	if e.isMissing(cell) {
-		return e.fill(t, at, cell, r)
+		e.fill(t, at, cell, r)
+		return
 	}
 	switch e.Kind {
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			return t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --features")
+			check(t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --features"))
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
 	case graph.DateColumn:
 		i, ok := readInstant(cell, t.dateFormat(e.at, e.Format))
 		if !ok {
-			return t.fault(at, e.at, cell, "is not a date").Then("%s", writeDates)
+			check(t.fault(at, e.at, cell, "is not a date").Then("%s", writeDates))
 		}
 		e.putDate(i, r)
 	case graph.HashColumn:
@@ -89,13 +86,12 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) er
 		}
 		if !known {
 			e.unknown++
-			return nil
+			return
 		}
 		r.put(e.First+int(i), 1)
 	case graph.WordsColumn:
 		e.words(debWords(string(cell)), r)
 	}
-	return nil
 }
 
 // words sets the feature of each known word to one.
@@ -126,17 +122,15 @@ type featureRows struct {
 // of a row is not zero.
 const fewFeatures = 4
 
-// newFeatureRows allocates n rows of the columns' features.
 func newFeatureRows(k *resources, at input, columns []*encoder, n int) *featureRows {
 	last := columns[len(columns)-1]
 	dim := last.First + last.Width
 	if dim > fewFeatures*len(columns) {
 		return newSparseRows(n, dim)
 	}
-	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: must(reserve[float32](k, at, n*dim))}, row: -1}
+	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: reserve[float32](k, at, n*dim)}, row: -1}
 }
 
-// newSparseRows returns sparse rows of dim features, for n rows.
 func newSparseRows(n, dim int) *featureRows {
 	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Sparse: &graph.SparseRows{Offsets: make([]int64, 1, n+1)}}, row: -1}
 }

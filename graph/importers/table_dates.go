@@ -9,7 +9,6 @@ import (
 	"siafu/internal/fault"
 )
 
-// instant is the point in time of a cell.
 type instant struct {
 	micros      int64 // microseconds since 1970-01-01 00:00 UTC, rounded down
 	clock, zone bool  // the cell has a time of day; and a time zone
@@ -122,7 +121,6 @@ func readISO(cell []byte) (instant, bool) {
 	return at, ok
 }
 
-// cutZone cuts a time of day from its time zone.
 func cutZone(text []byte) (clock, zone []byte) {
 	if i := bytes.IndexAny(text, " Z+-"); i >= 0 {
 		return text[:i], text[i:]
@@ -194,7 +192,6 @@ func digits(text []byte, count int) (n int, ok bool) {
 	return n, true
 }
 
-// floorDiv returns a/b rounded down.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -211,7 +208,6 @@ const (
 	clockFeatures = 7
 )
 
-// days returns the days since 1970.
 func (at instant) days() float64 { return float64(at.micros) / day }
 
 // phases returns the elapsed fractions of the year, the week and the day, from 0 to 1.
@@ -326,7 +322,6 @@ func looksLikeDate(text []byte) bool {
 	return false
 }
 
-// dateWidth returns the number of features of a column of dates in a format.
 func (p *profile) dateWidth(format string) int {
 	if p.dates.clock || p.dates.numbers.count > 0 && format != compactDate {
 		return clockFeatures

@@ -8,7 +8,6 @@ import (
 	"siafu/internal/fault"
 )
 
-// chooseColumns decides what each column becomes.
 func (im *tableImport) chooseColumns() {
 	if im.like != nil {
 		im.table.Columns = slices.Clone(im.like.Table.Columns)
@@ -29,7 +28,6 @@ func (im *tableImport) chooseColumns() {
 	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values", "no column becomes a feature%s", reasons)
 }
 
-// chooseColumn decides what a column becomes by its profile.
 func (im *tableImport) chooseColumn(i int, p *profile) {
 	name := im.nodes.names[i]
 	kind, reason := p.kind(im.nodes, i, im.asked(name))
@@ -39,7 +37,7 @@ func (im *tableImport) chooseColumn(i int, p *profile) {
 		im.drop(name, reason)
 		return
 	}
-	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind, wordColumns)}
+	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind)}
 	if len(im.columns) > 0 {
 		last := im.columns[len(im.columns)-1]
 		c.First = last.First + last.Width
@@ -80,14 +78,13 @@ func (im *tableImport) measure() {
 }
 
 // eachVertex makes another pass over the vertices, by their numbers.
-func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte) error) {
+func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte)) {
 	v, n := 0, im.ids.len()
-	check(im.nodes.each(func(at int64, cells [][]byte) error {
-		if v++; v > n {
-			return nil
+	im.nodes.each(func(at int64, cells [][]byte) {
+		if v++; v <= n {
+			yield(v-1, at, cells)
 		}
-		return yield(v-1, at, cells)
-	}))
+	})
 	if v != n {
 		check(fault.New(fault.IO, im.nodes.op, im.nodes.path, "it changed during the import, from %d rows to %d", n, v).Then("import it again while no program writes to it"))
 	}
@@ -95,13 +92,12 @@ func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte) er
 
 // moments is the pass over the vertices that finds mean and scale of numbers and dates.
 func (im *tableImport) moments() {
-	im.eachVertex(func(v int, _ int64, cells [][]byte) error {
+	im.eachVertex(func(v int, _ int64, cells [][]byte) {
 		for _, e := range im.columns {
 			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && im.sets[v] == graph.SplitTrain {
 				e.counting.add(x)
 			}
 		}
-		return nil
 	})
 	for _, e := range im.columns {
 		switch e.Kind {
@@ -128,14 +124,11 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 // encode is the pass over the vertices that makes features.
 func (im *tableImport) encode() graph.Features {
 	r := newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len())
-	im.eachVertex(func(_ int, at int64, cells [][]byte) error {
+	im.eachVertex(func(_ int, at int64, cells [][]byte) {
 		r.next()
 		for _, e := range im.columns {
-			if err := e.encode(im.nodes, at, cells[e.at], r); err != nil {
-				return err
-			}
+			e.encode(im.nodes, at, cells[e.at], r)
 		}
-		return nil
 	})
 	r.next()
 	return r.Features

@@ -10,20 +10,13 @@ import (
 	"siafu/internal/fault"
 )
 
-// recognises reports whether a folder has a table of vertices.
-func (f *tableFormat) recognises(src string) bool {
-	_, err := f.file(Options{Src: src}, "", "nodes")
-	return err == nil
-}
-
-// hasEnding reports whether a file has the name of a table of the format.
-func (f *tableFormat) hasEnding(name string) bool {
+func (f *importer) hasEnding(name string) bool {
 	return slices.ContainsFunc(f.endings, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
 // tableFormatOf returns the format of a file by its name, nil for the name of no table.
-func tableFormatOf(name string) *tableFormat {
-	for _, f := range tableFormats {
+func tableFormatOf(name string) *importer {
+	for _, f := range importFormats {
 		if f.hasEnding(name) {
 			return f
 		}
@@ -31,47 +24,46 @@ func tableFormatOf(name string) *tableFormat {
 	return nil
 }
 
-// file returns the path of a table: the named file, in SRC unless its path is absolute, or the
-// file of SRC named nodes or edges.
-func (f *tableFormat) file(o Options, named, called string) (string, error) {
+// file returns a table: the named file, in SRC unless its path is absolute, or the file of SRC
+// named nodes or edges.
+func (f *importer) file(src input, named, called string) (table input, err error) {
 	if filepath.IsAbs(named) {
-		return named, nil
+		return input{src.op, named}, nil
 	}
 	if named != "" {
-		return filepath.Join(o.Src, named), nil
+		return src.in(named), nil
 	}
 	for _, ending := range f.endings {
-		if path := filepath.Join(o.Src, called+ending); exists(path) {
-			return path, nil
+		if at := src.in(called + ending); at.exists() {
+			return at, nil
 		}
 	}
-	if _, err := os.Stat(o.Src); err != nil {
-		return "", fault.System(f.op(), o.Src, err)
+	if _, err := os.Stat(src.path); err != nil {
+		return table, fault.System(src.op, src.path, err)
 	}
-	if err := unreadTable(f.op(), o.Src, called); err != nil {
-		return "", err
+	if err := unreadTable(src, called); err != nil {
+		return table, err
 	}
-	return "", fault.New(fault.Missing, f.op(), o.Src, "it has no file %s with an extension in %q", called, f.endings).
-		Then("%s", nameTables(o.Src))
+	return table, fault.New(fault.Missing, src.op, src.path, "it has no file %s with an extension in %q", called, f.endings).
+		Then("%s", nameTables(src.path))
 }
 
 // unreadEndings lists the endings of unsupported compressions and table formats.
 var unreadEndings = []string{".bz2", ".xz", ".zip", ".lz4", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".orc", ".json", ".jsonl"}
 
 // unreadTable returns the fault of a table with one of unreadEndings; nil if src has none.
-func unreadTable(op, src, called string) error {
-	files, _ := os.ReadDir(src)
+func unreadTable(src input, called string) error {
+	files, _ := os.ReadDir(src.path)
 	for _, f := range files {
 		name, ending := f.Name(), filepath.Ext(f.Name())
 		if strings.HasPrefix(name, called+".") && slices.Contains(unreadEndings, ending) {
-			return fault.New(fault.Data, op, filepath.Join(src, name), "%s files are not supported", ending).
+			return src.in(name).bad("%s files are not supported", ending).
 				Then("unpack or convert it to .csv, .csv.gz, .csv.zst or .parquet")
 		}
 	}
 	return nil
 }
 
-// tablesIn lists the files of a folder that have the name of a table.
 func tablesIn(src string) (names []string) {
 	files, _ := os.ReadDir(src)
 	for _, f := range files {
@@ -99,7 +91,7 @@ func nameTables(src string) string {
 
 // unrecognised returns the fault of a source that looks like none of the formats.
 func unrecognised(o Options) error {
-	if err := unreadTable("import", o.Src, "nodes"); err != nil {
+	if err := unreadTable(input{"import", o.Src}, "nodes"); err != nil {
 		return err
 	}
 	e := fault.New(fault.Data, "import", o.Src, "the format is not recognised")

@@ -7,27 +7,9 @@ import (
 	"siafu/graph"
 )
 
-// tableFormat is a file format of tables. A new one is a tableFormat in a file of its own and a
-// line in tableFormats.
-type tableFormat struct {
-	entry
-	endings []string // of the names of its files
-	open    func(op, path string) (*tableFile, error)
-}
-
-func (f *tableFormat) op() string { return "import " + f.entry.Name }
-
-// tableFormats lists the formats of tables.
-var tableFormats = []*tableFormat{
-	csvFormat,
-	parquetFormat,
-}
-
-// tableImport is a running import.
 type tableImport struct {
 	Options
-	*tableFormat
-	flags            input // of faults in flags
+	*importer
 	resources        *resources
 	nodes            *tableFile
 	id, label, split int // columns, -1 for none
@@ -43,19 +25,18 @@ type tableImport struct {
 	columns          []*encoder
 }
 
-// read makes a dataset of a table of vertices, read two or three times, and a table of edges,
+// readTables makes a dataset of a table of vertices, read two or three times, and a table of edges,
 // read once. The passes over vertices read ids, labels, split and column profiles; with
 // --standardise and --fill mean the moments of numbers; and features.
-func (f *tableFormat) read(k *resources, o Options) (c *graph.Content, err error) {
-	defer catch(&err)
-	im := &tableImport{Options: o, tableFormat: f, resources: k, ids: newIDIndex(), flags: input{"import " + f.entry.Name, o.Src}}
+func (f *importer) readTables(k *resources, o Options) *graph.Content {
+	im := &tableImport{Options: o, importer: f, resources: k, ids: newIDIndex()}
 	im.openNodes()
 	im.survey()
 	im.settleClasses()
 	im.chooseSplit()
 	im.chooseColumns()
 	im.measure()
-	c = &graph.Content{
+	c := &graph.Content{
 		Source: f.entry.Name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
 		Labels: im.classes.labels, Split: im.sets, Classes: len(im.classes.names), ClassNames: im.classes.classNames(),
 	}
@@ -67,24 +48,22 @@ func (f *tableFormat) read(k *resources, o Options) (c *graph.Content, err error
 	im.logColumns()
 	c.Edges = im.readEdges()
 	c.Normalize, c.Symmetrise, c.EdgeImport = im.Normalize, im.Symmetrise, &im.edges
-	return c, nil
+	return c
 }
 
-// openTable opens the named table, or the one called nodes or edges.
 func (im *tableImport) openTable(named, called string) *tableFile {
-	return must(im.open(im.flags.op, must(im.file(im.Options, named, called))))
+	return im.open(must(im.file(im.resources.input, named, called)))
 }
 
-// openNodes finds the columns of the table of vertices.
 func (im *tableImport) openNodes() {
-	im.checkTable(im.flags)
+	im.checkTable(im.resources.input)
 	defaults := graph.Table{ID: "id", Label: "label", Split: usualSplit}
 	if name := im.TableOptions.Like; name != "" {
 		if im.like = im.Schema; im.like == nil {
 			im.like = must(graph.ReadMeta(name)).Schema()
 		}
 		if im.like.Table == nil {
-			input{im.flags.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
+			input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
 		}
 		defaults = *im.like.Table
 		im.applyLike()
@@ -93,7 +72,6 @@ func (im *tableImport) openNodes() {
 	im.findColumns(defaults)
 }
 
-// findColumns finds ids, labels, the split and possible features.
 func (im *tableImport) findColumns(defaults graph.Table) {
 	t, label := im.nodes, cmp.Or(im.Label, defaults.Label)
 	im.id = t.needs(cmp.Or(im.ID, defaults.ID), "--id")

@@ -54,7 +54,6 @@ func (o *TableOptions) asked(name string) string {
 	return ""
 }
 
-// checkTable refuses flags that contradict one another.
 func (o *Options) checkTable(at input) {
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
 		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify", "--split, --split-by-time and --stratify exclude each other")
@@ -77,7 +76,7 @@ func (im *tableImport) applyLike() {
 	// contradiction refuses a flag that contradicts --like.
 	contradiction := func(is bool, flag, there, remedy string) {
 		if is {
-			im.flags.refuse(remedy, "%s contradicts --like=%s, where %s", flag, im.TableOptions.Like, there)
+			im.resources.refuse(remedy, "%s contradicts --like=%s, where %s", flag, im.TableOptions.Like, there)
 		}
 	}
 	contradiction(im.Normalize && !like.Normalized, "--normalize-features", "features are not divided by their sums", "leave --normalize-features out")
@@ -100,18 +99,18 @@ func (im *tableImport) applyLike() {
 }
 
 // findLike uses the column of weights that --like records, and records the columns in use.
-func (e *edgeTable) findLike(im *tableImport) {
-	if im.like != nil && im.like.EdgeImport != nil {
-		name := im.like.EdgeImport.Weight
+func (e *edgeTable) findLike() {
+	if e.im.like != nil && e.im.like.EdgeImport != nil {
+		name := e.im.like.EdgeImport.Weight
 		if e.weight = -1; name != "" {
 			e.weight = e.column(name)
 		}
-		if im.like.Weighted {
-			e.weight = e.needs(name, "its name in "+im.TableOptions.Like)
+		if e.im.like.Weighted {
+			e.weight = e.needs(name, "its name in "+e.im.TableOptions.Like)
 		}
 	}
-	im.edges = graph.EdgeImport{WeightsDropped: im.DropWeights, Ends: []string{e.names[e.ends[0]], e.names[e.ends[1]]}}
+	e.im.edges = graph.EdgeImport{WeightsDropped: e.im.DropWeights, Ends: []string{e.names[e.ends[0]], e.names[e.ends[1]]}}
 	if e.weight >= 0 {
-		im.edges.Weight = e.names[e.weight]
+		e.im.edges.Weight = e.names[e.weight]
 	}
 }

@@ -18,12 +18,15 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"siafu/internal/fault"
+	"siafu/internal/npy"
 )
 
-var parquetFormat = &tableFormat{
-	entry:   entry{Name: "parquet", Help: "tables of vertices and edges, as `.parquet`"},
-	endings: []string{".parquet"}, open: openParquet,
+var parquetFormat = importer{
+	entry:      entry{Name: "parquet", Help: "tables of vertices and edges, as `.parquet`"},
+	recognises: hasNodes(parquetEndings), open: openParquet, endings: parquetEndings, after: warnOfDirection, weights: true,
 }
+
+var parquetEndings = []string{".parquet"}
 
 // rowsAtOnce is the number of rows of a Parquet file that are decoded together.
 const rowsAtOnce = 256
@@ -31,29 +34,19 @@ const rowsAtOnce = 256
 // openParquet reads the schema of a table in Apache Parquet. Columns must be plain values. Cells
 // are converted to text from which numbers are restored exactly, so that the rest of an import is
 // the same as for CSV.
-func openParquet(op, path string) (*tableFile, error) {
-	t := &tableFile{input: input{op, path}, unit: "row"}
-	p, err := t.startParquet()
-	if err != nil {
-		return nil, err
+func openParquet(at input) *tableFile {
+	t := &tableFile{input: at, unit: "row"}
+	t.readParquet(func(p *parquetReader) {
+		t.decode(p.checkPages)
+		p.columns()
+	})
+	t.checkNames()
+	t.each = func(yield func(int64, [][]byte)) {
+		t.readParquet(func(p *parquetReader) { p.rows(yield) })
 	}
-	defer p.file.Close()
-	if err := t.decode(p.checkPages); err != nil {
-		return nil, err
-	}
-	p.columns()
-	t.each = func(yield func(int64, [][]byte) error) error {
-		p, err := t.startParquet()
-		if err != nil {
-			return err
-		}
-		defer p.file.Close()
-		return p.rows(yield)
-	}
-	return t, t.checkNames()
+	return t
 }
 
-// parquetReader reads the rows of a table one after another.
 type parquetReader struct {
 	*tableFile
 	file   *os.File
@@ -68,16 +61,19 @@ type parquetReader struct {
 
 // decode runs a function that decodes bytes of the file. The decoder panics on some damaged
 // files.
-func (t *tableFile) decode(run func() error) (err error) {
+func (t *tableFile) decode(run func()) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = t.damaged(fmt.Errorf("%v", r))
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			panic(r)
+		default:
+			check(t.damaged(fmt.Errorf("%v", r)))
 		}
 	}()
-	return run()
+	run()
 }
 
-// damaged returns the fault of bytes that are not a table.
 func (t *tableFile) damaged(err error) error {
 	var failed syscall.Errno // none if the decoder reads before the first byte
 	if errors.As(err, &failed) {
@@ -87,29 +83,21 @@ func (t *tableFile) damaged(err error) error {
 		Then("write it again, or write it as CSV")
 }
 
-// startParquet opens a table.
-func (t *tableFile) startParquet() (*parquetReader, error) {
+// readParquet opens a table and calls use.
+func (t *tableFile) readParquet(use func(*parquetReader)) {
 	f, err := os.Open(t.path)
-	if err != nil {
-		return nil, fault.System(t.op, t.path, err)
-	}
-	p := &parquetReader{tableFile: t, file: f, head: bufio.NewReader(f)}
-	err = t.decode(func() error {
-		info, err := f.Stat()
-		if err != nil {
-			return fault.System(t.op, t.path, err)
-		}
-		p.size = info.Size()
+	t.system(err)
+	defer f.Close()
+	info, err := f.Stat()
+	t.system(err)
+	p := &parquetReader{tableFile: t, file: f, size: info.Size(), head: bufio.NewReader(f)}
+	t.decode(func() {
 		if p.table, err = parquet.OpenFile(f, p.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err != nil {
-			return t.damaged(err)
+			check(t.damaged(err))
 		}
-		return p.formats()
+		p.formats()
 	})
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return p, nil
+	use(p)
 }
 
 // columns reads the names of columns and the units of dates. An index stored by pandas has no
@@ -125,8 +113,7 @@ func (p *parquetReader) columns() {
 	}
 }
 
-// formats sets the conversion of each column's values to text.
-func (p *parquetReader) formats() error {
+func (p *parquetReader) formats() {
 	for i, c := range p.table.Root().Columns() {
 		text := valueFormat(c)
 		if text == nil {
@@ -134,12 +121,10 @@ func (p *parquetReader) formats() error {
 			if c.Leaf() && !c.Repeated() {
 				what = c.Type().String()
 			}
-			return p.bad("column %d (%s): it holds %s", i+1, c.Name(), what).
-				Then("write numbers, strings or booleans, one column for each")
+			p.require(false, "write numbers, strings or booleans, one column for each", "column %d (%s): it holds %s", i+1, c.Name(), what)
 		}
 		p.format = append(p.format, text)
 	}
-	return nil
 }
 
 // valueFormat returns a function that appends the text of a column's value; nil if its type
@@ -226,55 +211,42 @@ func dateUnit(c *parquet.Column) string {
 	return ""
 }
 
-// rows yields all rows.
-func (p *parquetReader) rows(yield func(int64, [][]byte) error) error {
+func (p *parquetReader) rows(yield func(int64, [][]byte)) {
 	at := int64(0)
 	for _, g := range p.table.RowGroups() {
 		rows := g.Rows()
-		err := p.group(rows, &at, yield)
-		if closing := rows.Close(); err == nil && closing != nil {
-			err = p.damaged(closing)
-		}
-		if err != nil {
-			return err
+		p.group(rows, &at, yield)
+		if err := rows.Close(); err != nil {
+			check(p.damaged(err))
 		}
 	}
-	return nil
 }
 
 // group yields the rows of a row group; at counts them.
-func (p *parquetReader) group(rows parquet.Rows, at *int64, yield func(int64, [][]byte) error) error {
+func (p *parquetReader) group(rows parquet.Rows, at *int64, yield func(int64, [][]byte)) {
 	var batch [rowsAtOnce]parquet.Row
 	for {
 		n, end := 0, error(nil)
-		err := p.decode(func() error { n, end = rows.ReadRows(batch[:]); return nil })
-		if err != nil {
-			return err
-		}
+		p.decode(func() { n, end = rows.ReadRows(batch[:]) })
 		for _, row := range batch[:n] {
 			*at++
-			if err := p.decode(func() error { return p.row(*at, row) }); err != nil {
-				return err
-			}
-			if err := yield(*at, p.cells); err != nil {
-				return err
-			}
+			p.decode(func() { p.row(*at, row) })
+			yield(*at, p.cells)
 		}
 		switch {
 		case errors.Is(end, io.EOF):
-			return nil
+			return
 		case end != nil:
-			return p.damaged(end)
+			check(p.damaged(end))
 		case n == 0:
-			return p.damaged(io.ErrUnexpectedEOF)
+			check(p.damaged(io.ErrUnexpectedEOF))
 		}
 	}
 }
 
-// row turns the values of a row into cells.
-func (p *parquetReader) row(at int64, row parquet.Row) error {
+func (p *parquetReader) row(at int64, row parquet.Row) {
 	if len(row) != len(p.names) {
-		return p.rowFault(at, "has %d values for %d columns", len(row), len(p.names)).Then("write the table again")
+		check(p.rowFault(at, "has %d values for %d columns", len(row), len(p.names)).Then("write the table again"))
 	}
 	p.text, p.ends = p.text[:0], p.ends[:0]
 	for i, v := range row {
@@ -288,11 +260,10 @@ func (p *parquetReader) row(at int64, row parquet.Row) error {
 	for i, end := range p.ends {
 		cell := bytes.TrimSpace(p.text[start:end])
 		if !utf8.Valid(cell) {
-			return p.fault(at, i, cell, "is not UTF-8").Then("write strings as UTF-8")
+			check(p.fault(at, i, cell, "is not UTF-8").Then("write strings as UTF-8"))
 		}
 		p.cells, start = append(p.cells, cell), end
 	}
-	return nil
 }
 
 // Upper bounds of a page: writers make pages of a megabyte, or of some hundred thousand values.
@@ -303,14 +274,14 @@ const (
 
 // checkPages compares the sizes in all page headers with the actual bytes, before the decoder
 // allocates memory.
-func (p *parquetReader) checkPages() error {
+func (p *parquetReader) checkPages() {
 	for g, group := range p.table.Metadata().RowGroups {
 		for i := range group.Columns {
 			c := &group.Columns[i].MetaData
 			begin := c.DataPageOffset
 			if d := c.DictionaryPageOffset; d > 0 {
 				if _, err := p.checkPage(c.Codec, d, p.size); err != nil {
-					return p.damaged(fmt.Errorf("row group %d column %d: dictionary: %w", g+1, i+1, err))
+					check(p.damaged(fmt.Errorf("row group %d column %d: dictionary: %w", g+1, i+1, err)))
 				}
 				begin = min(begin, d)
 			}
@@ -318,13 +289,12 @@ func (p *parquetReader) checkPages() error {
 			for at := c.DataPageOffset; at < end; {
 				next, err := p.checkPage(c.Codec, at, end)
 				if err != nil {
-					return p.damaged(fmt.Errorf("row group %d column %d: byte %d: %w", g+1, i+1, at, err))
+					check(p.damaged(fmt.Errorf("row group %d column %d: byte %d: %w", g+1, i+1, at, err)))
 				}
 				at = next
 			}
 		}
 	}
-	return nil
 }
 
 // checkPage checks the header of the page at a byte of the file; next is after the page.
@@ -345,9 +315,9 @@ func (p *parquetReader) checkPage(codec format.CompressionCodec, at, end int64) 
 	switch {
 	case packed < 0 || packed > end-at-read:
 		return 0, fmt.Errorf("a page has %d bytes, but %d are left", packed, end-at-read)
-	case unpacked < 0 || unpacked > pageBytes+deflated*packed:
+	case unpacked < 0 || unpacked > pageBytes+npy.Deflated*packed:
 		return 0, fmt.Errorf("a page claims %d bytes, compressed to %d", unpacked, packed)
-	case values < 0 || int64(values) > pageValues+8*deflated*packed:
+	case values < 0 || int64(values) > pageValues+8*npy.Deflated*packed:
 		return 0, fmt.Errorf("a page claims %d values in %d bytes", values, packed)
 	}
 	levels := int64(h.DataPageHeaderV2.V.DefinitionLevelsByteLength) + int64(h.DataPageHeaderV2.V.RepetitionLevelsByteLength)

@@ -141,7 +141,6 @@ func (p *profile) kind(t *tableFile, column int, requested string) (kind, reason
 	return "", p.whyText(t, column)
 }
 
-// filled returns the number of cells that hold a value.
 func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.count }
 
 // whyText explains why a column of text is not a feature, and which flags make it one.
@@ -161,7 +160,7 @@ func (p *profile) whyText(t *tableFile, column int) string {
 }
 
 // names returns the values of a category, or the most frequent words, as features.
-func (p *profile) names(kind string, vocabulary int) []string {
+func (p *profile) names(kind string) []string {
 	switch kind {
 	case graph.CategoryColumn:
 		plain := make(map[string]bool, len(p.values))
@@ -170,7 +169,7 @@ func (p *profile) names(kind string, vocabulary int) []string {
 		}
 		return sortedValues(plain)
 	case graph.WordsColumn:
-		return mostFrequent(p.words, vocabulary)
+		return mostFrequent(p.words)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 )
 
-// addSet reads the set of a row's vertex.
 func (im *tableImport) addSet(at int64, cells [][]byte) {
 	set := uint8(graph.SplitNone)
 	if im.split >= 0 {
@@ -30,7 +29,6 @@ func (im *tableImport) addSet(at int64, cells [][]byte) {
 	im.sets = append(im.sets, set)
 }
 
-// setOf returns the split value that a cell names.
 func setOf(cell []byte) (set uint8, known bool) {
 	switch strings.ToLower(string(cell)) {
 	case "", "none":
@@ -64,7 +62,7 @@ func (im *tableImport) findSplit(called string) {
 
 // chooseSplit splits by time, or makes a random split if the table has none.
 func (im *tableImport) chooseSplit() {
-	p := must(im.percentages(usual))
+	p := im.percentages(usual)
 	switch {
 	case im.times != nil:
 		im.splitByTime(p)
@@ -89,7 +87,6 @@ type times struct {
 	clocks  [2]gap    // dates with a time of day: without and with a time zone
 }
 
-// rowOf is the position of a vertex.
 type rowOf struct {
 	vertex int
 	at     int64

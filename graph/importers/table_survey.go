@@ -11,7 +11,7 @@ import (
 
 // survey is the first pass over the vertices.
 func (im *tableImport) survey() {
-	check(im.nodes.each(func(at int64, cells [][]byte) error {
+	im.nodes.each(func(at int64, cells [][]byte) {
 		im.addID(at, cells[im.id])
 		im.addLabel(at, cells)
 		im.addSet(at, cells)
@@ -21,12 +21,10 @@ func (im *tableImport) survey() {
 				p.add(at, cells[i])
 			}
 		}
-		return nil
-	}))
+	})
 	im.nodes.require(im.ids.len() > 0, "write a row for each vertex", "there is no row after the header")
 }
 
-// addLabel reads the label of the vertex of a row.
 func (im *tableImport) addLabel(at int64, cells [][]byte) {
 	switch {
 	case im.targets != nil:
@@ -51,7 +49,6 @@ func (im *tableImport) addID(at int64, id []byte) {
 	}
 }
 
-// settleClasses numbers the classes and logs them.
 func (im *tableImport) settleClasses() {
 	switch {
 	case im.targets != nil:
@@ -77,7 +74,6 @@ const unlikeScales = 100
 // maxLogged is the maximum number of columns with their own log line.
 const maxLogged = 40
 
-// logColumns logs the use of each column, and warnings.
 func (im *tableImport) logColumns() {
 	for i, e := range im.columns {
 		if i == maxLogged {

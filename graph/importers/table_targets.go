@@ -8,7 +8,6 @@ import (
 	"siafu/graph"
 )
 
-// targetColumns has the columns of targets in a table.
 type targetColumns struct {
 	at     []int // columns
 	names  []string
@@ -41,7 +40,6 @@ func (im *tableImport) findTargets(label string) *targetColumns {
 	return t
 }
 
-// has reports whether a column has targets.
 func (t *targetColumns) has(column int) bool { return t != nil && slices.Contains(t.at, column) }
 
 // add reads a row: a number in each column, or all empty. It returns the label of
@@ -70,7 +68,6 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 	return 0
 }
 
-// settleTargets sets the targets of a content, if there are columns of targets.
 func (im *tableImport) settleTargets(c *graph.Content) {
 	t, o := im.targets, im.Options
 	if t == nil {

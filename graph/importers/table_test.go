@@ -234,17 +234,17 @@ func TestParquetCells(t *testing.T) {
 	if err := parquet.WriteFile(path, []row{{true, -7, 1 << 63, 0.1, 0.1, &three, -12345, " Ö ", 0}, {false, 7, 1, 1e-9, math.NaN(), nil, 5, "", 1}}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := openParquet("test", path)
+	open := func() *tableFile { return openParquet(input{"test", path}) }
+	f, err := caught(open)
 	if err != nil || !slices.Equal(f.names, []string{"flag", "small", "big", "half", "whole", "maybe", "price", "text", ""}) {
 		t.Fatalf("%v, columns %q", err, f.names)
 	}
 	got := ""
-	err = f.each(func(at int64, cells [][]byte) error {
+	f.each(func(at int64, cells [][]byte) {
 		got += fmt.Sprintf("%d %s\n", at, bytes.Join(cells, []byte("|")))
-		return nil
 	})
-	if want := "1 true|-7|9223372036854775808|0.1|0.1|3|-12345e-2|Ö|0\n2 false|7|1|1e-09|NaN||5e-2||1\n"; err != nil || got != want {
-		t.Errorf("%v\n%s, want\n%s", err, got, want)
+	if want := "1 true|-7|9223372036854775808|0.1|0.1|3|-12345e-2|Ö|0\n2 false|7|1|1e-09|NaN||5e-2||1\n"; got != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
 	if err := parquet.WriteFile(path, []struct {
 		ID   string    `parquet:"id"`
@@ -252,7 +252,7 @@ func TestParquetCells(t *testing.T) {
 	}{{"a", []float64{1, 2}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openParquet("test", path); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "column 2 (many): it holds lists") {
+	if _, err := caught(open); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "column 2 (many): it holds lists") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -265,15 +265,15 @@ func FuzzParquet(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "x.parquet")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		os.WriteFile(path, b, 0o600)
-		table, err := openParquet("fuzz", path)
-		if err == nil {
-			err = table.each(func(_ int64, cells [][]byte) error {
+		_, err := caught(func() *tableFile {
+			table := openParquet(input{"fuzz", path})
+			table.each(func(_ int64, cells [][]byte) {
 				if len(cells) != len(table.names) {
 					t.Fatalf("%d cells for %d columns", len(cells), len(table.names))
 				}
-				return nil
 			})
-		}
+			return table
+		})
 		if err != nil && fault.KindOf(err) != fault.Data {
 			t.Fatalf("%v is no Data fault", err)
 		}
@@ -294,12 +294,13 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, nodes, edges []byte) {
 		os.WriteFile(filepath.Join(dir, "nodes.csv"), nodes, 0o600)
 		os.WriteFile(filepath.Join(dir, "edges.csv"), edges, 0o600)
-		k := newResources()
+		k := newResources(input{"import csv", dir})
 		defer k.release()
 		var c *graph.Content
 		var err error
 		decodertest.Heap(t, int64(len(nodes)+len(edges)), func() {
-			c, err = csvFormat.read(k, Options{Src: dir, Log: func(string, ...any) {}, TableOptions: TableOptions{Fill: "zero", DropWeights: true}})
+			o := Options{Src: dir, Log: func(string, ...any) {}, TableOptions: TableOptions{Fill: "zero", DropWeights: true}}
+			c, err = caught(func() *graph.Content { return csvFormat.readTables(k, o) })
 		})
 		if err != nil {
 			if fault.KindOf(err) != fault.Data {

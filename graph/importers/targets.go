@@ -27,7 +27,6 @@ func (a ndarray) setLabels(o Options, c *graph.Content) {
 	setTargets(o, c, values, columns, a.input)
 }
 
-// isFraction reports whether a number is not a whole number.
 func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
 // setTargets sets a content's targets [n x columns], for the task of --task or of their values.

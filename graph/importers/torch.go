@@ -18,29 +18,23 @@ var torchFormat = importer{
 	read:  torch, recognises: isFile(".pt", ".pth"), after: warnOfDirection, weights: true, features: true, named: pygEdgeArrays,
 }
 
-const opTorch = "import torch"
-
 // torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
 // its slices of an InMemoryDataset, or a dict of such tensors.
 func torch(k *resources, o Options) *graph.Content {
-	f := must(torchfile.New(k.file(o.Src), o.Src))
-	return must(torchGraph(k, o, f))
+	return torchGraph(k, o, must(torchfile.New(k.file(k.input), k.path)))
 }
 
-// torchGraph returns the dataset of an open file.
-func torchGraph(k *resources, o Options, f *torchfile.File) (c *graph.Content, err error) {
-	defer catch(&err)
-	t := &torchArrays{file: f, input: input{opTorch, o.Src}, got: map[string]bool{}}
+func torchGraph(k *resources, o Options, f *torchfile.File) *graph.Content {
+	t := &torchArrays{file: f, input: k.input, got: map[string]bool{}}
 	t.dict = t.data(f.Value, nesting)
-	c = pyg(k, o, opTorch, t)
+	c := pyg(k, o, t)
 	c.Source = "torch " + nameOf(o.Src)
 	if rest := t.rest(); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
 	}
-	return c, nil
+	return c
 }
 
-// torchArrays are the tensors of a dict.
 type torchArrays struct {
 	file *torchfile.File
 	input
@@ -125,19 +119,19 @@ func (t *torchArrays) rest() (names []string) {
 	return names
 }
 
-func (t *torchArrays) has(name string) bool { return t.dict.Get(name) != nil }
+func (t *torchArrays) Has(name string) bool { return t.dict.Get(name) != nil }
 
-// get returns a tensor, an array of NumPy, or a number.
+// get returns a tensor, an array of NumPy, a number, or a list of texts and numbers.
 func (t *torchArrays) get(name string) ndarray {
 	t.got[name] = true
-	a := ndarray{input: input{t.op, t.path + "[" + name + "]"}}
+	a := ndarray{input: t.element(name)}
 	switch v := t.dict.Get(name).(type) {
 	case nil:
 		check(t.absent(name))
 	case int64:
 		a.Array = number64(v).Called(a.path)
 	case *pickle.List:
-		a.Array = &npy.Array{Shape: []int{len(v.Items)}} // words
+		a.Array, a.list = &npy.Array{Shape: []int{len(v.Items)}}, t.texts(name, v)
 	default:
 		a.Array = must(t.file.Array(v, name))
 	}
@@ -149,7 +143,6 @@ func number64(x int64) npy.Array {
 	return npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(x))}
 }
 
-// absent returns the fault of a missing tensor.
 func (t *torchArrays) absent(name string) error {
 	var names []string
 	for _, k := range t.dict.Keys {
@@ -162,25 +155,25 @@ func (t *torchArrays) absent(name string) error {
 	return f.Then("add a tensor of that name to the Data")
 }
 
-// words returns the texts of a list, or numbers as texts.
-func (t *torchArrays) words(name string) (words []string) {
-	list, ok := t.dict.Get(name).(*pickle.List)
-	if !ok {
-		return t.get(name).words()
-	}
+// texts returns the items of a list, numbers as texts.
+func (t *torchArrays) texts(name string, list *pickle.List) []string {
+	texts := make([]string, len(list.Items))
 	for i, v := range list.Items {
 		switch v.(type) {
 		case string, int64:
-			words = append(words, fmt.Sprint(v))
+			texts[i] = fmt.Sprint(v)
 		default:
 			t.require(false, "", "item %d of %s is %s, expected a string or an integer", i, name, pickle.Describe(v))
 		}
 	}
-	return words
+	return texts
 }
 
 // words returns the texts of an array, or its whole numbers as texts.
 func (a ndarray) words() []string {
+	if a.list != nil {
+		return a.list
+	}
 	if list, err := a.Strings(); err == nil {
 		return list
 	}

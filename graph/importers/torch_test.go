@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/torchfile"
@@ -175,9 +176,9 @@ func FuzzTorch(f *testing.F) {
 		decodertest.Heap(t, int64(len(b)), func() {
 			file, err := torchfile.New(b, "x.pt")
 			if err == nil {
-				k := newResources()
+				k := newResources(input{"import torch", "x.pt"})
 				defer k.release()
-				_, err = torchGraph(k, Options{Src: "x.pt", Log: func(string, ...any) {}}, file)
+				_, err = caught(func() *graph.Content { return torchGraph(k, Options{Src: "x.pt", Log: func(string, ...any) {}}, file) })
 			}
 			if err != nil && fault.KindOf(err) != fault.Data {
 				t.Errorf("%v is of kind %d, want %d", err, fault.KindOf(err), fault.Data)

@@ -30,8 +30,7 @@ const unpackName = "siafu-unpack"
 // which release removes, and returns its path. Only base names are used, so that no entry can
 // leave the folder.
 func unpack(k *resources, archive input, dst string, wanted []string) string {
-	in, err := openPacked(archive.op, archive.path, ".zst")
-	check(err)
+	in := openPacked(archive, ".zst")
 	defer in.Close()
 	parent := existing(filepath.Dir(filepath.Clean(dst)))
 	tmp, err := scratch.Make(filepath.Join(parent, unpackName))
@@ -58,7 +57,6 @@ type bounded struct {
 	left int64
 }
 
-// errSwollen is the error of bounded.
 var errSwollen = errors.New("unpacks to far more than its size")
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -69,9 +67,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged returns the fault of an archive that cannot be read.
-func damaged(op, archive, detail string, err error) error {
-	f := &fault.Error{Op: op, Kind: fault.Data, Path: archive, Detail: detail, Err: err}
+func damaged(archive input, detail string, err error) error {
+	f := &fault.Error{Op: archive.op, Kind: fault.Data, Path: archive.path, Detail: detail, Err: err}
 	if errors.Is(err, errSwollen) {
 		return f.Then("unpack it yourself and import the folder")
 	}
@@ -87,7 +84,6 @@ func existing(path string) string {
 	return path
 }
 
-// untar writes the wanted files into dir.
 func untar(r *tar.Reader, archive input, dir string, wanted []string) {
 	for {
 		h, err := r.Next()
@@ -95,7 +91,7 @@ func untar(r *tar.Reader, archive input, dir string, wanted []string) {
 			return
 		}
 		if err != nil {
-			check(damaged(archive.op, archive.path, "archive is damaged", err))
+			check(damaged(archive, "archive is damaged", err))
 		}
 		name := path.Base(path.Clean("/" + h.Name))
 		if !slices.Contains(wanted, name) {
@@ -130,6 +126,6 @@ func unpackFile(r io.Reader, archive input, to string) {
 		check(fault.System(archive.op, to, err))
 	}
 	if err != nil {
-		check(damaged(archive.op, archive.path, filepath.Base(to), err))
+		check(damaged(archive, filepath.Base(to), err))
 	}
 }

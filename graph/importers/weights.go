@@ -7,71 +7,66 @@ import (
 	"siafu/graph"
 )
 
-// weightedEdges stores edges, and weights once one is not 1. Edges of weight 0 are omitted.
-type weightedEdges struct {
-	edgeBuffer
+// edgeData has the weights and features of edges. Edges of weight 0 are omitted.
+type edgeData struct {
+	edges    graph.EdgeSource
 	weights  *chunks[float32] // nil: all are 1
 	dim      int              // features of an edge
 	features *chunks[float32]
 }
 
-func newWeightedEdges(k *resources, at input) *weightedEdges {
-	return &weightedEdges{edgeBuffer: newEdgeBuffer(k, at), features: &chunks[float32]{resources: k, input: at}}
-}
-
-// put appends an edge.
-func (e *weightedEdges) put(pair [2]uint32, weight float32) error {
-	if weight != 1 && e.weights == nil {
-		e.weights = &chunks[float32]{resources: e.resources, input: e.input}
-		for range e.pairs {
-			if err := e.weights.add([]float32{1}); err != nil {
-				return err
-			}
-		}
-	}
-	if e.weights != nil {
-		if err := e.weights.add([]float32{weight}); err != nil {
-			return err
-		}
-	}
-	return e.add(pair[:])
-}
-
-// source returns the edges as a graph.WeightedSource if they have weights, or as a
+// source returns the edges as a graph.WeightedSource if they have weights, and as a
 // graph.FeaturedSource if they have features.
-func (e *weightedEdges) source() graph.EdgeSource {
-	var edges graph.EdgeSource = e.edgeBuffer
+func (e *edgeData) source() graph.EdgeSource {
+	edges := e.edges
 	if e.weights != nil {
 		edges = graph.EachWeight(func(yield func(src, dst uint32, weight float32) error) error {
-			weights, w := cursor[float32]{chunks: e.weights}, make([]float32, 1)
-			return e.edgeBuffer.Each(func(src, dst uint32) error {
-				if weights.fill(w); w[0] == 0 {
-					return nil
-				}
-				return yield(src, dst, w[0])
-			})
+			return e.each(func(src, dst uint32, weight float32, _ []float32) error { return yield(src, dst, weight) })
 		})
 	}
 	if e.dim == 0 {
 		return edges
 	}
-	return graph.WithFeatures(edges, e.dim, e.eachFeatures)
+	return graph.WithFeatures(edges, e.dim, e.each)
 }
 
-// eachFeatures is graph.FeaturedSource.EachFeatures.
-func (e *weightedEdges) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
-	row, weight := make([]float32, e.dim), []float32{1}
-	features, weights := cursor[float32]{chunks: e.features}, cursor[float32]{chunks: e.weights}
-	return e.edgeBuffer.Each(func(src, dst uint32) error {
-		features.fill(row)
+// each is graph.FeaturedSource.EachFeatures.
+func (e *edgeData) each(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	weights, features := cursor[float32]{chunks: e.weights}, cursor[float32]{chunks: e.features}
+	return e.edges.Each(func(src, dst uint32) error {
+		row, weight := features.next(e.dim), float32(1)
 		if e.weights != nil {
-			weights.fill(weight)
+			weight = weights.next(1)[0]
 		}
-		if weight[0] == 0 {
+		if weight == 0 {
 			return nil
 		}
-		return yield(src, dst, weight[0], row)
+		return yield(src, dst, weight, row)
 	})
+}
+
+// weightedEdges stores a growing list of edges, and weights once one is not 1.
+type weightedEdges struct {
+	edgeBuffer
+	edgeData
+}
+
+func newWeightedEdges(k *resources, at input) *weightedEdges {
+	buffer := newEdgeBuffer(k, at)
+	return &weightedEdges{buffer, edgeData{edges: buffer, features: &chunks[float32]{resources: k, input: at}}}
+}
+
+func (e *weightedEdges) put(pair [2]uint32, weight float32) {
+	if weight != 1 && e.weights == nil {
+		e.weights = &chunks[float32]{resources: e.resources, input: e.input}
+		for range e.pairs {
+			e.weights.add([]float32{1})
+		}
+	}
+	if e.weights != nil {
+		e.weights.add([]float32{weight})
+	}
+	e.add(pair[:])
 }
 
 // edgeWeights returns the weights of the given number of edges, nil if all are 1.

@@ -12,7 +12,6 @@ import (
 
 const opOpen = "open"
 
-// remedy is the remedy for damaged files.
 const remedy = "create it again with siafu import or siafu partition: it is damaged or siafu did not write it"
 
 // Piece is the size in bytes of the pieces of a large array that a check reads one after another. Each

@@ -53,7 +53,6 @@ func typeOf[T mapped.Elem]() elemType {
 	panic("arrayfile: element type without a number")
 }
 
-// entry describes one array.
 type entry struct {
 	name   string
 	typ    elemType
@@ -66,7 +65,6 @@ type entry struct {
 
 func (e entry) bytes() int64 { return e.count * elemTypes[e.typ].size }
 
-// header is the decoded first page.
 type header struct {
 	kind    string
 	length  int64
@@ -92,7 +90,6 @@ type headerPage struct {
 
 func align(n int64) int64 { return (n + page - 1) / page * page }
 
-// encode returns the header page and its checksum.
 func (h header) encode() ([]byte, uint32) {
 	p := headerPage{Magic: [8]byte([]byte(magic)), Version: version, Arrays: uint32(len(h.entries)), Length: h.length}
 	copy(p.Kind[:], h.kind)

@@ -50,7 +50,6 @@ func Heap(t testing.TB, given int64, decode func()) {
 	}
 }
 
-// allocated returns the bytes allocated on the Go heap since the start.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

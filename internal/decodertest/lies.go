@@ -55,7 +55,6 @@ func BinaryLies(b []byte) iter.Seq[[]byte] {
 	}
 }
 
-// digits returns the number of digits at the start of b.
 func digits(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] >= '0' && b[n] <= '9' {

@@ -42,13 +42,6 @@ func (c *cursor) u64() uint64 {
 
 func (c *cursor) i64() int64 { return int64(c.u64()) }
 
-func (c *cursor) u32() uint32 {
-	if b := c.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
 // magic reads the number with which the part called what begins.
 func (c *cursor) magic(want uint64, what string) {
 	at := c.at
@@ -81,13 +74,11 @@ const (
 // (2), shape (8 each), bytes (8), elements. The elements are not copied.
 func (c *cursor) array(name string) *npy.Array {
 	c.magic(arrayMagic, name)
-	c.u64()
-	c.take(8)
-	dims := c.u32()
-	kind := c.take(4)
+	b := c.take(24)
 	if c.err != nil {
 		return nil
 	}
+	dims, kind := binary.LittleEndian.Uint32(b[16:]), b[20:]
 	kindOf, size := elementOf(kind[0], kind[1], binary.LittleEndian.Uint16(kind[2:]))
 	if kindOf == "" {
 		c.err = c.file.Bad("%s has elements of kind %d with %d bits, which are not supported", name, kind[0], kind[1]).

@@ -96,7 +96,6 @@ func (e *edges) ends(vertices int64) (*npy.Array, error) {
 	return (&npy.Array{Type: "<u4", Shape: []int{2, m}, Data: mapped.Bytes(all)}).Called(e.file.path + "[edges]"), nil
 }
 
-// rowOfEach returns the row of each edge.
 func (e *edges) rowOfEach() ([]uint32, error) {
 	if e.format == coo {
 		return e.starts.Uint32s()

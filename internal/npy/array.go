@@ -32,7 +32,6 @@ func (a *Array) Len() int {
 	return n
 }
 
-// bad returns a Data fault about a.
 func (a *Array) bad(format string, args ...any) error {
 	return fault.New(fault.Data, "read npy", a.name, format, args...)
 }
@@ -195,7 +194,6 @@ func (a *Array) inPlace(size uintptr) bool {
 	return a.rowMajor() && nativeLittle && uintptr(unsafe.Pointer(unsafe.SliceData(a.Data)))%size == 0
 }
 
-// nativeLittle reports whether this machine is little endian.
 var nativeLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Float16 returns the value of an IEEE 754 half.

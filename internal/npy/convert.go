@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// order returns the byte order of e.
 func (e element) order() binary.ByteOrder {
 	if e.big {
 		return binary.BigEndian
@@ -16,7 +15,6 @@ func (e element) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// float returns the function that reads one element as a float64.
 func (e element) float() (func([]byte) float64, error) {
 	order := e.order()
 	if e.kind == 'f' {
@@ -71,33 +69,23 @@ func (e element) integer() (func([]byte) (int64, bool), error) {
 
 // fixed reads integers of e's width.
 func (e element) fixed(order binary.ByteOrder) func([]byte) (int64, bool) {
-	signed := e.kind == 'i'
-	switch e.bytes {
-	case 1:
-		return func(b []byte) (int64, bool) {
-			if signed {
-				return int64(int8(b[0])), true
-			}
-			return int64(b[0]), true
-		}
-	case 2:
-		return func(b []byte) (int64, bool) {
-			if signed {
-				return int64(int16(order.Uint16(b))), true
-			}
-			return int64(order.Uint16(b)), true
-		}
-	case 4:
-		return func(b []byte) (int64, bool) {
-			if signed {
-				return int64(int32(order.Uint32(b))), true
-			}
-			return int64(order.Uint32(b)), true
-		}
-	}
+	signed, unused := e.kind == 'i', 64-8*e.bytes
 	return func(b []byte) (int64, bool) {
-		v := int64(order.Uint64(b))
-		return v, signed || v >= 0
+		var v uint64
+		switch e.bytes {
+		case 1:
+			v = uint64(b[0])
+		case 2:
+			v = uint64(order.Uint16(b))
+		case 4:
+			v = uint64(order.Uint32(b))
+		default:
+			v = order.Uint64(b)
+		}
+		if signed {
+			return int64(v<<unused) >> unused, true
+		}
+		return int64(v), int64(v) >= 0
 	}
 }
 

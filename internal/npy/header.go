@@ -25,7 +25,6 @@ const maxEmpty = 1 << 16
 // unknown types, and numbers if words are requested.
 var ErrType = errors.New("type is not supported")
 
-// header is what precedes an array's bytes.
 type header struct {
 	descr   string
 	fortran bool
@@ -106,7 +105,6 @@ var (
 	dimension = regexp.MustCompile(`^[0-9]+L?`)
 )
 
-// token returns the next token, which must match the pattern.
 func (p *literal) token(pattern *regexp.Regexp, what string) string {
 	p.take("")
 	found := pattern.FindString(p.text[p.at:])
@@ -179,7 +177,6 @@ const BFloat16 = "<B2"
 // types matches the supported type descriptors: byte order, kind and size.
 var types = regexp.MustCompile(`^[<>|=](b1|[iu][1248]|f[248]|B2|[SU][0-9]+)$`)
 
-// parseType reads a type descriptor.
 func parseType(descr string) (element, error) {
 	if types.MatchString(descr) {
 		e := element{kind: descr[1], big: descr[0] == '>'}
@@ -231,12 +228,6 @@ func Header(descr string, shape ...int) []byte {
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, dims.String())
 	// The text ends in a newline and is padded with blanks before it.
 	total := (10 + len(text) + 1 + 63) / 64 * 64
-	h := make([]byte, 0, total)
-	h = append(h, magic+"\x01\x00"...)
-	h = binary.LittleEndian.AppendUint16(h, uint16(total-10))
-	h = append(h, text...)
-	for len(h) < total-1 {
-		h = append(h, ' ')
-	}
-	return append(h, '\n')
+	h := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(total-10))
+	return fmt.Appendf(h, "%-*s\n", total-11, text)
 }

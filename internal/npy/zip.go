@@ -102,7 +102,7 @@ func (z *Zip) content(f *zip.File, where string) ([]byte, error) {
 		}
 		return b, nil
 	}
-	if f.UncompressedSize64 > deflated*f.CompressedSize64 {
+	if f.UncompressedSize64 > Deflated*f.CompressedSize64 {
 		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes", f.UncompressedSize64, f.CompressedSize64).
 			Then("write the file again")
 	}
@@ -125,8 +125,8 @@ func (z *Zip) content(f *zip.File, where string) ([]byte, error) {
 	return b, nil
 }
 
-// deflated is the maximum ratio of deflate: two bits encode 258 bytes.
-const deflated = 1032
+// Deflated is the maximum ratio of deflate: two bits encode 258 bytes.
+const Deflated = 1032
 
 // reserve returns size bytes, or a fault if the system does not have them.
 func (z *Zip) reserve(size int, where string) (b []byte, err error) {

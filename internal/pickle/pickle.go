@@ -49,7 +49,6 @@ func (u *unpickler) fail(format string, args ...any) {
 	}
 }
 
-// step runs one instruction.
 func (u *unpickler) step(op byte) {
 	if u.constant(op) || u.container(op) || u.memory(op) {
 		return
@@ -90,7 +89,6 @@ func (u *unpickler) step(op byte) {
 	}
 }
 
-// global pushes a name.
 func (u *unpickler) global(module, name string) {
 	g := Global(module + " " + name)
 	if !u.known(g) {
@@ -194,7 +192,6 @@ func (u *unpickler) fetch(i int) {
 	u.push(v)
 }
 
-// extend appends to the list on top of the stack.
 func (u *unpickler) extend(items []any) {
 	if l, ok := u.top().(*List); ok {
 		l.Items = append(l.Items, items...)
@@ -294,15 +291,10 @@ func (u *unpickler) long(size int) int64 {
 		u.fail("an integer of %d bytes", size)
 		return 0
 	}
-	var v int64
-	for i := len(b) - 1; i >= 0; i-- {
-		if i == len(b)-1 {
-			v = int64(int8(b[i]))
-			continue
-		}
-		v = v<<8 | int64(b[i])
-	}
-	return v
+	var full [8]byte
+	copy(full[:], b)
+	unused := 64 - 8*len(b)
+	return int64(binary.LittleEndian.Uint64(full[:])<<unused) >> unused
 }
 
 // line returns the text up to the next newline, and skips the newline.

@@ -97,7 +97,6 @@ func (f *File) read() error {
 	return nil
 }
 
-// stored returns the bytes of a part of the archive.
 func (f *File) stored(z *zip.File) ([]byte, error) {
 	if z.Method != zip.Store {
 		return nil, f.Bad("%s is compressed, but torch.save compresses nothing", z.Name).Then("save it again")

@@ -36,7 +36,6 @@ func NumPy(v any) (*npy.Array, error) {
 	return arrayOf(state[1], state[2], fortran, state[4])
 }
 
-// arrayOf puts a NumPy array together.
 func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
 	dims, ok1 := shape.(pickle.Tuple)
 	data, ok2 := pickledBytes(content)

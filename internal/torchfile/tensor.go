@@ -150,7 +150,6 @@ func (f *File) typeOf(kind string) string {
 	return "<" + kind
 }
 
-// contiguous reports whether elements are row-major.
 func contiguous(shape, stride []int64) bool {
 	step := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {

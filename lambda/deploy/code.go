@@ -27,7 +27,6 @@ const (
 	mostZip        = 50 << 20
 )
 
-// machines maps an architecture to its ELF machine.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
 // Pack returns the zip of an executable, which is its only file, bootstrap. The file has a fixed
@@ -83,7 +82,6 @@ func unfitReason(text []byte, arch string) string {
 	return ""
 }
 
-// archive returns the zip of an executable.
 func archive(text []byte) ([]byte, error) {
 	h := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 	h.SetMode(0o755)

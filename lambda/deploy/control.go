@@ -33,7 +33,6 @@ type control struct {
 	waits   waits
 }
 
-// waits contains the durations of waits.
 type waits struct {
 	step  time.Duration // first interval between two polls
 	ready time.Duration // until a function is created or updated, at most
@@ -60,7 +59,6 @@ func newControl(c aws.Config, out io.Writer, dry bool) *control {
 	return &control{lambda: lambda.NewFromConfig(c), iam: iam.NewFromConfig(c), region: c.Region, out: out, dry: dry, waits: awsWaits}
 }
 
-// say prints a line.
 func (c *control) say(format string, args ...any) { fmt.Fprintf(c.out, "lambda "+format+"\n", args...) }
 
 // read makes a call. action is the name of the call and of the permission for it.
@@ -112,20 +110,15 @@ func parameters(in any) (string, error) {
 func shorten(all map[string]any) {
 	for key, value := range all {
 		switch v := value.(type) {
-		case nil:
-			delete(all, key)
-		case bool:
-			if !v {
-				delete(all, key)
-			}
-		case string:
-			if v == "" {
-				delete(all, key)
-			} else if key == "ZipFile" {
-				all[key] = fmt.Sprintf("<%d characters of base64>", len(v))
-			}
 		case map[string]any:
 			shorten(v)
+		case string:
+			if key == "ZipFile" {
+				all[key] = fmt.Sprintf("<%d characters of base64>", len(v))
+			}
+		}
+		if value == nil || value == false || value == "" {
+			delete(all, key)
 		}
 	}
 }

@@ -38,7 +38,6 @@ func Deploy(ctx context.Context, o Options, w io.Writer) error {
 	return c.deploy(ctx, o, packed)
 }
 
-// deployment is one call of Deploy.
 type deployment struct {
 	*control
 	o               Options
@@ -57,7 +56,6 @@ func (c *control) deploy(ctx context.Context, o Options, packed Code) error {
 	return nil
 }
 
-// vpc reports whether the options place the function in a VPC.
 func (d *deployment) vpc() bool { return len(d.o.Subnets) > 0 }
 
 // converge creates or updates the function according to the options.
@@ -148,7 +146,6 @@ func (d *deployment) roleARN(ctx context.Context, found *types.FunctionConfigura
 	return aws.ToString(found.Role), nil
 }
 
-// hasOwn reports whether the function's role is the role that siafu creates for it.
 func (d *deployment) hasOwn(found *types.FunctionConfiguration) bool {
 	name, err := roleName(d.region, d.o.Name)
 	return err == nil && strings.HasSuffix(aws.ToString(found.Role), "/"+name)
@@ -229,7 +226,6 @@ func (d *deployment) configured(f *types.FunctionConfiguration, role string) boo
 		sameMembers(v.SubnetIds, d.o.Subnets) && sameMembers(v.SecurityGroupIds, d.o.SecurityGroups)
 }
 
-// sameMembers reports whether two lists have the same members.
 func sameMembers(a, b []string) bool {
 	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
 	return slices.Equal(sorted(a), sorted(b))
@@ -256,7 +252,6 @@ func (d *deployment) configure(ctx context.Context, role string) error {
 	return err
 }
 
-// reserve sets the function's concurrency.
 func (d *deployment) reserve(ctx context.Context, found *lambda.GetFunctionOutput) error {
 	has := reserved(found)
 	var err error
@@ -301,7 +296,6 @@ func (d *deployment) undo(ctx context.Context, cause error) error {
 	return cause
 }
 
-// created lists the resources that the deployment created.
 func (d *deployment) created() string {
 	var list []string
 	if d.createdFunction {

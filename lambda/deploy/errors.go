@@ -102,7 +102,6 @@ func explain(action string, err error) error {
 	return f
 }
 
-// denied reports whether AWS denied a call.
 func denied(err error) bool {
 	return slices.Contains([]string{"AccessDenied", "AccessDeniedException"}, code(err))
 }

@@ -62,7 +62,6 @@ func refuse(remedy, format string, args ...any) error {
 	return fault.New(fault.Usage, "lambda", "", format, args...).Then("%s", remedy)
 }
 
-// check returns an error for a name that no function can have.
 func (t Target) check() error {
 	if !functionNames.MatchString(t.Name) {
 		return refuse("use 1 to 64 letters, digits, - and _, and no ARN", "--name=%q", t.Name)
@@ -70,7 +69,6 @@ func (t Target) check() error {
 	return nil
 }
 
-// check returns an error for options that no function can have.
 func (o Options) check() error {
 	if err := o.Target.check(); err != nil {
 		return err

@@ -26,7 +26,6 @@ func policies(region string, vpc bool) []string {
 
 func vpcPolicy(region string) string { return policy(region, "AWSLambdaVPCAccessExecutionRole") }
 
-// policy returns the ARN of an AWS managed policy.
 func policy(region, name string) string {
 	return "arn:" + partition(region) + ":iam::aws:policy/service-role/" + name
 }

@@ -44,7 +44,6 @@ func (c *control) status(ctx context.Context, o StatusOptions) error {
 	return nil
 }
 
-// printFunction prints the settings and the state of a function.
 func (c *control) printFunction(found *lambda.GetFunctionOutput, o StatusOptions) {
 	f := found.Configuration
 	arch := "amd64"
@@ -70,7 +69,6 @@ func (c *control) printFunction(found *lambda.GetFunctionOutput, o StatusOptions
 	c.say("code_sha256=%s code_bytes=%d %s", aws.ToString(f.CodeSha256), f.CodeSize, compareCode(o.File, arch, aws.ToString(f.CodeSha256)))
 }
 
-// compareCode returns whether a local executable is the function's code, as text.
 func compareCode(file, arch, sum string) string {
 	path, err := siafulambda.Executable(file, arch)
 	if err != nil {
@@ -83,7 +81,6 @@ func compareCode(file, arch, sum string) string {
 	return fmt.Sprintf("local=%s same=%t", path, local.SHA256 == sum)
 }
 
-// printRole prints the role that siafu created for a function, if it exists.
 func (c *control) printRole(ctx context.Context, function string) error {
 	r, err := c.createdFor(ctx, function)
 	switch {

@@ -208,7 +208,7 @@ func TestClose(t *testing.T) {
 		rows := 0
 		for _, r := range []*memory{b.tasks, b.answers} {
 			r.mu.Lock()
-			rows += len(r.queue)
+			rows += r.waiting
 			r.mu.Unlock()
 		}
 		return stages && rows == 2 && s.Connections >= 4

@@ -48,7 +48,6 @@ type Endpoint struct {
 // leastRate is low, because a hundred functions may share the link of a host.
 const leastRate = 64 << 10
 
-// headerBytes bounds the headers of a request.
 const headerBytes = 8 << 10
 
 // idleTime is the time for which an idle connection stays open for the next task of a warm
@@ -76,7 +75,7 @@ func Start(o Options) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		o: o, address: address, fingerprint: fingerprint, served: make(chan struct{}),
-		tasks: &memory{size: o.Memory / 2}, answers: &memory{size: o.Memory / 2},
+		tasks: newMemory(o.Memory / 2), answers: newMemory(o.Memory / 2),
 		byName: map[task.Name]*ticket{}, tokens: map[string]*ticket{}, ended: reasons{why: map[string]Refusal{}},
 	}
 	e.context, e.cancel = context.WithCancel(context.Background())

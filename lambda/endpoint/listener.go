@@ -14,7 +14,6 @@ type limited struct {
 	e *Endpoint
 }
 
-// connection is an accepted connection.
 type connection struct {
 	net.Conn
 	asked atomic.Bool // it has carried a request
@@ -47,7 +46,6 @@ func (e *Endpoint) admit() bool {
 	return true
 }
 
-// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
 func unwrap(c net.Conn) *connection { return c.(*tls.Conn).NetConn().(*connection) }
@@ -56,7 +54,6 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, unwrap(c))
 }
 
-// watch counts connections until they end.
 func (e *Endpoint) watch(c net.Conn, s http.ConnState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -64,19 +64,19 @@ func TestMemoryOfTasks(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	end := make(chan error)
 	go func() { end <- deliver(gone, 2) }()
-	b.until("the third does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
+	b.until("the third does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return b.tasks.waiting == 1 })
 	cancel()
 	if err := <-end; !errors.Is(err, context.Canceled) {
 		t.Errorf("a task that was given up: %v", err)
 	}
 	go func() { end <- deliver(t.Context(), 2) }()
-	b.until("the third does not wait again", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
+	b.until("the third does not wait again", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return b.tasks.waiting == 1 })
 	b.Withdraw(attempt(2))
 	if err := <-end; err != ErrNoTicket {
 		t.Errorf("a task whose ticket has ended: %v", err)
 	}
 	go func() { end <- deliver(t.Context(), 3) }()
-	b.until("the fourth does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return len(b.tasks.queue) == 1 })
+	b.until("the fourth does not wait", func(Stats) bool { b.tasks.mu.Lock(); defer b.tasks.mu.Unlock(); return b.tasks.waiting == 1 })
 	if status, _ := b.fetch(tokens[0]); status != 200 {
 		t.Error(status)
 	}

@@ -14,7 +14,6 @@ import (
 	"siafu/lambda"
 )
 
-// serve handles a request.
 func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	if v, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		v.asked.Store(true)
@@ -57,7 +56,6 @@ func (e *Endpoint) setDeadlines(w http.ResponseWriter, n int64) {
 	_ = c.SetWriteDeadline(end)
 }
 
-// fetch sends a function its task, once delivered.
 func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (Refusal, bool) {
 	if r.ContentLength != 0 {
 		return Malformed, false
@@ -97,7 +95,6 @@ func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (
 	return 0, true
 }
 
-// broken returns the reason why a read or a write failed.
 func broken(err error) Refusal {
 	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
 		return Slow
@@ -105,7 +102,6 @@ func broken(err error) Refusal {
 	return Broken
 }
 
-// answer receives the result of a function.
 func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, token string) (Refusal, bool) {
 	t, why, ok := e.advance(token, fetched)
 	n := r.ContentLength
@@ -137,7 +133,6 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, token string) 
 	return 0, true
 }
 
-// read reads the result of a ticket and accepts it.
 func (e *Endpoint) read(r *http.Request, t *ticket, result []byte) (Refusal, bool) {
 	if _, err := io.ReadFull(r.Body, result); err != nil {
 		return broken(err), false

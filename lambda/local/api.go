@@ -15,14 +15,12 @@ import (
 	"siafu/lambda"
 )
 
-// answer is the response of an invocation.
 type answer struct {
 	payload []byte
 	failed  bool
 	usage   usage
 }
 
-// failure returns the answer of a function that has failed.
 func failure(kind, message string) answer {
 	payload, err := json.Marshal(lambda.Failed{Type: kind, Message: message})
 	if err != nil {
@@ -31,23 +29,16 @@ func failure(kind, message string) answer {
 	return answer{payload: payload, failed: true}
 }
 
-// The paths of the Invoke API and of the Runtime API. Paths of the Runtime API begin with the token of
+// routes returns the Invoke API and the Runtime API. Paths of the Runtime API begin with the token of
 // the sandbox.
-const (
-	invokePath  = "POST /2015-03-31/functions/{name}/invocations"
-	nextPath    = "GET /{token}/2018-06-01/runtime/invocation/next"
-	replyPath   = "POST /{token}/2018-06-01/runtime/invocation/{id}/response"
-	errorPath   = "POST /{token}/2018-06-01/runtime/invocation/{id}/error"
-	initErrPath = "POST /{token}/2018-06-01/runtime/init/error"
-)
-
 func (s *Service) routes() http.Handler {
+	const runtime = "/{token}/2018-06-01/runtime"
 	mux := http.NewServeMux()
-	mux.HandleFunc(invokePath, s.invoke)
-	mux.HandleFunc(nextPath, s.known(s.next))
-	mux.HandleFunc(replyPath, s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, false) }))
-	mux.HandleFunc(errorPath, s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
-	mux.HandleFunc(initErrPath, s.known(s.initError))
+	mux.HandleFunc("POST /2015-03-31/functions/{name}/invocations", s.invoke)
+	mux.HandleFunc("GET "+runtime+"/invocation/next", s.known(s.next))
+	mux.HandleFunc("POST "+runtime+"/invocation/{id}/response", s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, false) }))
+	mux.HandleFunc("POST "+runtime+"/invocation/{id}/error", s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
+	mux.HandleFunc("POST "+runtime+"/init/error", s.known(s.initError))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "the operation is not supported")
 	})
@@ -67,7 +58,6 @@ func tellError(w http.ResponseWriter, status int, kind, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "Message": message, "errorType": kind}) // the client may be gone
 }
 
-// readTime is the time limit for the body of a request.
 const readTime = 30 * time.Second
 
 // read reads a body of at most MaxPayload bytes, at the rate of a sandbox or unlimited.
@@ -84,7 +74,6 @@ func tooLarge(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// invoke handles the operation Invoke.
 func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	switch kind := r.Header.Get("X-Amz-Invocation-Type"); {
 	case !s.signed(r):
@@ -114,7 +103,6 @@ func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// throttle responds that there is no slot for an invocation.
 func throttle(w http.ResponseWriter) {
 	tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
 }
@@ -128,7 +116,7 @@ func (s *Service) signed(r *http.Request) bool {
 
 // serve runs an invocation and responds, with the end of its log if requested.
 func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
-	fault, chance := s.faults.next()
+	fault, chance := s.o.Faults.Draw(s.drawn.Add(1))
 	s.count(func(n *Stats) { n.Struck[fault]++ })
 	inv := &invocation{id: rand.Text(), payload: payload, deadline: time.Now().Add(s.o.Timeout), fault: fault, done: make(chan answer, 2)}
 	a, err := s.run(inv)
@@ -268,7 +256,6 @@ func (s *Service) markReady(b *sandbox) {
 	s.mu.Unlock()
 }
 
-// markTaken records that a sandbox has received an invocation.
 func (s *Service) markTaken(b *sandbox, inv *invocation) {
 	s.mu.Lock()
 	inv.taken, inv.since = true, time.Now()
@@ -279,7 +266,6 @@ func (s *Service) markTaken(b *sandbox, inv *invocation) {
 	}
 }
 
-// reply handles a sandbox's response, or the failure of its function.
 func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, failed bool) {
 	payload, err := read(w, r, paced{bucket: b.out, ended: b.ended})
 	id, a := r.PathValue("id"), answer{payload: payload, failed: failed}

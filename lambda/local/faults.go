@@ -3,29 +3,12 @@ package local
 import (
 	"bytes"
 	"math/rand/v2"
-	"sync"
 
 	"siafu/lambda"
 )
 
 // Faults are the injected failures of invocations.
 type Faults = lambda.Faults
-
-// faults samples the faults of invocations.
-type faults struct {
-	Faults
-	mu sync.Mutex
-	n  uint64 // invocations so far
-}
-
-// next samples the fault of the next invocation. It also returns the generator of the invocation's
-// further random numbers.
-func (f *faults) next() (lambda.Fault, *rand.Rand) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.n++
-	return f.Draw(f.n)
-}
 
 // letters are the letters of base64. A damaged payload has another one of them, so that it is still
 // JSON.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -112,8 +113,9 @@ const (
 type paced struct {
 	io.Reader
 	io.Writer
-	bucket *bucket
-	ended  <-chan struct{} // closed when the wait ends
+	bucket  *bucket
+	ended   <-chan struct{} // closed when the wait ends
+	written *atomic.Int64   // counts the bytes that the bucket let through; may be nil
 }
 
 func (p paced) Read(data []byte) (int, error) {
@@ -132,6 +134,9 @@ func (p paced) Write(data []byte) (written int, err error) {
 	for piece := range slices.Chunk(data, pieceBytes) {
 		p.wait(len(piece))
 		n, err := p.Writer.Write(piece)
+		if p.written != nil {
+			p.written.Add(int64(n))
+		}
 		if written += n; err != nil {
 			return written, err
 		}
@@ -139,7 +144,6 @@ func (p paced) Write(data []byte) (written int, err error) {
 	return written, nil
 }
 
-// wait waits for the tokens of n bytes.
 func (p paced) wait(n int) {
 	if d := p.bucket.take(time.Now(), float64(n)); d > 0 {
 		sleep(d, p.ended)

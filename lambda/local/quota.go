@@ -62,7 +62,6 @@ func (q *quota) poll(now time.Time, used time.Duration, share float64) time.Dura
 	return max(time.Duration(float64(q.credit)/max(share, 1)), leastPoll)
 }
 
-// cpuTime returns the CPU time of all threads of a process.
 func cpuTime(pid int) (time.Duration, error) {
 	const ofProcess = 2 // CPUCLOCK_SCHED; the pid is in the bits above the lowest three, inverted
 	var t unix.Timespec

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,7 +18,6 @@ import (
 // HOST:PORT of the relay for all connections of the sandbox.
 const RelayVariable = "SIAFU_RELAY"
 
-// dialTime is the time limit for connecting to a target.
 const dialTime = 10 * time.Second
 
 // openRelay starts the relay of a sandbox.
@@ -97,17 +95,15 @@ func inTable(address string) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
-// mayReach reports whether sandboxes may connect to a target.
 func (s *Service) mayReach(target string) bool {
 	host, _, err := net.SplitHostPort(target)
 	return err == nil && (net.ParseIP(host).IsLoopback() || slices.Contains(s.o.Targets, target))
 }
 
-// tunnel carries bytes both ways until both have ended.
 func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Conn) {
 	ended := make(chan struct{}, 2)
 	carry := func(to net.Conn, from io.Reader, pace *bucket) {
-		_, err := io.Copy(counted{paced{Writer: to, bucket: pace, ended: b.ended}, &s.relayed}, from)
+		_, err := io.Copy(paced{Writer: to, bucket: pace, ended: b.ended, written: &s.relayed}, from)
 		if end, ok := to.(*net.TCPConn); !ok || err != nil || end.CloseWrite() != nil {
 			_, _ = near.Close(), far.Close() // end the other direction too
 		}
@@ -122,16 +118,4 @@ func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Con
 			return // the deferred calls close both connections
 		}
 	}
-}
-
-// counted is a writer that counts its bytes.
-type counted struct {
-	io.Writer
-	sum *atomic.Int64
-}
-
-func (c counted) Write(data []byte) (int, error) {
-	n, err := c.Writer.Write(data)
-	c.sum.Add(int64(n))
-	return n, err
 }

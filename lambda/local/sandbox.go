@@ -18,7 +18,6 @@ import (
 	"siafu/lambda"
 )
 
-// sandbox is a process of the function.
 type sandbox struct {
 	token   string
 	process *os.Process
@@ -42,7 +41,6 @@ type sandbox struct {
 	peak    int64         // bytes of memory, at the last measurement
 }
 
-// invocation is an accepted invocation.
 type invocation struct {
 	id       string
 	payload  []byte
@@ -91,7 +89,6 @@ func (s *Service) start() (*sandbox, error) {
 	return b, nil
 }
 
-// command returns the command of a sandbox.
 func (s *Service) command(b *sandbox) *exec.Cmd {
 	cmd := exec.Command(s.o.Function)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.output, b.output

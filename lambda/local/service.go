@@ -43,10 +43,10 @@ type Service struct {
 	key    string
 	server *http.Server
 	url    string
-	faults *faults
 	burst  *bucket       // limits new sandboxes; nil: no limit
 	ended  chan struct{} // closed by Close
 
+	drawn    atomic.Uint64  // invocations whose fault was sampled
 	relayed  atomic.Int64   // bytes through relays
 	commands chan *exec.Cmd // of sandboxes for startSandboxes to start
 	begun    chan error     // the result of each start
@@ -84,7 +84,7 @@ func Start(o Options) (*Service, error) {
 		return nil, fault.System("lambda", o.Address, err)
 	}
 	s := &Service{
-		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: &faults{Faults: o.Faults}, burst: o.Limits.newBurst(),
+		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), burst: o.Limits.newBurst(),
 		ended: make(chan struct{}), commands: make(chan *exec.Cmd), begun: make(chan error), sandboxes: map[string]*sandbox{},
 	}
 	s.o.Concurrency = max(o.Concurrency, 1)
@@ -109,7 +109,6 @@ func (s *Service) Stats() Stats {
 	return stats
 }
 
-// count changes the statistics.
 func (s *Service) count(change func(*Stats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +143,6 @@ func (s *Service) Close() error {
 	return s.server.Close()
 }
 
-// acquire takes a slot for an invocation, if one is free.
 func (s *Service) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

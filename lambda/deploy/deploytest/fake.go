@@ -74,7 +74,6 @@ func (f *Fake) Taken() []string {
 	return calls
 }
 
-// call is one request.
 type call struct {
 	action, function string
 	body             []byte
@@ -92,7 +91,6 @@ var routes = map[string]string{
 	"DELETE /2017-10-31/functions/NAME/concurrency": "DeleteFunctionConcurrency",
 }
 
-// parse returns the call of a request.
 func parse(r *http.Request) (call, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -136,7 +134,6 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// do records and executes a call.
 func (f *Fake) do(c call) (any, *Refusal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

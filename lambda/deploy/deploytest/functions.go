@@ -39,7 +39,6 @@ type VPC struct {
 	VpcId                       string
 }
 
-// functions executes Lambda's calls.
 func (f *Fake) functions(c call) (any, *Refusal) {
 	if c.action == "lambda:CreateFunction" {
 		return f.create(c.body)
@@ -66,7 +65,6 @@ func (f *Fake) functions(c call) (any, *Refusal) {
 	return f.update(fn, c)
 }
 
-// create creates a function in state Pending.
 func (f *Fake) create(body []byte) (any, *Refusal) {
 	var in struct {
 		Config
@@ -94,7 +92,6 @@ func (f *Fake) create(body []byte) (any, *Refusal) {
 	return fn.Config, nil
 }
 
-// checkRole returns an error if Lambda cannot assume a role.
 func (f *Fake) checkRole(arn string, v *VPC) *Refusal {
 	_, name, _ := strings.Cut(arn, ":role/")
 	r := f.Roles[name]

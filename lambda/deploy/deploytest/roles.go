@@ -16,7 +16,6 @@ type Role struct {
 	unknown  int // calls of Lambda until it accepts the role
 }
 
-// roles executes IAM's calls.
 func (f *Fake) roles(c call) (any, *Refusal) {
 	name := c.form.Get("RoleName")
 	r := f.Roles[name]
