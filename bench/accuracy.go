@@ -78,7 +78,6 @@ var AccuracyCases = []AccuracyCase{
 	{Graph: "fb100-10schools-year", Published: "none; Facebook100 by Traud, Mucha & Porter 2011", Want: 0.720, AtBestVal: true, Seeds: 1, Configure: schools},
 }
 
-// config returns the case's configuration.
 func (c AccuracyCase) config() config.Config {
 	cfg := config.Defaults()
 	c.Configure(&cfg)

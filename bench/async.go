@@ -106,10 +106,8 @@ type targetReached struct {
 }
 
 func firstReached(r *runfolder.Run, target float64) targetReached {
-	m := targetReached{never: 1}
-	var each []float64
+	m := targetReached{never: 1, perEpoch: runfolder.MedianSeconds(r.Epochs)}
 	for _, e := range r.Epochs {
-		each = append(each, e.Seconds)
 		if m.never > 0 {
 			m.epochs++
 			m.seconds += e.Seconds
@@ -122,8 +120,6 @@ func firstReached(r *runfolder.Run, target float64) targetReached {
 			m.gathers += e.Late.Gathers / float64(len(r.Epochs))
 		}
 	}
-	slices.Sort(each)
-	m.perEpoch = each[len(each)/2]
 	return m
 }
 

@@ -99,7 +99,6 @@ const pictureMark = "<!-- siafu bench breakdown -->"
 
 func isPicture(head []byte) bool { return bytes.Contains(head, []byte(pictureMark)) }
 
-// print prints the three tables.
 func (b *breakdown) print(w io.Writer) error {
 	who := fmt.Sprintf("%d ranks", len(b.graph)+len(b.servers))
 	if n := b.info["ranks"]; n != "" {
@@ -134,14 +133,13 @@ func (b *breakdown) printTasks(w io.Writer) {
 	for _, task := range b.tasks {
 		line(task, b.graph, func(r *rankTime) spent { return r.tasks[task] })
 	}
-	line("between tasks", b.graph, func(r *rankTime) spent { return spent{seconds: r.between} })
+	line("between tasks", b.graph, func(r *rankTime) spent { return spent{seconds: r.between()} })
 	fmt.Fprintf(w, "epoch\t%.6f\t100.0 %%\t\t\n", room)
 	if len(b.servers) > 0 {
 		line("WU on servers", b.servers, func(r *rankTime) spent { return r.total() })
 	}
 }
 
-// printCommunication prints how much communication overlapped with other work.
 func (b *breakdown) printCommunication(w io.Writer) {
 	if len(b.graph) < 2 {
 		return
@@ -159,14 +157,13 @@ func (b *breakdown) printCommunication(w io.Writer) {
 	}
 }
 
-// printRanks prints each rank's use of an epoch's time.
 func (b *breakdown) printRanks(w io.Writer) {
 	fmt.Fprintln(w, "\nrank\thost\tworking\twaiting\tbetween tasks\tidle\t")
 	epochs := float64(len(b.epochs))
 	for _, r := range slices.Concat(b.graph, b.servers) {
 		all := r.total()
 		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.Rank, r.Role, r.Host,
-			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.workerTime()))
+			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between()/epochs, percent(all.waited+r.between(), r.workerTime()))
 	}
 }
 
@@ -196,7 +193,6 @@ type rankTime struct {
 	hidden           map[string]overlapBounds
 	workers          int
 	span             float64 // from the first task of an epoch to the first task of the next
-	between          float64 // in no task, of all workers
 }
 
 // workerTime returns the total time of all workers of a rank.
@@ -214,62 +210,47 @@ type overlapBounds struct{ least, most float64 }
 func newBreakdown(f *trace.File, path string) (*breakdown, error) {
 	b := &breakdown{info: f.Info}
 	graph, servers := simulate.EventsOf(f)
-	for _, e := range slices.Concat(graph, servers) {
-		r := &rankTime{Events: e, tasks: map[string]spent{}, hidden: map[string]overlapBounds{}}
-		if e.Role == "graph" {
-			b.graph = append(b.graph, r)
-		} else {
-			b.servers = append(b.servers, r)
-		}
-	}
 	if b.epochs, b.first = simulate.CompleteEpochs(graph); len(b.epochs) == 0 {
 		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is complete on every graph rank").
 			Then("train for 2 epochs or more")
 	}
-	b.summarize()
-	return b, nil
-}
-
-// summarize fills in everything but the epochs.
-func (b *breakdown) summarize() {
 	chosen := map[int]bool{}
 	for _, epoch := range b.epochs {
 		chosen[epoch] = true
 	}
-	sent := b.lastSent()
-	for k, r := range slices.Concat(b.graph, b.servers) {
-		r.addTasks(chosen)
-		if k < len(b.graph) {
-			r.span = r.spans(chosen)
-			r.addHidden(chosen, sent)
-		} else {
-			r.span = b.graph[0].span
+	sent := map[exchange]time.Duration{} // when the last rank had sent its rows
+	for _, e := range graph {
+		r := newRankTime(e, chosen)
+		r.span = r.spans(chosen)
+		for x, w := range r.windows() {
+			sent[x] = max(sent[x], w.begin)
 		}
-		r.between = max(r.workerTime()-r.total().seconds, 0)
+		b.graph = append(b.graph, r)
 	}
-	b.tasks = b.taskNames()
-}
-
-// taskNames returns the tasks of graph ranks in report order; unknown ones come last.
-func (b *breakdown) taskNames() []string {
+	for _, e := range servers {
+		r := newRankTime(e, chosen)
+		r.span = b.graph[0].span
+		b.servers = append(b.servers, r)
+	}
 	found := map[string]bool{}
 	for _, r := range b.graph {
+		r.addHidden(chosen, sent)
 		for task := range r.tasks {
 			found[task] = true
 		}
 	}
-	var names []string
-	for _, task := range schedule.Kinds() {
-		if found[task] {
-			names = append(names, task)
-		}
+	// In report order; unknown tasks come last.
+	b.tasks = slices.DeleteFunc(schedule.Kinds(), func(task string) bool { return !found[task] })
+	for _, task := range b.tasks {
 		delete(found, task)
 	}
-	return append(names, slices.Sorted(maps.Keys(found))...)
+	b.tasks = append(b.tasks, slices.Sorted(maps.Keys(found))...)
+	return b, nil
 }
 
-// addTasks adds up tasks, and counts their workers.
-func (r *rankTime) addTasks(chosen map[int]bool) {
+// newRankTime adds up tasks, and counts their workers.
+func newRankTime(events *simulate.Events, chosen map[int]bool) *rankTime {
+	r := &rankTime{Events: events, tasks: map[string]spent{}, hidden: map[string]overlapBounds{}}
 	workers := map[int]bool{}
 	for _, e := range r.List {
 		workers[e.Worker] = true
@@ -279,9 +260,9 @@ func (r *rankTime) addTasks(chosen map[int]bool) {
 		}
 	}
 	r.workers = len(workers)
+	return r
 }
 
-// total returns the time in all tasks.
 func (r *rankTime) total() spent {
 	var sum spent
 	for _, s := range r.tasks {
@@ -290,6 +271,9 @@ func (r *rankTime) total() spent {
 	}
 	return sum
 }
+
+// between returns the time in no task, of all workers.
+func (r *rankTime) between() float64 { return max(r.workerTime()-r.total().seconds, 0) }
 
 // spans returns the duration of the selected epochs: each until the first task of the next
 // one, or else until its own last task.
@@ -318,11 +302,6 @@ type exchange struct {
 	epoch, layer, interval int
 }
 
-// exchangeOf returns the exchange of a communication task.
-func exchangeOf(e *trace.Event) (exchange, bool) {
-	return exchange{e.Task, e.Epoch, e.Layer, e.Interval}, slices.Contains(communication, e.Task)
-}
-
 // window is the time from a rank's send of its rows to its request for the others'; from and
 // to are the indices of the two tasks in its events.
 type window struct {
@@ -335,10 +314,10 @@ func (r *rankTime) windows() map[exchange]window {
 	all := map[exchange]window{}
 	for i := range r.List {
 		e := &r.List[i]
-		x, ok := exchangeOf(e)
-		if !ok {
+		if !slices.Contains(communication, e.Task) {
 			continue
 		}
+		x := exchange{e.Task, e.Epoch, e.Layer, e.Interval}
 		w, begun := all[x]
 		if !begun {
 			w = window{from: i, begin: e.End()}
@@ -347,17 +326,6 @@ func (r *rankTime) windows() map[exchange]window {
 		all[x] = w
 	}
 	return all
-}
-
-// lastSent returns the time when the last rank had sent its rows, by exchange.
-func (b *breakdown) lastSent() map[exchange]time.Duration {
-	last := map[exchange]time.Duration{}
-	for _, r := range b.graph {
-		for x, w := range r.windows() {
-			last[x] = max(last[x], w.begin)
-		}
-	}
-	return last
 }
 
 // addHidden adds up a rank's work in the windows of its exchanges.

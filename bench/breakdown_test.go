@@ -73,7 +73,7 @@ func TestBreakdownOfSyntheticTimeline(t *testing.T) {
 		{"span 0", zero.span, 10}, {"span 1", one.span, 10}, {"server's span", server.span, 10},
 		{"SC 0", zero.tasks["SC"].seconds, 3}, {"SC 0 waiting", zero.tasks["SC"].waited, 1},
 		{"SC 1", one.tasks["SC"].seconds, 2}, {"WU 0 waiting", zero.tasks["WU"].waited, 1},
-		{"between 0", zero.between, 2}, {"between 1", one.between, 0}, {"between server", server.between, 9},
+		{"between 0", zero.between(), 2}, {"between 1", one.between(), 0}, {"between server", server.between(), 9},
 		{"hidden 0", zero.hidden["SC"].least, 2}, {"hidden 0 at most", zero.hidden["SC"].most, 3},
 		{"hidden 1", one.hidden["SC"].least, 0}, {"hidden 1 at most", one.hidden["SC"].most, 2},
 	} {
@@ -111,7 +111,7 @@ func TestBreakdownOfTwoWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := b.graph[0]
-	if r.span != 10 || r.workerTime() != 20 || r.tasks["GA"].seconds != 6 || r.between != 20-8-3 || r.hidden["SC"] != (overlapBounds{4, 6}) {
+	if r.span != 10 || r.workerTime() != 20 || r.tasks["GA"].seconds != 6 || r.between() != 20-8-3 || r.hidden["SC"] != (overlapBounds{4, 6}) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -133,7 +133,6 @@ type gpuRig struct {
 	missing    omissions
 }
 
-// newRig opens the device, and the available libraries.
 func newRig(o CUDAOptions, e gpuEffort, w io.Writer) (*gpuRig, error) {
 	d, err := e.open()
 	if err != nil {
@@ -165,7 +164,6 @@ func newRig(o CUDAOptions, e gpuEffort, w io.Writer) (*gpuRig, error) {
 	return r, nil
 }
 
-// miss records an omitted measurement.
 func (r *gpuRig) miss(what string, why error) { r.missing.add(fmt.Sprintf("%s: %v", what, why)) }
 
 // close closes everything. It ignores errors: a failed device has failed before.
@@ -181,7 +179,6 @@ func (r *gpuRig) close() {
 	_ = r.device.Close()
 }
 
-// header prints the device and its copy rate.
 func (r *gpuRig) header(bytes int) error {
 	p := r.device.Properties()
 	free, total, err := r.device.Memory()
@@ -227,7 +224,6 @@ func (r *gpuRig) copyRate(bytes int) (float64, error) {
 	return 2 * float64(bytes) / seconds[0], nil
 }
 
-// gpuCase is a line of a table.
 type gpuCase struct {
 	work
 	prepare func(a *mapped.Arena) (gpuWork, error)

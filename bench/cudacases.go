@@ -24,14 +24,11 @@ type gpuGraph struct {
 	values, ones device.Ptr // of each edge: its scales, and 1 in BF16
 }
 
-// gpuWidths returns the widths of Reddit's classes and of hidden layers.
-func gpuWidths() []int { return []int{classWidth, hiddenWidth, 256} }
-
 // gathers returns the lines of gathers on a dataset, which it places in the arena.
 func (r *gpuRig) gathers(a *mapped.Arena, d *graph.Dataset) (cases []gpuCase) {
 	g := r.place(a, d)
 	for _, half := range []bool{false, true} {
-		for _, width := range gpuWidths() {
+		for _, width := range []int{classWidth, hiddenWidth, 256} {
 			cases = append(cases, r.gatherCase(g, width, half))
 		}
 	}
@@ -42,7 +39,6 @@ func (r *gpuRig) gathers(a *mapped.Arena, d *graph.Dataset) (cases []gpuCase) {
 	return cases
 }
 
-// place copies a graph to the device.
 func (r *gpuRig) place(a *mapped.Arena, d *graph.Dataset) *gpuGraph {
 	g := &gpuGraph{rows: d.In.Rows(), edges: int(d.In.Offsets[d.In.Rows()]), name: d.Meta.Name}
 	g.degree = func(row int) int { return int(d.In.Offsets[row+1] - d.In.Offsets[row]) }
@@ -202,7 +198,6 @@ func (r *gpuRig) products(rows int) []gpuCase {
 	return cases
 }
 
-// product prepares a product with each available Ops.
 func (r *gpuRig) product(a *mapped.Arena, p product) gpuWork {
 	m, n, k := p.m, p.n, p.k
 	x, y := r.positive(a, m, k, 1), r.positive(a, k, n, 2)

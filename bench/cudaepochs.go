@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"siafu/bench/yardstick"
 	"siafu/graph"
 	"siafu/ranks/config"
+	"siafu/ranks/runfolder"
 )
 
 // gpuModels returns the networks whose epochs are measured; other settings are the defaults.
@@ -41,13 +41,9 @@ func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset
 		if err != nil {
 			return err
 		}
-		var seconds []float64
-		for _, one := range run.Epochs[1:] {
-			seconds = append(seconds, one.Seconds)
-		}
-		slices.Sort(seconds)
+		least := fastest(run.Epochs[1:])
 		fmt.Fprintf(w, "\n%s, columns %v: siafu --tensor %s, epochs of %.4f s at least, %.4f s in the middle, loss %.5f after %d\n",
-			strings.ToUpper(c.Model), t.Dims, run.Summary.Tensor, seconds[0], seconds[len(seconds)/2],
+			strings.ToUpper(c.Model), t.Dims, run.Summary.Tensor, least, runfolder.MedianSeconds(run.Epochs[1:]),
 			run.Epochs[len(run.Epochs)-1].Loss, len(run.Epochs))
 		t.Device = e.torch
 		for _, v := range append(t.Variants(d), t.Libraries(d)...) {
@@ -64,7 +60,7 @@ func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset
 				return err
 			}
 			fmt.Fprintf(w, "  %s: epochs of %.4f s at least, siafu's/its %.2f, loss in epoch %d %.5f and %.5f\n",
-				v, r.Seconds, seconds[0]/r.Seconds, epoch, theirs, ours)
+				v, r.Seconds, least/r.Seconds, epoch, theirs, ours)
 		}
 	}
 	return nil

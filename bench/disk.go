@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -80,7 +79,6 @@ func (o DiskOptions) Run(ctx context.Context, w io.Writer) error {
 	return o.epoch(w, rates)
 }
 
-// rates measures the disk.
 func (o *DiskOptions) rates(ctx context.Context, w io.Writer, bytes int64) (list []DiskRate, err error) {
 	free, err := host.FreeDisk(o.Dir)
 	if err != nil {
@@ -139,7 +137,6 @@ func (o *DiskOptions) rates(ctx context.Context, w io.Writer, bytes int64) (list
 // rowWidth is the width of random rows in floats: 128 bytes.
 const rowWidth = 32
 
-// rowRate is the rate of random rows from an array.
 type rowRate struct {
 	bytes int64
 	rows  float64 // a second
@@ -178,21 +175,15 @@ func (o *DiskOptions) rows(ctx context.Context, w io.Writer, memory int64) (err 
 // 64 rows to each sum.
 func randomRows(team *kernels.Team, n int) float64 {
 	const sums, degree = 1 << 14, 64
-	a := mapped.NewArena()
-	defer a.Free()
+	b := fixture{team, mapped.NewArena()}
+	defer b.arena.Free()
 	n = max(n, 1)
-	x, dst := kernels.NewMat(team, a, n, rowWidth), kernels.NewMat(team, a, sums, rowWidth)
+	x, dst := b.zeros(n, rowWidth), b.zeros(sums, rowWidth)
 	for i := 0; i < len(x.Host()); i += rowWidth { // without it, all pages are the same page of zeros
 		x.Host()[i] = 1
 	}
-	g := kernels.Gather{Begin: make([]int64, sums), End: make([]int64, sums), Cols: mapped.Make[uint32](a, sums*degree)}
-	for r := range sums {
-		g.Begin[r], g.End[r] = int64(r*degree), int64((r+1)*degree)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range g.Cols {
-		g.Cols[i] = uint32(random.IntN(n))
-	}
+	offsets := b.regular(sums, degree)
+	g := kernels.Gather{Begin: offsets[:sums], End: offsets[1:], Cols: b.ids(sums*degree, n, 1)}
 	seconds := minSeconds(100*time.Millisecond, func() { team.SpMM(dst, g.Edges(), x, false) })
 	return sums * degree / seconds
 }

@@ -45,6 +45,15 @@ func (b *fixture) ids(n, below int, seed uint64) []uint32 {
 	return v
 }
 
+// regular returns the offsets of n rows of the same length.
+func (b *fixture) regular(n, length int) []int64 {
+	offsets := mapped.Make[int64](b.arena, n+1)
+	for r := range offsets {
+		offsets[r] = int64(r) * int64(length)
+	}
+	return offsets
+}
+
 // scramble returns a random number that depends on z.
 func scramble(z uint64) uint64 { return splitmix.Mix(z + splitmix.Golden) }
 

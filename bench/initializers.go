@@ -97,7 +97,6 @@ func (o InitializersOptions) validate() error {
 	return nil
 }
 
-// line measures a network with each initialiser.
 func (o InitializersOptions) line(ctx context.Context, of InitializerResult, data string, guessing float64) (line []InitializerResult, err error) {
 	e := &experiment{op: "bench initializers", data: data, config: config.Defaults()}
 	e.config.Ranks, e.config.Model, e.config.Hidden, e.config.CheckpointEvery = 1, of.Model, of.Hidden, "off"

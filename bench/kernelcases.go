@@ -57,13 +57,13 @@ func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kern
 	var cases []kernelCase
 	uniform := func(width int) kernelCase {
 		return gatherCase("uniform", vertices, vertices*randomDegree, width, func(b *fixture) kernels.Gather {
-			return uniformGraph(b, vertices, randomDegree)
+			return gatherOf(b, b.regular(vertices, randomDegree), b.ids(vertices*randomDegree, vertices, 1))
 		})
 	}
 	for _, w := range gatherWidths() {
 		cases = append(cases, uniform(w))
 	}
-	cases = append(cases, packedCases(team, uniform, naturalOrder)...)
+	cases = append(cases, packedCases(team, uniform, func() []uint32 { return nil })...)
 	for _, d := range data {
 		for _, w := range gatherWidths() {
 			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *fixture) kernels.Gather {
@@ -95,15 +95,6 @@ func gatherCase(name string, vertices, edges, width int, build func(b *fixture) 
 			}, nil
 		},
 	}
-}
-
-// uniformGraph returns a graph in which every vertex gathers from degree random vertices.
-func uniformGraph(b *fixture, vertices, degree int) kernels.Gather {
-	offsets := mapped.Make[int64](b.arena, vertices+1)
-	for v := range offsets {
-		offsets[v] = int64(v) * int64(degree)
-	}
-	return gatherOf(b, offsets, b.ids(vertices*degree, vertices, 1))
 }
 
 // datasetGraph copies the in-edges of d into the same kind of memory as other operands.
@@ -288,10 +279,6 @@ func sparseCases(rows int) []kernelCase {
 }
 
 func sparseFeatures(b *fixture, rows int) kernels.Sparse {
-	offsets := mapped.Make[int64](b.arena, rows+1)
-	for r := range offsets {
-		offsets[r] = int64(r) * sparsePerRow
-	}
 	n := rows * sparsePerRow
-	return kernels.PlaceSparse(b.team, b.arena, graph.SparseRows{Offsets: offsets, Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)})
+	return kernels.PlaceSparse(b.team, b.arena, graph.SparseRows{Offsets: b.regular(rows, sparsePerRow), Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)})
 }

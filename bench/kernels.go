@@ -253,7 +253,6 @@ func agree(p prepared, r *yardstick.Reference) error {
 	return nil
 }
 
-// print prints the table.
 func (m *meter) print(results []kernelResult, top ceiling) error {
 	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
 		m.team.Workers(), m.team.Kernel(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
@@ -274,7 +273,6 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	return m.levels.print(m.w, results)
 }
 
-// cells returns the columns of a line.
 func (r kernelResult) cells(top ceiling) []string {
 	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
 		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, top.peak/100, "%.0f %%"),

@@ -84,7 +84,9 @@ func TestDisagreementIsAFault(t *testing.T) {
 	defer runner.Close()
 	m := &meter{effort: smallEffort, team: kernels.NewTeam(1), runner: runner, w: t.Output()}
 	defer m.team.Close()
-	c := gatherCase("ring", 20, 20*randomDegree, 16, func(b *fixture) kernels.Gather { return uniformGraph(b, 20, randomDegree) })
+	c := gatherCase("ring", 20, 20*randomDegree, 16, func(b *fixture) kernels.Gather {
+		return gatherOf(b, b.regular(20, randomDegree), b.ids(20*randomDegree, 20, 1))
+	})
 	right := c.prepare
 	c.prepare = func(b *fixture) (prepared, error) {
 		p, err := right(b)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"siafu/bench/trials"
 	"siafu/internal/fault"
 	"siafu/kernels"
 )
@@ -19,19 +20,11 @@ type cacheLevels []int
 func (l cacheLevels) check() error {
 	for i, size := range l {
 		if size < 1 || i > 0 && size <= l[i-1] {
-			return fault.New(fault.Usage, "bench kernels", "", "--caches=%s: sizes must increase", l.join(",", "%d")).
+			return fault.New(fault.Usage, "bench kernels", "", "--caches=%s: sizes must increase", strings.Join(trials.Columns("%d", l), ",")).
 				Then("give the cache sizes of one worker in KiB, such as 48,1024,16384 (lscpu -C lists them)")
 		}
 	}
 	return nil
-}
-
-func (l cacheLevels) join(between, format string) string {
-	var all []string
-	for _, size := range l {
-		all = append(all, fmt.Sprintf(format, size))
-	}
-	return strings.Join(all, between)
 }
 
 // bytesFrom returns the bytes that a gather reads from each cache level, and last from memory.
@@ -103,7 +96,7 @@ func (l cacheLevels) print(w io.Writer, results []kernelResult) error {
 	}
 	fmt.Fprintln(w, "\nBytes per edge read from each cache level (simulated: LRU caches of one worker)")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "kernel\tshape\trow\t%s\tmemory\n", l.join("\t", "%d KiB"))
+	fmt.Fprintf(t, "kernel\tshape\trow\t%s\tmemory\n", strings.Join(trials.Columns("%d KiB", l), "\t"))
 	for _, g := range gathers {
 		fmt.Fprintf(t, "%s\t%s\t%d", g.kernel, g.shape, g.row)
 		for _, bytes := range g.from {

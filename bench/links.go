@@ -16,7 +16,6 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/simulate"
 	"siafu/ranks/trace"
-	"siafu/ranks/world/mpi"
 	"siafu/slurm/hosts"
 )
 
@@ -126,8 +125,8 @@ const opLinks = "bench links"
 
 // runs checks options and lists the runs.
 func (o LinksOptions) runs() (runs []*LinkRun, err error) {
-	if !mpi.Available() {
-		return nil, fault.New(fault.Config, opLinks, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
+	if err := trials.RequireMPI(opLinks); err != nil {
+		return nil, err
 	}
 	if o.Epochs < 2 || o.Turns < 1 || o.Hosts < 2 {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
@@ -183,19 +182,14 @@ func (o LinksOptions) settings() (list []LinkRun, err error) {
 	return list, nil
 }
 
-// once trains once.
 func (o LinksOptions) once(ctx context.Context, site *trials.Site, r *LinkRun) error {
 	var err error
 	if r.Measured, err = site.Link(o.Hosts, r.rate); err != nil {
 		return err
 	}
-	view, err := site.View(o.Data, r.Partitioner)
-	if err != nil {
-		return err
-	}
 	timeline := site.Path("trace.json")
-	flags := slices.Concat(o.Train, []string{"--epochs", strconv.Itoa(o.Epochs), "--partitioner", r.Partitioner}, r.flags)
-	run, sent, err := site.Over(ctx, view, append(flags, "--trace", timeline)...)
+	flags := slices.Concat(site.Shards(o.Data, r.Partitioner), o.Train, []string{"--epochs", strconv.Itoa(o.Epochs), "--partitioner", r.Partitioner}, r.flags)
+	run, sent, err := site.Over(ctx, o.Data, append(flags, "--trace", timeline)...)
 	if err != nil {
 		return err
 	}

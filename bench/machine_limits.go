@@ -28,7 +28,6 @@ func measureCeiling(team *kernels.Team, bytes int, budget time.Duration) ceiling
 	}
 }
 
-// atLeast returns the better of two measurements.
 func (c ceiling) atLeast(d ceiling) ceiling {
 	return ceiling{read: max(c.read, d.read), cached: max(c.cached, d.cached), peak: max(c.peak, d.peak)}
 }
@@ -41,10 +40,8 @@ func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 
 	defer b.arena.Free()
 	sums := bytes / 4 / width / sum
 	x, dst := b.mat(sums*sum, width, 1), b.mat(sums, width, 2)
-	g := kernels.Gather{Begin: make([]int64, sums), End: make([]int64, sums), Cols: mapped.Make[uint32](b.arena, sums*sum)}
-	for r := range sums {
-		g.Begin[r], g.End[r] = int64(r*sum), int64((r+1)*sum)
-	}
+	offsets := b.regular(sums, sum)
+	g := kernels.Gather{Begin: offsets[:sums], End: offsets[1:], Cols: mapped.Make[uint32](b.arena, sums*sum)}
 	for i := range g.Cols {
 		g.Cols[i] = uint32(i)
 	}

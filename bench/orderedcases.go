@@ -21,13 +21,10 @@ type rowFormat struct {
 // packedForms has packed rows as after ReLU or dropout 0.5, and after both.
 var packedForms = []rowFormat{{kernel: "SpMMPacked", kept: 0.5}, {kernel: "SpMMPacked", kept: 0.25}}
 
-// naturalOrder returns the existing order of vertices.
-func naturalOrder() order.Choice { return order.Choice{} }
-
 // orderedCases returns gathers on a dataset whose vertices are numbered as partitioning would
 // number them. The yardstick is unchanged: the same sums in the dataset's own order.
 func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
-	choose := sync.OnceValue(func() order.Choice { return order.New("auto", d.In) })
+	vertices := sync.OnceValue(func() []uint32 { return order.New("auto", d.In).Vertices })
 	name := d.Meta.Name + " in order,"
 	gather := func(width int) kernelCase {
 		return gatherCase(name, d.In.Rows(), len(d.In.Cols), width, func(b *fixture) kernels.Gather { return datasetGraph(b, d) })
@@ -35,25 +32,26 @@ func orderedCases(team *kernels.Team, d *graph.Dataset) []kernelCase {
 	var cases []kernelCase
 	for _, f := range []rowFormat{{kernel: "SpMM"}, {kernel: "SpMMHalf", half: true}} {
 		for _, w := range gatherWidths() {
-			cases = append(cases, gather(w).withFormat(f, choose))
+			cases = append(cases, gather(w).withFormat(f, vertices))
 		}
 	}
-	return append(cases, packedCases(team, gather, choose)...)
+	return append(cases, packedCases(team, gather, vertices)...)
 }
 
-// packedCases returns gathers of the widest rows, packed, if the team supports them.
-func packedCases(team *kernels.Team, gather func(width int) kernelCase, choose func() order.Choice) []kernelCase {
+// packedCases returns gathers of the widest rows, packed, if the team supports them. vertices
+// returns their order, nil for the existing one.
+func packedCases(team *kernels.Team, gather func(width int) kernelCase, vertices func() []uint32) []kernelCase {
 	var cases []kernelCase
 	if team.Packs(hiddenWidth) {
 		for _, f := range packedForms {
-			cases = append(cases, gather(hiddenWidth).withFormat(f, choose))
+			cases = append(cases, gather(hiddenWidth).withFormat(f, vertices))
 		}
 	}
 	return cases
 }
 
 // withFormat returns the gather c with rows in another format and order.
-func (c kernelCase) withFormat(f rowFormat, choose func() order.Choice) kernelCase {
+func (c kernelCase) withFormat(f rowFormat, vertices func() []uint32) kernelCase {
 	plain, values := c.prepare, float64(c.vertices*c.row/4)
 	c.kernel = f.kernel
 	switch {
@@ -70,7 +68,7 @@ func (c kernelCase) withFormat(f rowFormat, choose func() order.Choice) kernelCa
 		if err != nil {
 			return p, err
 		}
-		return withOrder(b, p, choose().Vertices, f), nil
+		return withOrder(b, p, vertices(), f), nil
 	}
 	return c
 }

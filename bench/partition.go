@@ -31,7 +31,6 @@ type partitionResult struct {
 	bytes   int64 // peak, without the dataset; 0 if the system does not report it
 }
 
-// partitioner divides a dataset.
 type partitioner struct {
 	name   string
 	divide func(ctx context.Context, parts int, seed uint64) (partitionResult, error)
@@ -76,9 +75,13 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 			if err != nil {
 				return err
 			}
+			peak := ""
+			if l.bytes > 0 {
+				peak = fmt.Sprintf("%.1f", float64(l.bytes)/(1<<20))
+			}
 			fmt.Fprintf(t, "%d\t%s\t%.0f\t%.2f%%\t%.0f\t%.3f\t%.3f\t%.3f\t%.3g\t%.3f\t%s\t\n", parts, p.name, l.cutEdges,
 				100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts, l.balance.Vertices, l.balance.Edges, l.balance.Train,
-				l.predicted/1e6, l.seconds, mebibytes(l.bytes))
+				l.predicted/1e6, l.seconds, peak)
 		}
 		printBlockProducts(t, ds.Meta.Vertices, int64(parts))
 	}
@@ -89,14 +92,6 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 		_, err = fmt.Fprintln(w, "left out:", m.missing)
 	}
 	return err
-}
-
-// mebibytes returns "" if unknown.
-func mebibytes(bytes int64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f", float64(bytes)/(1<<20))
 }
 
 // ownPartitioners returns siafu's: multilevel twice, because METIS by default balances only

@@ -50,9 +50,29 @@ func (o *Options) Books() ([]*trials.Book, error) {
 	if err := page.Check(op, o.HTML); err != nil {
 		return nil, err
 	}
+	scale := 0.05
+	if o.Scale > 0 {
+		scale = max(o.Scale, leastOfReddit)
+	}
+	data, short := dorylus.Folders(o.Data), []string{"--hidden", "64"}
+	common := func(name string, epochs, timed int, hours float64, train []string) trials.Options {
+		return trials.Options{Partitioner: "multilevel", Seeds: o.Seeds, Epochs: epochs, Timed: timed, Turns: 1, Work: filepath.Join(o.Work, name), Hours: hours, Train: train}
+	}
+	// To reduce their time, tables have fewer links, networks, hosts, epochs and simulations than by
+	// default.
 	var books []*trials.Book
-	for _, open := range []func() (*trials.Book, error){o.dorylus().Book, o.neutronstar().Book, o.digest().Book, o.sat().Book, o.spot().Book} {
-		b, err := open()
+	for _, one := range []interface{ Book() (*trials.Book, error) }{
+		dorylus.Options{Data: o.Data, Scale: []float64{o.Scale}, Ranks: 2, Hidden: 64, Instance: "c5n.large", GhostPower: 0.5,
+			Options: common("dorylus", 100, 4, o.Hours/2, nil)},
+		neutronstar.Options{Data: data, Scale: scale, Models: []string{"gcn", "gin", "gat"}, Hosts: []int{4, 2}, Rates: []string{"200mbit"},
+			Partitioner: "multilevel", Epochs: 6, Turns: 1, Hours: 0.6 * o.Hours, Work: filepath.Join(o.Work, "neutronstar"), Train: short},
+		digest.Options{Data: data, Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+			Options: common("digest", 60, 11, o.Hours, short)},
+		sat.Options{Data: data, Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+			Options: common("sat", 60, 11, o.Hours, short)},
+		spot.Options{Runs: 100, Zones: 3, Seed: 1},
+	} {
+		b, err := one.Book()
 		if err != nil {
 			return nil, err
 		}
@@ -62,54 +82,6 @@ func (o *Options) Books() ([]*trials.Book, error) {
 	return books, nil
 }
 
-func (o *Options) dorylus() dorylus.Options {
-	return dorylus.Options{
-		Data: o.Data, Scale: []float64{o.Scale}, Ranks: 2, Hidden: 64, Instance: "c5n.large", GhostPower: 0.5,
-		Options: o.common("dorylus", trials.Options{Epochs: 100, Timed: 4, Hours: o.Hours / 2}),
-	}
-}
-
 // leastOfReddit is a scale at which the synthetic graph of Reddit has enough pairs of vertices
 // for its edges.
 const leastOfReddit = 0.01
-
-// scale returns the scale of synthetic graphs of DIGEST, NeutronStar and SAT.
-func (o *Options) scale() float64 {
-	if o.Scale == 0 {
-		return 0.05
-	}
-	return max(o.Scale, leastOfReddit)
-}
-
-// neutronstar reduces the time of neutronstar's tables: one link, and two numbers of hosts.
-func (o *Options) neutronstar() neutronstar.Options {
-	return neutronstar.Options{
-		Data: dorylus.Folders(o.Data), Scale: o.scale(), Models: []string{"gcn", "gin", "gat"}, Hosts: []int{4, 2}, Rates: []string{"200mbit"},
-		Partitioner: "multilevel", Epochs: 6, Turns: 1, Hours: 0.6 * o.Hours, Work: filepath.Join(o.Work, "neutronstar"), Train: []string{"--hidden", "64"},
-	}
-}
-
-// digest reduces the time of digest's tables: fewer epochs and one network.
-func (o *Options) digest() digest.Options {
-	return digest.Options{
-		Data: dorylus.Folders(o.Data), Scale: o.scale(), Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
-		Options: o.common("digest", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
-	}
-}
-
-// sat reduces the time of sat's tables: fewer epochs and one network.
-func (o *Options) sat() sat.Options {
-	return sat.Options{
-		Data: dorylus.Folders(o.Data), Scale: o.scale(), Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
-		Options: o.common("sat", trials.Options{Epochs: 60, Timed: 11, Hours: o.Hours, Train: []string{"--hidden", "64"}}),
-	}
-}
-
-// spot reduces the simulations per point.
-func (o *Options) spot() spot.Options { return spot.Options{Runs: 100, Zones: 3, Seed: 1} }
-
-// common completes the options of one book.
-func (o *Options) common(name string, with trials.Options) trials.Options {
-	with.Partitioner, with.Seeds, with.Turns, with.Work = "multilevel", o.Seeds, 1, filepath.Join(o.Work, name)
-	return with
-}

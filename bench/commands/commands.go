@@ -42,17 +42,17 @@ type benchCmd struct {
 	Breakdown   command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
 	Codecs      measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
 	CUDA        measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest      command[digest.Options]             `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
+	Digest      paper[digest.Options]               `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
 	Disk        measurement[bench.DiskOptions]      `cmd:"" help:"Measure the rates of a disk and of random rows in memory, which decide epochs of graphs larger than memory."`
-	Dorylus     command[dorylus.Options]            `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
+	Dorylus     paper[dorylus.Options]              `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch       measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links       command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`
 	Kernels     measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
 	Lambda      measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
-	NeutronStar command[neutronstar.Options]        `cmd:"" name:"neutronstar" help:"Compare received and computed ghost rows. Reproduces the dependency handling of NeutronStar."`
+	NeutronStar paper[neutronstar.Options]          `cmd:"" name:"neutronstar" help:"Compare received and computed ghost rows. Reproduces the dependency handling of NeutronStar."`
 	Partition   measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
 	Replay      measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
-	SAT         command[sat.Options]                `cmd:"" name:"sat" help:"Compare stale ghost rows with predicted ones. Reproduces the tables and figures of SAT."`
+	SAT         paper[sat.Options]                  `cmd:"" name:"sat" help:"Compare stale ghost rows with predicted ones. Reproduces the tables and figures of SAT."`
 	Spot        measurement[spot.Options]           `cmd:"" help:"Simulate training on spot machines. Reproduces the simulations of Bamboo."`
 	Simulate    simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
@@ -69,6 +69,19 @@ type command[O interface {
 
 func (c *command[O]) Run(ctx context.Context, io commandline.Console) error {
 	return c.Options.Run(ctx, io.Out)
+}
+
+// paper is a command that makes the tables and figures of a paper.
+type paper[O interface{ Book() (*trials.Book, error) }] struct {
+	Options O `embed:""`
+}
+
+func (c *paper[O]) Run(ctx context.Context, io commandline.Console) error {
+	b, err := c.Options.Book()
+	if err != nil {
+		return err
+	}
+	return b.Run(ctx, io.Out)
 }
 
 // measurement is a command that prints this machine first.

@@ -231,7 +231,7 @@ func TestSystemsAreAccepted(t *testing.T) {
 			var c config.Config
 			parser, err := kong.New(&c, config.Variables())
 			if err == nil {
-				_, err = parser.Parse((&bench{}).flags(setting{model: network}, s, "--partitioner", "hash"))
+				_, err = parser.Parse((&bench{}).flags(trials.Setting{Model: network}, s, "--partitioner", "hash"))
 			}
 			if err == nil {
 				err = c.Validate()
@@ -340,11 +340,11 @@ func TestUnitRows(t *testing.T) {
 		c := config.Defaults()
 		c.Model, c.Norm = kind, "l2"
 		takes := c.Validate() == nil
-		flags := strings.Join((&bench{}).flags(setting{model: kind}, Systems()[i]), " ")
+		flags := strings.Join((&bench{}).flags(trials.Setting{Model: kind}, Systems()[i]), " ")
 		if strings.Contains(flags, "--norm l2") != takes {
 			t.Errorf("%s takes --norm l2: %t, flags are %s", kind, takes, flags)
 		}
-		if flags := strings.Join((&bench{}).flags(setting{model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
+		if flags := strings.Join((&bench{}).flags(trials.Setting{Model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
 			t.Errorf("DIGEST has the flags %s", flags)
 		}
 	}

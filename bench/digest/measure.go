@@ -11,7 +11,6 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// bench is a running comparison.
 type bench struct {
 	Options
 	systems []System
@@ -19,20 +18,13 @@ type bench struct {
 	rates   []float64
 }
 
-// setting is a graph, network and number of ranks on which systems are compared.
-type setting struct {
-	graph trials.Graph
-	model string
-	ranks int
-}
-
 // cells returns all combinations of graphs, ranks and the given networks.
-func (b *bench) cells(models ...string) []setting {
-	var list []setting
+func (b *bench) cells(models ...string) []trials.Setting {
+	var list []trials.Setting
 	for _, g := range b.graphs {
 		for _, n := range b.Ranks {
 			for _, m := range models {
-				list = append(list, setting{g, m, n})
+				list = append(list, trials.Setting{Graph: g, Model: m, Ranks: n})
 			}
 		}
 	}
@@ -40,11 +32,11 @@ func (b *bench) cells(models ...string) []setting {
 }
 
 // flags returns the flags of a system's trainings in a setting.
-func (b *bench) flags(c setting, s System, more ...string) []string {
-	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
+func (b *bench) flags(c trials.Setting, s System, more ...string) []string {
+	list := append([]string{"--model", c.Model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
 		"--checkpoint-every", "off"}, b.Train...)
 	list = append(list, s.Flags...)
-	if s.UnitRows && model.KindOf(c.model).TakesRowNorms() {
+	if s.UnitRows && model.KindOf(c.Model).TakesRowNorms() {
 		list = append(list, "--norm", "l2")
 	}
 	return append(list, more...)
@@ -55,14 +47,11 @@ func (b *bench) only(names ...string) []System {
 	return slices.DeleteFunc(slices.Clone(b.systems), func(s System) bool { return !slices.Contains(names, s.Name) })
 }
 
-// worldSize returns the number of ranks of a system, including its servers.
-func (c setting) worldSize(s System) int { return c.ranks + s.Servers }
-
 // accuracy returns the accuracy trainings of a system, one per seed. The list is shorter after
 // the time limit. A Timely system uses a link of the rate.
-func (b *bench) accuracy(t *trials.Sheet, c setting, s System, rate float64) (list []*trials.Result) {
+func (b *bench) accuracy(t *trials.Sheet, c trials.Setting, s System, rate float64) (list []*trials.Result) {
 	for seed := range b.Seeds {
-		one := trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Flags: b.flags(c, s,
+		one := trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks + s.Servers, Flags: b.flags(c, s,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))}
 		if s.Timely {
 			one.Rate = rate
@@ -76,7 +65,7 @@ func (b *bench) accuracy(t *trials.Sheet, c setting, s System, rate float64) (li
 
 // times returns the timed trainings of each system over a link, by system name. Repetitions of
 // the systems are interleaved. For a Timely system, it returns the accuracy trainings.
-func (b *bench) times(t *trials.Sheet, c setting, systems []System, rate float64, more ...string) map[string][]*trials.Result {
+func (b *bench) times(t *trials.Sheet, c trials.Setting, systems []System, rate float64, more ...string) map[string][]*trials.Result {
 	all := map[string][]*trials.Result{}
 	for repetition := range b.Turns {
 		for _, s := range systems {
@@ -85,7 +74,7 @@ func (b *bench) times(t *trials.Sheet, c setting, systems []System, rate float64
 				continue
 			}
 			epochs := strconv.Itoa(max(b.Timed, s.Period+1))
-			if r := t.Get(trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(s), Rate: rate, Turn: repetition,
+			if r := t.Get(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks + s.Servers, Rate: rate, Turn: repetition,
 				Flags: b.flags(c, s, append([]string{"--epochs", epochs, "--eval-every", "0"}, more...)...)}); r != nil {
 				all[s.Name] = append(all[s.Name], r)
 			}
@@ -97,11 +86,8 @@ func (b *bench) times(t *trials.Sheet, c setting, systems []System, rate float64
 // seconds returns the seconds of an epoch of timed trainings.
 func seconds(turns []*trials.Result) float64 { return trials.PerEpoch(turns, trials.Seconds) }
 
-// target returns the validation accuracy to reach: half a point below the mean of the best
-// ones of exact training.
-func (b *bench) target(t *trials.Sheet, c setting) float64 {
-	mean, _ := trials.MeanStd(trials.Best(b.accuracy(t, c, b.systems[0], b.rates[0])))
-	return mean - 0.5
+func (b *bench) target(t *trials.Sheet, c trials.Setting) float64 {
+	return trials.Target(b.accuracy(t, c, b.systems[0], b.rates[0]))
 }
 
 // reaching returns the number of epochs, and seconds, after which the trainings' mean best
@@ -132,14 +118,14 @@ type table struct {
 	timed   bool     // rows have timed trainings; else Timely systems are omitted
 	delay   []string // flags of a straggler
 
-	more  []string            // names of further columns
-	cells func(*row) []string // their cells
-	end   func(setting)       // called after the rows of a setting
+	more  []string             // names of further columns
+	cells func(*row) []string  // their cells
+	end   func(trials.Setting) // called after the rows of a setting
 }
 
 // row is a system in a setting.
 type row struct {
-	setting
+	trials.Setting
 	System
 	first *row // of the setting
 	turns []*trials.Result
@@ -151,7 +137,6 @@ type row struct {
 // of returns the function that writes a table.
 func (b *bench) of(p table) func(*trials.Sheet) { return func(t *trials.Sheet) { b.write(t, p) } }
 
-// write writes a table.
 func (b *bench) write(t *trials.Sheet, p table) {
 	names := strings.Split(p.columns, ", ")
 	t.Row(append(names, p.more...)...)
@@ -163,14 +148,14 @@ func (b *bench) write(t *trials.Sheet, p table) {
 		models = b.Models
 	}
 	for _, c := range b.cells(models...) {
-		systems := b.systemsOf(p, c.model)
+		systems := b.systemsOf(p, c.Model)
 		var times map[string][]*trials.Result
 		if p.timed {
 			times = b.times(t, c, systems, b.rates[0], p.delay...)
 		}
 		var first *row
 		for _, s := range systems {
-			r := &row{setting: c, System: s, first: first, turns: times[s.Name], timed: p.timed, b: b, t: t}
+			r := &row{Setting: c, System: s, first: first, turns: times[s.Name], timed: p.timed, b: b, t: t}
 			if first == nil {
 				first, r.first = r, r
 			}
@@ -212,9 +197,9 @@ func (b *bench) systemsOf(p table, model string) (list []System) {
 
 // columns returns the cells of rows, by the names of their columns.
 var columns = map[string]func(*row) string{
-	"graph":         func(r *row) string { return r.graph.Name },
-	"network":       func(r *row) string { return r.model },
-	"ranks":         func(r *row) string { return strconv.Itoa(r.ranks) },
+	"graph":         func(r *row) string { return r.Graph.Name },
+	"network":       func(r *row) string { return r.Model },
+	"ranks":         func(r *row) string { return strconv.Itoa(r.Ranks) },
 	"system":        func(r *row) string { return r.Name },
 	"partitioner":   func(r *row) string { return r.b.Partitioner },
 	"validation F1": func(r *row) string { return trials.PlusMinus(trials.Best(r.list())) },
@@ -236,55 +221,42 @@ var columns = map[string]func(*row) string{
 		_, until := r.reaching()
 		return trials.Number(until, 2)
 	},
-	"peak MB of a rank": func(r *row) string { return trials.Number(r.peak(residentBytes)/1e6, 1) },
-	"to exact-wait":     func(r *row) string { return trials.Number(r.peak(residentBytes)/r.first.peak(residentBytes), 2) },
-	"arrays MB":         func(r *row) string { return trials.Number(r.peak(arrayBytes)/1e6, 1) },
+	"peak MB of a rank": func(r *row) string { return trials.Number(r.peak(trials.PeakBytes)/1e6, 1) },
+	"to exact-wait":     func(r *row) string { return trials.Number(r.peak(trials.PeakBytes)/r.first.peak(trials.PeakBytes), 2) },
+	"arrays MB":         func(r *row) string { return trials.Number(r.peak(trials.ArrayBytes)/1e6, 1) },
 	"ghosts":            func(r *row) string { return trials.Number(r.total(ghosts), 0) },
 	"own vertices":      func(r *row) string { return trials.Number(r.total(ownVertices), 0) },
 	"ratio":             func(r *row) string { return trials.Number(100*r.total(ghosts)/r.total(ownVertices), 2) + " %" },
 }
 
-// list returns the accuracy trainings.
-func (r *row) list() []*trials.Result { return r.b.accuracy(r.t, r.setting, r.System, r.b.rates[0]) }
+func (r *row) list() []*trials.Result { return r.b.accuracy(r.t, r.Setting, r.System, r.b.rates[0]) }
 
 // reaching returns the number of epochs, and seconds, to the target.
 func (r *row) reaching() (epochs, until float64) {
-	return reaching(r.list(), r.System, r.b.target(r.t, r.setting), seconds(r.turns))
+	return reaching(r.list(), r.System, r.b.target(r.t, r.Setting), seconds(r.turns))
 }
 
-func residentBytes(r runfolder.RankReport) float64 { return float64(r.PeakRSSBytes) }
-func arrayBytes(r runfolder.RankReport) float64    { return float64(r.ArrayBytes) }
-func ghosts(r runfolder.RankReport) float64        { return float64(r.Ghosts) }
-func ownVertices(r runfolder.RankReport) float64   { return float64(r.Vertices) }
+func ghosts(r runfolder.RankReport) int64      { return r.Ghosts }
+func ownVertices(r runfolder.RankReport) int64 { return r.Vertices }
 
-// graphRanks returns a number of each graph rank of the first timed training, nil without one.
-func (r *row) graphRanks(of func(runfolder.RankReport) float64) (x []float64) {
-	for _, turn := range r.turns[:min(1, len(r.turns))] {
-		for _, each := range turn.Summary.PerRank {
-			if each.Role == "graph" {
-				x = append(x, of(each))
-			}
-		}
-	}
-	return x
-}
-
-// peak returns the number of the largest graph rank, NaN without trainings.
-func (r *row) peak(of func(runfolder.RankReport) float64) float64 {
-	if x := r.graphRanks(of); len(x) > 0 {
-		return slices.Max(x)
-	}
-	return math.NaN()
-}
-
-// total returns the sum over graph ranks, NaN without trainings.
-func (r *row) total(of func(runfolder.RankReport) float64) float64 {
+// peak returns the bytes of the largest graph rank in the first timed training, NaN without one.
+func (r *row) peak(of func(runfolder.RankReport) int64) float64 {
 	if len(r.turns) == 0 {
 		return math.NaN()
 	}
-	sum := 0.0
-	for _, x := range r.graphRanks(of) {
-		sum += x
+	return trials.Largest(r.turns[0], of)
+}
+
+// total returns the sum over the graph ranks of the first timed training, NaN without one.
+func (r *row) total(of func(runfolder.RankReport) int64) float64 {
+	if len(r.turns) == 0 {
+		return math.NaN()
 	}
-	return sum
+	sum := int64(0)
+	for _, one := range r.turns[0].Summary.PerRank {
+		if one.Role == "graph" {
+			sum += of(one)
+		}
+	}
+	return float64(sum)
 }

@@ -1,11 +1,6 @@
 package digest
 
-import (
-	"context"
-	"io"
-
-	"siafu/bench/trials"
-)
+import "siafu/bench/trials"
 
 const op = "bench digest"
 
@@ -21,9 +16,6 @@ type Options struct {
 	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, theorem1, figure11, accuracy, links',set='all=all but accuracy',set='seeds=5',set='epochs=',set='timed=21',set='work=build/digest'"`
 }
 
-// Run makes the selected parts and writes each to w when it is finished.
-func (o Options) Run(ctx context.Context, w io.Writer) error { return o.Print(ctx, w, op, o.Book) }
-
 // Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) { return (&bench{Options: o}).book() }
 
@@ -35,8 +27,8 @@ func (b *bench) book() (book *trials.Book, err error) {
 	if b.rates, err = trials.Settings(op, b.Ranks, b.Models, b.Rates); err != nil {
 		return nil, err
 	}
-	book = &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Keys: b.keys()}
-	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
+	book, err = b.Open(op, trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Keys: b.keys(), Parts: b.parts()})
+	if err != nil {
 		return nil, err
 	}
 	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, SyntheticGraphs()...)

@@ -46,17 +46,16 @@ func (b *bench) parts() []trials.Part {
 // compared has the columns of a comparison with exact training.
 const compared = "graph, ranks, system, validation F1, s/epoch, MB/epoch, epochs to target, seconds to target"
 
-// table1 writes every system in every setting.
 func (b *bench) table1(t *trials.Sheet) {
 	b.write(t, table{columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
 		network: "all", timed: true,
-		end: func(c setting) { fmt.Fprintf(t, "\t\t\ttarget\t%s\n", trials.Number(b.target(t, c), 2)) }})
+		end: func(c trials.Setting) { fmt.Fprintf(t, "\t\t\ttarget\t%s\n", trials.Number(b.target(t, c), 2)) }})
 }
 
 // periods returns DIGEST with periods of refreshes in epochs.
 func periods(epochs ...int) (list []System) {
 	for _, n := range epochs {
-		s := system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), "")
+		s := system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n))
 		s.Period = n
 		list = append(list, s)
 	}
@@ -65,14 +64,10 @@ func periods(epochs ...int) (list []System) {
 
 // figure4 writes the seconds of an epoch, one column per system.
 func (b *bench) figure4(t *trials.Sheet) {
-	columns := []string{"graph", "ranks"}
-	for _, s := range b.systems {
-		columns = append(columns, s.Name)
-	}
-	t.Row(columns...)
+	t.Row(append([]string{"graph", "ranks"}, b.keys()...)...)
 	for _, c := range b.cells(b.Models[0]) {
-		times := b.times(t, c, b.systemsOf(table{timed: true}, c.model), b.rates[0])
-		cells := []string{c.graph.Name, strconv.Itoa(c.ranks)}
+		times := b.times(t, c, b.systemsOf(table{timed: true}, c.Model), b.rates[0])
+		cells := []string{c.Graph.Name, strconv.Itoa(c.Ranks)}
 		for _, s := range b.systems {
 			cells = append(cells, trials.Number(seconds(times[s.Name]), 4))
 		}
@@ -87,7 +82,7 @@ func (b *bench) figure5(t *trials.Sheet) {
 	t.Row("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
 	for _, g := range b.graphs {
 		base := math.NaN()
-		if alone := t.Get(trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(setting{g, b.Models[0], 1}, exact(),
+		if alone := t.Get(trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(trials.Setting{Graph: g, Model: b.Models[0], Ranks: 1}, exact(),
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
 			base = seconds([]*trials.Result{alone})
 		}
@@ -95,7 +90,7 @@ func (b *bench) figure5(t *trials.Sheet) {
 		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG", "DistDGL") {
 			cells, line := []string{g.Name, s.Name, trials.Number(base, 4)}, chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
 			for n := 2; n <= most; n *= 2 {
-				times := b.times(t, setting{g, b.Models[0], n}, []System{s}, b.rates[0])
+				times := b.times(t, trials.Setting{Graph: g, Model: b.Models[0], Ranks: n}, []System{s}, b.rates[0])
 				speed := base / seconds(times[s.Name])
 				if cells = append(cells, trials.Number(speed, 2)); !math.IsNaN(speed) {
 					line.Points = append(line.Points, chart.Point{X: float64(n), Y: speed})
@@ -106,9 +101,7 @@ func (b *bench) figure5(t *trials.Sheet) {
 				picture.Lines = append(picture.Lines, line)
 			}
 		}
-		if len(picture.Lines) > 0 {
-			t.Draw(picture)
-		}
+		t.Draw(picture)
 	}
 }
 
@@ -144,7 +137,7 @@ func (b *bench) table2(t *trials.Sheet) {
 
 // table4 writes the memory of all systems, and of GraphSAGE.
 func (b *bench) table4(t *trials.Sheet) {
-	sage := system("GraphSAGE", "--model sage --batch neighbor:25,10", "")
+	sage := system("GraphSAGE", "--model sage --batch neighbor:25,10")
 	b.write(t, table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB", systems: append(slices.Clone(b.systems), sage), timed: true})
 }
 
@@ -155,13 +148,11 @@ func (b *bench) figure9(t *trials.Sheet) {
 	b.write(t, table{columns: "graph, ranks, partitioner, ghosts, own vertices", more: []string{"ratio"}, systems: b.systems[:1], timed: true,
 		cells: func(r *row) []string {
 			if x := r.total(ghosts) / r.total(ownVertices); !math.IsNaN(x) {
-				bars.Bars = append(bars.Bars, chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.graph.Name, r.ranks), Value: 100 * x, Text: ratio(r)})
+				bars.Bars = append(bars.Bars, chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.Graph.Name, r.Ranks), Value: 100 * x, Text: ratio(r)})
 			}
 			return []string{ratio(r)}
 		}})
-	if len(bars.Bars) > 0 {
-		t.Draw(bars)
-	}
+	t.Draw(bars)
 }
 
 // MeasuredEvery is the interval of staleness measurements in epochs. It must not divide the
@@ -182,15 +173,18 @@ func (b *bench) figure10(t *trials.Sheet) {
 
 // errors writes what a cell says of the epochs with measurements, for each of these systems.
 func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) string, names ...string) {
-	p := table{columns: "graph, ranks, system", names: names}
-	for _, e := range errorEpochs {
-		p.more = append(p.more, fmt.Sprintf("epoch %d", e))
-	}
+	p := table{columns: "graph, ranks, system", names: names, more: trials.Columns("epoch %d", errorEpochs)}
 	p.cells = func(c *row) (cells []string) {
-		r := t.Get(trials.Trial{Data: c.graph.Data, Ranks: c.worldSize(c.System), Flags: b.flags(c.setting, c.System,
+		r := t.Get(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks + c.System.Servers, Flags: b.flags(c.Setting, c.System,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(MeasuredEvery))})
+		measured := map[int]*runfolder.Staleness{} // by epoch
+		if r != nil {
+			for _, e := range r.Epochs {
+				measured[e.Epoch] = e.Staleness
+			}
+		}
 		for _, e := range errorEpochs {
-			if s := stalenessIn(r, e); s != nil {
+			if s := measured[e]; s != nil {
 				cells = append(cells, cell(c, s))
 			} else {
 				cells = append(cells, "-")
@@ -201,28 +195,16 @@ func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) st
 	b.write(t, p)
 }
 
-// stalenessIn returns the measurement in an epoch of a training, nil without one.
-func stalenessIn(r *trials.Result, epoch int) *runfolder.Staleness {
-	if r == nil {
-		return nil
-	}
-	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.Epoch == epoch })
-	if k < 0 {
-		return nil
-	}
-	return r.Epochs[k].Staleness
-}
-
 // theorem1 writes the error of the gradient and theorem 1's bound of it.
 func (b *bench) theorem1(t *trials.Sheet) {
 	degrees := map[string]float64{}
 	b.errors(t, func(r *row, s *runfolder.Staleness) string {
-		most, known := degrees[r.graph.Data]
+		most, known := degrees[r.Graph.Data]
 		if !known {
 			var err error
-			most, err = maxDegree(r.graph.Data)
+			most, err = maxDegree(r.Graph.Data)
 			t.Fail(err)
-			degrees[r.graph.Data] = most
+			degrees[r.Graph.Data] = most
 		}
 		return fmt.Sprintf("%.3g, %.3g", s.GradientError*s.GradientNorm, bound(s, most))
 	}, "DIGEST", "DIGEST-rows")
@@ -258,19 +240,16 @@ func maxDegree(data string) (most float64, err error) {
 // links writes, for every link, the seconds of each system to the target, and the fastest system
 // that ends at most half a point below exact training.
 func (b *bench) links(t *trials.Sheet) {
-	p := table{columns: "graph, ranks, system, validation F1", timed: true}
-	for _, r := range b.Rates {
-		p.more = append(p.more, "s to target, "+r)
-	}
+	p := table{columns: "graph, ranks, system, validation F1", timed: true, more: trials.Columns("s to target, %s", b.Rates)}
 	fastest, least := make([]string, len(b.rates)), make([]float64, len(b.rates))
 	p.cells = func(r *row) (cells []string) {
 		for i, rate := range b.rates {
-			turns := b.times(t, r.setting, []System{r.System}, rate)[r.Name]
+			turns := b.times(t, r.Setting, []System{r.System}, rate)[r.Name]
 			list := r.list()
 			if r.Timely {
 				list = turns
 			}
-			_, until := reaching(list, r.System, b.target(t, r.setting), seconds(turns))
+			_, until := reaching(list, r.System, b.target(t, r.Setting), seconds(turns))
 			if until > 0 && !math.IsInf(until, 1) && (fastest[i] == "" || until < least[i]) {
 				fastest[i], least[i] = r.Name, until
 			}
@@ -278,15 +257,15 @@ func (b *bench) links(t *trials.Sheet) {
 		}
 		return cells
 	}
-	p.end = func(c setting) {
-		t.Row(append([]string{c.graph.Name, strconv.Itoa(c.ranks), "fastest", trials.Number(b.target(t, c), 2)}, fastest...)...)
+	p.end = func(c trials.Setting) {
+		t.Row(append([]string{c.Graph.Name, strconv.Itoa(c.Ranks), "fastest", trials.Number(b.target(t, c), 2)}, fastest...)...)
 		clear(fastest)
 	}
 	b.write(t, p)
 }
 
-// shares has the columns of curves: fractions of the time of exact training.
-var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
+// percents has the columns of curves: parts of the time of exact training.
+var percents = []float64{5, 10, 20, 50, 100}
 
 // curves returns a figure of accuracy and loss at fractions of exact training's time. All
 // points are in a CSV file in the work folder.
@@ -294,20 +273,16 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 	return func(t *trials.Sheet) {
 		var csv strings.Builder
 		csv.WriteString("graph,ranks,system,seed,epoch,seconds,loss,validation\n")
-		p := table{columns: "graph, ranks, system", network: network, timed: true}
+		p := table{columns: "graph, ranks, system", network: network, timed: true, more: trials.Columns("F1, loss at %g %%", percents)}
 		loss := &chart.Chart{X: "seconds", Y: "training loss"}
 		accuracy := &chart.Chart{X: "seconds", Y: "validation F1, %", Whole: true}
-		p.end = func(c setting) {
+		p.end = func(c trials.Setting) {
 			for k, picture := range []*chart.Chart{loss, accuracy} {
 				full := *picture
-				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.graph.Name, c.ranks, k), fmt.Sprintf("%s, %s, %d ranks: %s", name, c.graph.Name, c.ranks, picture.Y)
-				if picture.Lines = nil; len(full.Lines) > 0 {
-					t.Draw(&full)
-				}
+				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.Graph.Name, c.Ranks, k), fmt.Sprintf("%s, %s, %d ranks: %s", name, c.Graph.Name, c.Ranks, picture.Y)
+				picture.Lines = nil
+				t.Draw(&full)
 			}
-		}
-		for _, x := range shares {
-			p.more = append(p.more, fmt.Sprintf("F1, loss at %g %%", 100*x))
 		}
 		p.cells = func(r *row) (cells []string) {
 			list, each := r.list(), seconds(r.turns)
@@ -315,11 +290,11 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 				loss.Lines = append(loss.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return &e.Loss }, 1))
 				accuracy.Lines = append(accuracy.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
 			}
-			for _, x := range shares {
-				cells = append(cells, at(list, r.System, each, x*seconds(r.first.turns)*float64(b.Epochs)))
+			for _, x := range percents {
+				cells = append(cells, at(list, r.System, each, x/100*seconds(r.first.turns)*float64(b.Epochs)))
 			}
 			for seed, one := range list {
-				writeCurve(&csv, fmt.Sprintf("%s,%d,%s,%d", r.graph.Name, r.ranks, r.Name, seed+1), one, r.System, each)
+				writeCurve(&csv, fmt.Sprintf("%s,%d,%s,%d", r.Graph.Name, r.Ranks, r.Name, seed+1), one, r.System, each)
 			}
 			return cells
 		}
@@ -331,21 +306,17 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 // line returns the mean over trainings of a number of their epochs, multiplied by scale, over the
 // mean of their seconds, up to the shortest training.
 func (b *bench) line(s System, list []*trials.Result, each float64, of func(runfolder.Epoch) *float64, scale float64) chart.Line {
-	l := chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
-	for k := 0; ; k++ {
-		var x, y []float64
-		for _, r := range list {
-			if k < len(r.Epochs) && of(r.Epochs[k]) != nil {
-				x, y = append(x, clock(r, s, each)[k]), append(y, scale**of(r.Epochs[k]))
+	x, _ := trials.MeanCurve(list, func(r *trials.Result) []float64 { return clock(r, s, each) })
+	y, deviation := trials.MeanCurve(list, func(r *trials.Result) (y []float64) {
+		for _, e := range r.Epochs {
+			if of(e) == nil {
+				break
 			}
+			y = append(y, scale**of(e))
 		}
-		if len(x) < len(list) {
-			return l
-		}
-		at, _ := trials.MeanStd(x)
-		mean, deviation := trials.MeanStd(y)
-		l.Points = append(l.Points, chart.Point{X: at, Y: mean, Deviation: deviation})
-	}
+		return y
+	})
+	return trials.Line(s.Name, slices.Index(b.keys(), s.Name), x[:len(y)], y, deviation)
 }
 
 // keys has the name of each line of the figures.

@@ -14,7 +14,8 @@ import (
 )
 
 // figure5 writes the epochs that each mode needs to reach the accuracy of the pipe, and the
-// fractions of intervals and gathers of all epochs that read older weights and rows.
+// fractions of intervals and gathers of all epochs that read older weights and rows. The paper's
+// target is the accuracy at which two epochs differ by less than 0.1 points.
 func (b *bench) figure5(s *trials.Sheet) {
 	s.Row("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "old weights, old gathers, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.slowGraphs(s, "figure5") {
@@ -25,7 +26,7 @@ func (b *bench) figure5(s *trials.Sheet) {
 			if k == 0 {
 				base = list
 			}
-			to := target(base)
+			to := trials.Target(base)
 			printed, accuracy := math.NaN(), "-"
 			if g.accuracy > 0 {
 				printed, accuracy = append([]float64{1}, append(g.ratio[:], g.ratio[:]...)...)[k], trials.Number(g.accuracy, 2)
@@ -73,31 +74,25 @@ func stale(list []*trials.Result) string {
 	return trials.Number(weights/n, 2) + ", " + trials.Number(gathers/n, 2)
 }
 
-// labelled returns the graphs with meaningful labels: not Friendster, whose labels are random in
-// the paper, unless a part is the only one.
-func (b *bench) labelled(part string) []*graphOf {
-	return slices.DeleteFunc(slices.Clone(b.graphs), func(g *graphOf) bool {
-		return g.known && g.accuracy == 0 && !slices.Equal(b.Only, []string{part})
-	})
-}
-
-// slowGraphs returns the graphs with labels, and figure 5's in place of synthetic ones, which it
-// makes if missing.
-func (b *bench) slowGraphs(s *trials.Sheet, part string) []*graphOf {
-	list := b.labelled(part)
-	for k, g := range list {
-		if g.scale == 0 || g.homophily == 0 {
+// slowGraphs returns the graphs with meaningful labels, and figure 5's in place of synthetic ones,
+// which it makes if missing. Friendster's labels are random in the paper: it is left out unless a
+// part is the only one.
+func (b *bench) slowGraphs(s *trials.Sheet, part string) (list []*graphOf) {
+	for _, g := range b.graphs {
+		if g.known && g.accuracy == 0 && !slices.Equal(b.Only, []string{part}) {
 			continue
 		}
-		o := g.synthetic(g.scale)
-		o.Name, o.Homophily, o.Noise = o.Name+"-slow", g.homophily, g.noise
-		made, err := trials.Generated(b.Work, o)
-		slow := *g
-		if slow.Graph = made; err == nil {
-			slow.meta, err = graph.ReadMeta(made.Data)
+		if g.scale > 0 && g.homophily > 0 {
+			o, slow := g.synthetic(g.scale), *g
+			o.Name, o.Homophily, o.Noise = o.Name+"-slow", g.homophily, g.noise
+			var err error
+			if slow.Graph, err = trials.Generated(b.Work, o); err == nil {
+				slow.meta, err = graph.ReadMeta(slow.Data)
+			}
+			s.Fail(err)
+			g = &slow
 		}
-		s.Fail(err)
-		list[k] = &slow
+		list = append(list, g)
 	}
 	return list
 }
@@ -107,15 +102,12 @@ func (b *bench) section73(s *trials.Sheet) {
 	s.Row("graph", "s/epoch of pipe, s=0 and s=1, measured", "epochs to target", "time of pipe to s=0, measured", "of s=1 to s=0, measured",
 		"value of s=0 to pipe, measured", "to s=1, measured", "times, paper", "values, paper")
 	for _, g := range b.slowGraphs(s, "section7.3") {
-		to := target(b.trainForAccuracy(s, g, "gcn", pipe))
+		to := trials.Target(b.trainForAccuracy(s, g, "gcn", pipe))
 		var spent []timeAndCost
 		var each, epochs []string
 		for _, w := range []order{pipe, async0, async1} {
-			t, n, cost := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to), unknown
-			if t.run != nil {
-				cost = b.localCost(t, n)
-			}
-			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)), append(spent, cost)
+			t, n := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to)
+			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)), append(spent, b.localCost(t, n))
 		}
 		row := []string{g.name, strings.Join(each, ", "), strings.Join(epochs, ", ")}
 		for _, x := range []float64{spent[0].seconds / spent[1].seconds, spent[2].seconds / spent[1].seconds,
@@ -135,52 +127,35 @@ func (b *bench) section74(s *trials.Sheet) {
 		m := b.modelOf(s, g, "gcn")
 		for _, on := range backends {
 			t := b.time(s, g, "gcn", on, nopipe)
-			ghosts, idle, exchange, printed := math.NaN(), math.NaN(), math.NaN(), "-"
+			ghosts, own, printed := 0.0, 0.0, "-"
 			if t.run != nil {
-				own := 0.0
-				ghosts = 0
 				for _, r := range t.run.Summary.PerRank {
 					ghosts, own = ghosts+float64(r.Ghosts), own+float64(r.Vertices)
 				}
-				ghosts /= own
-				idle = trials.PerEpoch([]*trials.Result{t.run}, func(e runfolder.Epoch) float64 { return e.WaitSeconds }) / t.each
 			}
-			if c := b.clusterOf(g, on); b.covers(m, c, on) {
-				_, cards, _ := m.Epoch(c, on)
-				exchange = cards / m.Seconds(c, on, false)
-			}
-			if g.known {
+			epoch, cards := b.epoch(m, b.clusterOf(g, on), on, false)
+			switch {
+			case g.name == "amazon" || g.name == "friendster":
+				printed = "larger"
+			case g.known:
 				printed = "smaller"
-				if g.name == "amazon" || g.name == "friendster" {
-					printed = "larger"
-				}
 			}
-			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts, 2), trials.Number(idle, 2), trials.Number(exchange, 2), printed)
+			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts/own, 2), trials.Number(t.perEpoch(waiting)/t.each, 2), trials.Number(cards/epoch, 2), printed)
 		}
 	}
 	b.reasons(s)
 }
 
+func waiting(e runfolder.Epoch) float64 { return e.WaitSeconds }
+
 // line returns the mean accuracy of trainings over x(epochs).
 func line(name string, list []*trials.Result, x func(epochs int) float64) chart.Line {
-	l := chart.Line{Group: groupOf(name), Name: name}
-	var courses [][]float64
-	for _, r := range list {
-		courses = append(courses, accuracies(r))
+	mean, deviation := trials.MeanCurve(list, accuracies)
+	at := make([]float64, len(mean))
+	for k := range at {
+		at[k] = x(k)
 	}
-	for k := 0; ; k++ {
-		var at []float64
-		for _, c := range courses {
-			if k < len(c) {
-				at = append(at, c[k])
-			}
-		}
-		if len(at) < len(courses) || len(at) == 0 {
-			return l
-		}
-		mean, deviation := trials.MeanStd(at)
-		l.Points = append(l.Points, chart.Point{X: x(k), Y: mean, Deviation: deviation})
-	}
+	return trials.Line(name, groupOf(name), at, mean, deviation)
 }
 
 // accuracies returns the accuracies of the weights after 0, 1, 2 … epochs, in percent.
@@ -263,37 +238,28 @@ func (b *bench) figure10a(s *trials.Sheet) {
 	}
 	m := b.modelOf(s, g, "gcn")
 	onGPUs := b.clusterOf(g, gpuOnly)
-	covered := b.covers(m, onGPUs, gpuOnly)
+	epoch, cards := b.epoch(m, onGPUs, gpuOnly, false)
 	s.Row(append(head, "GPU only s/epoch, modelled")...)
 	picture := &chart.Chart{Name: "figure10a", Title: "Figure 10(a): seconds of tasks, no-pipe, " + g.name, X: "seconds"}
-	row := func(name string, of func(runfolder.Epoch) float64, modelled func() float64) {
+	row := func(name string, of func(runfolder.Epoch) float64, modelled float64) {
 		cells := []string{name}
 		for k, t := range columns {
-			x := math.NaN()
-			if t.run != nil {
-				x = trials.PerEpoch([]*trials.Result{t.run}, of)
-			}
+			x := t.perEpoch(of)
 			cells = append(cells, trials.Number(x, 4))
 			picture.Bars = append(picture.Bars, bar(name+", "+backends[k].name, backends[k].name, x)...)
 		}
-		x := math.NaN()
-		if covered {
-			x = modelled()
-		}
-		s.Row(append(cells, trials.Number(x, 4))...)
+		s.Row(append(cells, trials.Number(modelled, 4))...)
 	}
 	for _, task := range schedule.Kinds() {
-		row(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] },
-			func() float64 { return m.GPU.seconds(task, gpus[onGPUs.instance], onGPUs.count) })
+		modelled := math.NaN()
+		if !math.IsNaN(epoch) {
+			modelled = m.GPU.seconds(task, gpus[onGPUs.instance], onGPUs.count)
+		}
+		row(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] }, modelled)
 	}
-	row("without a task", func(e runfolder.Epoch) float64 { return e.WaitSeconds }, func() float64 {
-		_, cards, _ := m.Epoch(onGPUs, gpuOnly)
-		return cards
-	})
-	row("epoch", trials.Seconds, func() float64 { return m.Seconds(onGPUs, gpuOnly, false) })
-	if len(picture.Bars) > 0 {
-		s.Draw(picture)
-	}
+	row("without a task", waiting, cards)
+	row("epoch", trials.Seconds, epoch)
+	s.Draw(picture)
 	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the wait for them is without a task; modelled on %s, where the exchange of ghost rows is without a task\n", g.name, g.kind(), onGPUs)
 	b.reasons(s)
 }
@@ -316,20 +282,12 @@ func (b *bench) figure10b(s *trials.Sheet) {
 		"s/epoch, modelled", "servers $/epoch, modelled", "functions $/epoch, modelled", "paper")
 	for _, v := range variants {
 		t := b.time(s, g, "gcn", v.on, v.way)
-		remote := v.on.name == functions.name
-		servers, invoked := math.NaN(), math.NaN()
-		if t.run != nil {
-			sum := t.run.Summary
-			servers, invoked = dollars(b.price, t.each), sum.LambdaUSD/float64(max(sum.Epochs, 1))
-		}
-		each, hosts, calls := math.NaN(), math.NaN(), math.NaN()
+		servers, invoked := b.localDollars(t, 1)
 		at := b.clusterOf(g, v.on)
-		if b.covers(m, at, v.on) {
-			each = m.Seconds(at, v.on, v.way.name != nopipe.name)
-			hosts, calls = m.Cost(at, each, 1, v.on)
-		}
+		each, _ := b.epoch(m, at, v.on, v.way.name != nopipe.name)
+		hosts, calls := m.Cost(at, each, 1, v.on)
 		says := "-"
-		if remote {
+		if v.on.name == functions.name {
 			says = "functions about as much as servers"
 		}
 		s.Row(v.name+notRun(t.why), trials.Number(t.each, 4), number(servers), number(invoked), trials.Number(each, 4), number(hosts), number(calls), says)

@@ -8,6 +8,7 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
+	"siafu/ranks/runfolder"
 )
 
 // backend is the place of tensor work, by the paper's name.
@@ -16,7 +17,6 @@ type backend struct {
 	flags []string
 }
 
-// order is the order of tasks.
 type order struct {
 	name  string
 	flags []string
@@ -48,7 +48,14 @@ type timed struct {
 	why  string         // reason why none was run
 }
 
-// time trains a few epochs.
+// perEpoch returns the mean of a number over the training's epochs, NaN without a training.
+func (t timed) perEpoch(of func(runfolder.Epoch) float64) float64 {
+	if t.run == nil {
+		return math.NaN()
+	}
+	return trials.PerEpoch([]*trials.Result{t.run}, of)
+}
+
 func (b *bench) time(s *trials.Sheet, g *graphOf, model string, on backend, w order) timed {
 	var turns []trials.Trial
 	for turn := range b.Turns {
@@ -125,11 +132,4 @@ func (b *bench) trainWith(s *trials.Sheet, g *graphOf, model string, as backend,
 		list = append(list, r)
 	}
 	return list
-}
-
-// target returns the validation accuracy to reach, in percent: half a point below the mean of
-// the best synchronous ones. The paper's is where two epochs differ by less than 0.1 points.
-func target(inStep []*trials.Result) float64 {
-	mean, _ := trials.MeanStd(trials.Best(inStep))
-	return mean - 0.5
 }

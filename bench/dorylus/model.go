@@ -73,11 +73,8 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 	}
 	m = Model{Ranks: b.Ranks, GhostPower: b.GhostPower}
 	all := float64(b.Ranks * b.threads())
-	each := func(of func(runfolder.Epoch) float64) float64 {
-		return trials.PerEpoch([]*trials.Result{alone.run}, of)
-	}
 	task := func(names ...string) float64 {
-		return all * each(func(e runfolder.Epoch) (sum float64) {
+		return all * alone.perEpoch(func(e runfolder.Epoch) (sum float64) {
 			for _, n := range names {
 				sum += e.TaskSeconds[n]
 			}
@@ -85,7 +82,7 @@ func (b *bench) modelOf(s *trials.Sheet, g *graphOf, model string) (m Model) {
 		})
 	}
 	m.Graph, m.Tensor = edgeRatio*task("GA", "∇GA"), vertexRatio*task("AV", "∇AV", "loss", "WU")
-	m.Rows = vertexRatio * each(trials.Sent) / float64(b.Ranks)
+	m.Rows = vertexRatio * alone.perEpoch(trials.Sent) / float64(b.Ranks)
 	ghosts := 0.0
 	for _, r := range alone.run.Summary.PerRank {
 		ghosts += vertexRatio * float64(r.Ghosts) / float64(b.Ranks)

@@ -1,8 +1,6 @@
 package dorylus
 
 import (
-	"context"
-	"io"
 	"strings"
 
 	"siafu/bench/trials"
@@ -24,7 +22,6 @@ type Options struct {
 	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure5, figure6, section7.3, table4, figure7, figure8, section7.4, figure9, table5, figure10a, figure10b, model',set='all=all',set='seeds=1',set='epochs=Runs with bounded asynchrony have twice this number.',set='timed=4',set='work=build/dorylus'"`
 }
 
-// bench is a running reproduction.
 type bench struct {
 	Options
 	graphs  []*graphOf
@@ -34,9 +31,6 @@ type bench struct {
 	without []string          // of these, the ones that the current part requested
 	short   []string          // reasons why graphs do not fit on GPUs in the current part
 }
-
-// Run makes the selected parts and writes each to w when it is finished.
-func (o Options) Run(ctx context.Context, w io.Writer) error { return o.Print(ctx, w, op, o.Book) }
 
 // Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (*trials.Book, error) { return (&bench{Options: o}).book() }
@@ -51,8 +45,8 @@ func (b *bench) book() (book *trials.Book, err error) {
 		return nil, err
 	}
 	b.lacks, b.rival = map[string]string{}, pytorch{}
-	book = &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: groups}
-	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
+	book, err = b.Open(op, trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: groups, Parts: b.parts()})
+	if err != nil {
 		return nil, err
 	}
 	return book, b.findGraphs()

@@ -54,7 +54,6 @@ type work struct {
 	step         bool           // synchronous Dorylus, which was its best
 }
 
-// cluster returns the cluster of a backend.
 func (w work) cluster(on backend) cluster {
 	if on.name == gpuOnly.name {
 		return w.gpu

@@ -53,7 +53,6 @@ func systems() []system {
 	}
 }
 
-// raceResult is the result of a system on a graph.
 type raceResult struct {
 	system
 	timed
@@ -61,7 +60,6 @@ type raceResult struct {
 	modelled func(epochs float64) timeAndCost
 }
 
-// raceSystems trains all systems on a graph.
 func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
 	m := b.modelOf(t, g, "gcn")
 	for _, s := range systems() {
@@ -103,15 +101,12 @@ func (b *bench) raceGraphs() []*graphOf {
 	})
 }
 
-// shares has the columns of figure 9: fractions of the time of synchronous training on CPUs.
-var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
+// percents has the columns of figure 9: parts of the time of synchronous training on CPUs.
+var percents = []float64{5, 10, 20, 50, 100}
 
 // figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(s *trials.Sheet) {
-	head := []string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"}
-	for _, x := range shares {
-		head = append(head, fmt.Sprintf("at %g %% of CPU only's time", 100*x))
-	}
+	head := append([]string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"}, trials.Columns("at %g %% of CPU only's time", percents)...)
 	s.Row(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
@@ -135,8 +130,8 @@ func (b *bench) figure9(s *trials.Sheet) {
 				course.Points = nil
 			}
 			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4), trials.Number(each, 4)}
-			for _, x := range shares {
-				cells = append(cells, trials.Number(at(course, x*whole), 2))
+			for _, x := range percents {
+				cells = append(cells, trials.Number(at(course, x/100*whole), 2))
 			}
 			best := math.NaN()
 			if p, known := r.best[g.name]; known {
@@ -151,9 +146,7 @@ func (b *bench) figure9(s *trials.Sheet) {
 			}
 		}
 		s.Draw(picture)
-		if len(later.Lines) > 0 {
-			s.Draw(later)
-		}
+		s.Draw(later)
 	}
 	s.Points(filepath.Join(b.Work, "figure9.csv"), csv.String())
 	b.reasons(s)
@@ -182,18 +175,15 @@ func (b *bench) table5(s *trials.Sheet) {
 	for _, g := range b.raceGraphs() {
 		all := b.raceSystems(s, g)
 		exact := b.trainForAccuracy(s, g, "gcn", pipe)
-		to := target(exact)
+		to := trials.Target(exact)
 		if points, known := below[g.name]; known {
 			mean, _ := trials.MeanStd(trials.Best(exact))
 			to = mean - points
 		}
 		first, model, printed := unknown, unknown, unknown
 		for k, r := range all {
-			ours, epochs := unknown, trials.Reaching(r.list, to)
-			if r.run != nil {
-				ours = b.localCost(r.timed, epochs)
-			}
-			modelled, p, worth := r.modelled(epochs), printed5(g.name, r.name), math.NaN()
+			epochs := trials.Reaching(r.list, to)
+			ours, modelled, p, worth := b.localCost(r.timed, epochs), r.modelled(epochs), printed5(g.name, r.name), math.NaN()
 			if k == 0 {
 				first, model, printed = ours, modelled, p
 			}
@@ -209,7 +199,6 @@ func (b *bench) table5(s *trials.Sheet) {
 	b.reasons(s)
 }
 
-// printed5 returns a row of the paper's table 5.
 func printed5(graph, system string) timeAndCost {
 	if p, known := table5[graph][system]; known {
 		return p

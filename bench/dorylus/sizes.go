@@ -35,7 +35,6 @@ func short(x float64) string {
 
 func (c cluster) String() string { return fmt.Sprintf("%s (%d)", c.instance, c.count) }
 
-// hour returns the dollars per hour of a cluster.
 func (c cluster) hour() float64 { return c.dollars(3600) }
 
 // table2 writes the relative value of instance types.

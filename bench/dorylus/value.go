@@ -13,14 +13,12 @@ import (
 // outcome is a row of table 4: the cost of training to the target.
 type outcome struct {
 	work
+	timed
 	on                 backend
 	epochs             float64
-	each               float64 // seconds of an epoch here
 	measured, modelled timeAndCost
-	why                string // reason why it was not run
 }
 
-// outcomes returns the rows of table 4.
 func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
@@ -29,19 +27,15 @@ func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 		if w.step {
 			ways[0] = pipe
 		}
-		to := target(b.trainForAccuracy(s, g, w.model, pipe))
+		to := trials.Target(b.trainForAccuracy(s, g, w.model, pipe))
 		var epochs []float64
 		for _, way := range ways {
 			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, way), to))
 		}
 		for k, on := range backends {
-			o := outcome{work: w, on: on, epochs: epochs[k], each: math.NaN(), measured: unknown}
 			t := b.time(s, g, w.model, on, ways[k])
-			if o.why = t.why; t.run != nil {
-				o.each, o.measured = t.each, b.localCost(t, o.epochs)
-			}
-			o.modelled = b.spent(m, w.cluster(on), o.epochs, on)
-			list = append(list, o)
+			list = append(list, outcome{work: w, timed: t, on: on, epochs: epochs[k],
+				measured: b.localCost(t, epochs[k]), modelled: b.spent(m, w.cluster(on), epochs[k], on)})
 		}
 	}
 	return list
@@ -51,25 +45,35 @@ var unknown = timeAndCost{math.NaN(), math.NaN()}
 
 // localCost returns time and cost on this machine of epochs like a training's.
 func (b *bench) localCost(t timed, epochs float64) timeAndCost {
-	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
-		return timeAndCost{epochs, epochs}
-	}
-	seconds := t.each * epochs
-	s := t.run.Summary
-	return timeAndCost{seconds, dollars(b.price, seconds) + s.LambdaUSD/float64(max(s.Epochs, 1))*epochs}
+	servers, invoked := b.localDollars(t, epochs)
+	return timeAndCost{t.each * epochs, servers + invoked}
 }
 
-// spent returns the modelled time and cost of epochs on a cluster, unknown if there are none.
-func (b *bench) spent(m Model, c cluster, epochs float64, on backend) timeAndCost {
+// localDollars returns the dollars of this machine and of functions for epochs like a training's.
+func (b *bench) localDollars(t timed, epochs float64) (servers, invoked float64) {
+	seconds := t.each * epochs
+	if math.IsInf(seconds, 0) || math.IsNaN(seconds) {
+		return seconds, seconds
+	}
+	s := t.run.Summary
+	return dollars(b.price, seconds), s.LambdaUSD / float64(max(s.Epochs, 1)) * epochs
+}
+
+// epoch returns the modelled seconds of an epoch on a cluster, and those of its network cards; NaN
+// if the model has none.
+func (b *bench) epoch(m Model, c cluster, on backend, overlap bool) (seconds, cards float64) {
 	if !b.covers(m, c, on) {
-		return unknown
+		return math.NaN(), math.NaN()
 	}
-	if math.IsInf(epochs, 0) || math.IsNaN(epochs) {
-		return timeAndCost{epochs, epochs}
-	}
-	seconds := m.Seconds(c, on, true) * epochs
-	servers, invoked := m.Cost(c, seconds, epochs, on)
-	return timeAndCost{seconds, servers + invoked}
+	_, cards, _ = m.Epoch(c, on)
+	return m.Seconds(c, on, overlap), cards
+}
+
+// spent returns the modelled time and cost of epochs on a cluster.
+func (b *bench) spent(m Model, c cluster, epochs float64, on backend) timeAndCost {
+	each, _ := b.epoch(m, c, on, true)
+	servers, invoked := m.Cost(c, each*epochs, epochs, on)
+	return timeAndCost{each * epochs, servers + invoked}
 }
 
 // value returns 1/(T × C); NaN if unknown.
@@ -122,9 +126,7 @@ func (b *bench) figure7(s *trials.Sheet) {
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph+", paper", cpuOnly.name, printed)...)
 		}
 	}
-	if len(bars.Bars) > 0 {
-		s.Draw(bars)
-	}
+	s.Draw(bars)
 	b.reasons(s)
 }
 
@@ -207,9 +209,7 @@ func (b *bench) figure8(s *trials.Sheet) {
 		}
 	}
 	for _, c := range pictures {
-		if len(c.Lines) > 0 {
-			s.Draw(c)
-		}
+		s.Draw(c)
 	}
 	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
 	b.reasons(s)

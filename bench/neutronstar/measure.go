@@ -7,14 +7,12 @@ import (
 	"strconv"
 
 	"siafu/bench/trials"
-	"siafu/ranks/runfolder"
 )
 
 // handlings are the ways to handle dependencies, by the paper's name and the value of
 // --recompute-ghosts. The first one is the base of comparisons.
 var handlings = []struct{ name, value string }{{"DepComm", "none"}, {"DepCache", "all"}, {"hybrid", "auto"}}
 
-// bench is a running comparison.
 type bench struct {
 	Options
 	graphs []trials.Graph
@@ -28,20 +26,17 @@ type place struct {
 	ranks int
 }
 
-// setting is a graph and network on a number of ranks, with a link in bytes a second; 0: in one
-// process.
+// setting has a link in bytes a second; 0: in one process.
 type setting struct {
-	graph trials.Graph
-	model string
-	ranks int
-	rate  float64
+	trials.Setting
+	rate float64
 }
 
 // settings returns all graphs and networks on a number of ranks with a link.
 func (b *bench) settings(ranks int, rate float64) (list []setting) {
 	for _, g := range b.graphs {
 		for _, m := range b.Models {
-			list = append(list, setting{g, m, ranks, rate})
+			list = append(list, setting{trials.Setting{Graph: g, Model: m, Ranks: ranks}, rate})
 		}
 	}
 	return list
@@ -62,9 +57,6 @@ func (p partitioned) Run(ctx context.Context, t trials.Trial, folder string) (*t
 		if _, err := p.Runner.Run(ctx, first, ""); err != nil {
 			return nil, err
 		}
-		if p.ready == nil {
-			p.ready = map[place]bool{}
-		}
 		p.ready[at] = true
 	}
 	return p.Runner.Run(ctx, t, folder)
@@ -83,9 +75,9 @@ func (b *bench) costs(t *trials.Sheet, c setting) []cost {
 	turns := make([][]*trials.Result, len(handlings))
 	for turn := range b.Turns {
 		for k, h := range handlings {
-			flags := slices.Concat([]string{"--model", c.model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off", "--eval-every", "0"},
+			flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off", "--eval-every", "0"},
 				b.Train, []string{"--recompute-ghosts", h.value, "--epochs", strconv.Itoa(b.Epochs)})
-			one := trials.Trial{Data: c.graph.Data, Ranks: c.ranks, Rate: c.rate, Turn: turn, Flags: flags}
+			one := trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks, Rate: c.rate, Turn: turn, Flags: flags}
 			r, err := t.GetFrom(one, partitioned{b, t.Runner})
 			t.Fail(err)
 			if r != nil {
@@ -100,7 +92,6 @@ func (b *bench) costs(t *trials.Sheet, c setting) []cost {
 	return list
 }
 
-// costOf returns the cost of repetitions.
 func costOf(turns []*trials.Result) cost {
 	c := cost{epoch: trials.PerEpoch(turns, trials.Seconds), rows: trials.PerEpoch(turns, trials.Sent)}
 	c.setup = least(turns, func(r *trials.Result) float64 {
@@ -109,12 +100,8 @@ func costOf(turns []*trials.Result) cost {
 	})
 	c.sent = least(turns, func(r *trials.Result) float64 { return traffic(r).Epoch })
 	c.setupBytes = least(turns, func(r *trials.Result) float64 { return traffic(r).Setup })
-	c.resident = least(turns, func(r *trials.Result) float64 {
-		return largest(r, func(one runfolder.RankReport) int64 { return one.PeakRSSBytes })
-	})
-	c.arrays = least(turns, func(r *trials.Result) float64 {
-		return largest(r, func(one runfolder.RankReport) int64 { return one.ArrayBytes })
-	})
+	c.resident = least(turns, func(r *trials.Result) float64 { return trials.Largest(r, trials.PeakBytes) })
+	c.arrays = least(turns, func(r *trials.Result) float64 { return trials.Largest(r, trials.ArrayBytes) })
 	for _, r := range turns {
 		if r.Traffic != nil && r.Traffic.Missing != "" {
 			c.uncounted = r.Traffic.Missing
@@ -140,15 +127,4 @@ func least(turns []*trials.Result, of func(*trials.Result) float64) float64 {
 		}
 	}
 	return best
-}
-
-// largest returns a number of bytes of the graph rank with the most of them.
-func largest(r *trials.Result, of func(runfolder.RankReport) int64) float64 {
-	most := int64(0)
-	for _, one := range r.Summary.PerRank {
-		if one.Role == "graph" {
-			most = max(most, of(one))
-		}
-	}
-	return float64(most)
 }

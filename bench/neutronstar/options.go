@@ -1,8 +1,6 @@
 package neutronstar
 
 import (
-	"context"
-	"io"
 	"slices"
 
 	"siafu/bench/trials"
@@ -28,14 +26,9 @@ type Options struct {
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
-// Run makes the selected parts and writes each to w when it is finished.
-func (o Options) Run(ctx context.Context, w io.Writer) error {
-	return (&trials.Options{HTML: o.HTML}).Print(ctx, w, op, o.Book)
-}
-
 // Book returns the selected parts. It makes the synthetic graph if it is missing.
 func (o Options) Book() (*trials.Book, error) {
-	b := &bench{Options: o}
+	b := &bench{Options: o, ready: map[place]bool{}}
 	if len(o.Hosts) == 0 || slices.Min(o.Hosts) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 || o.Epochs < 2 || o.Turns < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts, o.Models, o.Rates, o.Epochs, o.Turns).
 			Then("set at least one network, rate and turn, and 2 or more hosts and epochs")
@@ -44,9 +37,9 @@ func (o Options) Book() (*trials.Book, error) {
 	if b.rates, err = trials.Rates(o.Rates); err != nil {
 		return nil, err
 	}
-	book := &trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies"}
 	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work, Hours: o.Hours, HTML: o.HTML, Only: o.Only}
-	if book.Parts, book.Archive, err = common.Open(op, b.parts()); err != nil {
+	book, err := common.Open(op, trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies", Parts: b.parts()})
+	if err != nil {
 		return nil, err
 	}
 	b.graphs, err = trials.GivenOr(o.Data, o.Work, o.Scale, "reddit-small")

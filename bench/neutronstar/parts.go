@@ -16,7 +16,6 @@ const paper = "hybrid is 1.81 to 14.25 x as fast as DistDGL and ROC on 16 nodes 
 // ours describes the difference from the paper.
 const ours = "DepComm, DepCache and hybrid are --recompute-ghosts none, all and auto. auto chooses for all ghosts of a layer together. GAT computes the rows of its first layer only"
 
-// parts returns the tables.
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "process", Title: "ranks in one process", Paper: paper, Why: ours, Write: b.process},
@@ -25,20 +24,18 @@ func (b *bench) parts() []trials.Part {
 	}
 }
 
-// process writes the table of ranks in one process.
 func (b *bench) process(t *trials.Sheet) {
 	t.Row("graph", "network", "ranks", "handling", "s/epoch", "speed-up", "ghost MB/epoch", "arrays MB of a rank", "setup s", "fetch s")
 	for _, c := range b.settings(b.Hosts[0], 0) {
 		list := b.costs(t, c)
 		for k, x := range list {
-			t.Row(c.graph.Name, c.model, strconv.Itoa(c.ranks), handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
+			t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
 				megabytes(x.rows), megabytes(x.arrays), trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3))
 		}
 	}
 	explain(t)
 }
 
-// links writes the table of hosts, by link.
 func (b *bench) links(t *trials.Sheet) {
 	t.Row("graph", "network", "hosts", "link", "handling", "s/epoch", "speed-up", "ghost MB/epoch", "interface MB/epoch",
 		"peak MB of a rank", "arrays MB", "setup s", "fetch s", "setup MB", "fetch MB")
@@ -47,7 +44,7 @@ func (b *bench) links(t *trials.Sheet) {
 		for _, c := range b.settings(b.Hosts[0], rate) {
 			list := b.costs(t, c)
 			for k, x := range list {
-				t.Row(c.graph.Name, c.model, strconv.Itoa(c.ranks), b.Rates[i], handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
+				t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), b.Rates[i], handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
 					megabytes(x.rows), megabytes(x.sent), megabytes(x.resident), megabytes(x.arrays),
 					trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3), megabytes(x.setupBytes), megabytes(x.setupBytes-list[0].setupBytes))
 				uncounted = cmp.Or(uncounted, x.uncounted)
@@ -62,18 +59,15 @@ func (b *bench) links(t *trials.Sheet) {
 
 // hosts writes the seconds of an epoch, a column for each number of hosts.
 func (b *bench) hosts(t *trials.Sheet) {
-	head, counts := []string{"graph", "network", "link", "handling"}, slices.Sorted(slices.Values(b.Hosts))
-	for _, n := range counts {
-		head = append(head, fmt.Sprintf("%d hosts, s/epoch", n))
-	}
-	t.Row(head...)
+	counts := slices.Sorted(slices.Values(b.Hosts))
+	t.Row(append([]string{"graph", "network", "link", "handling"}, trials.Columns("%d hosts, s/epoch", counts)...)...)
 	for _, c := range b.settings(0, b.rates[0]) {
 		rows := make([][]string, len(handlings))
 		for k, h := range handlings {
-			rows[k] = []string{c.graph.Name, c.model, b.Rates[0], h.name}
+			rows[k] = []string{c.Graph.Name, c.Model, b.Rates[0], h.name}
 		}
 		for _, n := range counts {
-			c.ranks = n
+			c.Ranks = n
 			for k, x := range b.costs(t, c) {
 				rows[k] = append(rows[k], trials.Number(x.epoch, 4))
 			}

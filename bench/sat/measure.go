@@ -15,7 +15,6 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// bench is a running comparison.
 type bench struct {
 	Options
 	kinds   []string // of predictions
@@ -24,13 +23,6 @@ type bench struct {
 	refused []string // reasons why train refuses trainings of the current part
 
 	refusals map[string]error // by flags
-}
-
-// setting is a graph and network on a number of ranks.
-type setting struct {
-	graph trials.Graph
-	model string
-	ranks int
 }
 
 // method is a system with a kind of prediction, "" for none.
@@ -51,7 +43,6 @@ func systems(names ...string) (list []method) {
 	return list
 }
 
-// with adds flags to a method.
 func (m method) with(kind string, flags ...string) method {
 	return method{m.system, kind, slices.Concat(m.flags, flags)}
 }
@@ -86,12 +77,12 @@ const rateless = 0
 
 // get returns the result of a training, nil without one. It reports whether train accepts the
 // training.
-func (b *bench) get(t *trials.Sheet, c setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
-	flags := slices.Concat([]string{"--model", c.model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off"}, b.Train, m.flags, more)
+func (b *bench) get(t *trials.Sheet, c trials.Setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
+	flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off"}, b.Train, m.flags, more)
 	key := fmt.Sprint(c, flags)
 	err := b.refusals[key]
 	if err == nil {
-		r, err = t.GetFrom(trials.Trial{Data: c.graph.Data, Ranks: c.ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
+		r, err = t.GetFrom(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
 		if fault.KindOf(err) != fault.Usage {
 			t.Fail(err)
 			return r, true
@@ -107,7 +98,7 @@ func (b *bench) get(t *trials.Sheet, c setting, m method, rate float64, turn int
 
 // accuracy returns the accuracy trainings of a method, one per seed. The list is shorter after
 // the time limit.
-func (b *bench) accuracy(t *trials.Sheet, c setting, m method, more ...string) (list []*trials.Result) {
+func (b *bench) accuracy(t *trials.Sheet, c trials.Setting, m method, more ...string) (list []*trials.Result) {
 	for seed := range b.Seeds {
 		r, accepted := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))...)
 		if !accepted {
@@ -121,7 +112,7 @@ func (b *bench) accuracy(t *trials.Sheet, c setting, m method, more ...string) (
 }
 
 // timed returns the timed trainings of each method over a number of epochs. Their repetitions are interleaved.
-func (b *bench) timed(t *trials.Sheet, c setting, rate float64, epochs int, methods ...method) [][]*trials.Result {
+func (b *bench) timed(t *trials.Sheet, c trials.Setting, rate float64, epochs int, methods ...method) [][]*trials.Result {
 	all := make([][]*trials.Result, len(methods))
 	for turn := range b.Turns {
 		for k, m := range methods {
@@ -133,20 +124,20 @@ func (b *bench) timed(t *trials.Sheet, c setting, rate float64, epochs int, meth
 	return all
 }
 
-// stalest returns a training with measured staleness, nil without one.
-func (b *bench) stalest(t *trials.Sheet, c setting, m method, more ...string) *trials.Result {
+// stalest returns the epochs of a training with measured staleness, nil without one.
+func (b *bench) stalest(t *trials.Sheet, c trials.Setting, m method, more ...string) []runfolder.Epoch {
 	r, _ := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(digest.MeasuredEvery))...)
-	return r
+	if r == nil {
+		return nil
+	}
+	return r.Epochs
 }
 
 // errorsOf returns means over the measured epochs from first to last of the relative error of the
 // rows in use and of the received rows, by hidden layer. Layers 2 and 3 have hidden rows.
-func errorsOf(r *trials.Result, first, last int) (used, received []float64) {
-	if r == nil {
-		return nil, nil
-	}
+func errorsOf(epochs []runfolder.Epoch, first, last int) (used, received []float64) {
 	n := 0.0
-	for _, e := range r.Epochs {
+	for _, e := range epochs {
 		if e.Staleness == nil || e.Epoch < first || e.Epoch > last {
 			continue
 		}
@@ -166,7 +157,6 @@ func errorsOf(r *trials.Result, first, last int) (used, received []float64) {
 	return used, received
 }
 
-// join formats numbers.
 func join(x []float64) string {
 	var cells []string
 	for _, v := range x {
@@ -175,28 +165,12 @@ func join(x []float64) string {
 	return cmp.Or(strings.Join(cells, ", "), "-")
 }
 
-// arrays returns the bytes of arrays of the largest rank, NaN without a training.
-func arrays(r *trials.Result) float64 {
-	most := math.NaN()
-	if r != nil {
-		for _, one := range r.Summary.PerRank {
-			if bytes := float64(one.ArrayBytes); one.Role == "graph" && !(bytes <= most) {
-				most = bytes
-			}
-		}
-	}
-	return most
-}
-
 // meanSquares returns, for each measured epoch T, ln T and ln of the mean over epochs 1 to T of
 // the squared norm of the gradient (theorem V.1). The slope is that of the regression line through
 // the last half of these points.
-func meanSquares(r *trials.Result) (x, y []float64, slope float64) {
-	if r == nil {
-		return nil, nil, math.NaN()
-	}
+func meanSquares(epochs []runfolder.Epoch) (x, y []float64, slope float64) {
 	sum := 0.0
-	for _, e := range r.Epochs {
+	for _, e := range epochs {
 		if e.Staleness != nil {
 			sum += e.Staleness.GradientNorm * e.Staleness.GradientNorm
 			x, y = append(x, math.Log(float64(e.Epoch))), append(y, math.Log(sum/float64(len(x)+1)))

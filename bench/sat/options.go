@@ -1,8 +1,6 @@
 package sat
 
 import (
-	"context"
-	"io"
 	"slices"
 	"strings"
 
@@ -26,9 +24,6 @@ type Options struct {
 	trials.Options `kong:"embed,set='parts=figure1, table1, table2, table3, table4, table5, figure3, figure4, figure5a, figure5b, figure5c, theorem',set='all=all',set='seeds=5',set='epochs=',set='timed=21',set='work=build/sat'"`
 }
 
-// Run makes the selected parts and writes each to w when it is finished.
-func (o Options) Run(ctx context.Context, w io.Writer) error { return o.Print(ctx, w, op, o.Book) }
-
 // Book returns the selected parts. It makes missing synthetic graphs.
 func (o Options) Book() (book *trials.Book, err error) {
 	b := &bench{Options: o, refusals: map[string]error{}}
@@ -38,8 +33,8 @@ func (o Options) Book() (book *trials.Book, err error) {
 	if b.rates, err = trials.Settings(op, b.Ranks, b.Models, b.Rates); err != nil {
 		return nil, err
 	}
-	book = &trials.Book{Name: "SAT", Title: "SAT's tables and figures", Keys: b.keys()}
-	if book.Parts, book.Archive, err = b.Open(op, b.parts()); err != nil {
+	book, err = b.Open(op, trials.Book{Name: "SAT", Title: "SAT's tables and figures", Keys: b.keys(), Parts: b.parts()})
+	if err != nil {
 		return nil, err
 	}
 	b.graphs, err = trials.GivenOr(b.Data, b.Work, b.Scale, digest.SyntheticGraphs()...)

@@ -13,7 +13,6 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// parts returns the parts in the order of the paper.
 func (b *bench) parts() []trials.Part {
 	list := []trials.Part{
 		{Name: "figure1", Title: "relative error of rows in use (equation 6)", Paper: "a drawing, without numbers", Write: b.figure1,
@@ -51,9 +50,9 @@ type table struct {
 	models  []string // nil: the first of --models
 	ranks   []int    // nil: the first of --ranks
 	methods []method
-	columns []string                       // after those of the setting and the method
-	cells   func(setting, method) []string // nil: no row
-	end     func(setting)                  // called after the rows of a setting
+	columns []string                              // after those of the setting and the method
+	cells   func(trials.Setting, method) []string // nil: no row
+	end     func(trials.Setting)                  // called after the rows of a setting
 }
 
 func (b *bench) write(t *trials.Sheet, p table) {
@@ -67,7 +66,7 @@ func (b *bench) write(t *trials.Sheet, p table) {
 	for _, g := range b.graphs {
 		for _, model := range p.models {
 			for _, n := range p.ranks {
-				c := setting{g, model, n}
+				c := trials.Setting{Graph: g, Model: model, Ranks: n}
 				for _, m := range p.methods {
 					if cells := p.cells(c, m); cells != nil {
 						t.Row(append([]string{g.Name, model, strconv.Itoa(n), m.system, cmp.Or(m.kind, "none")}, cells...)...)
@@ -96,24 +95,19 @@ func (m method) name() string { return m.system + ", " + cmp.Or(m.kind, "none") 
 
 // curve adds the line of a method to a chart.
 func (b *bench) curve(to *chart.Chart, m method, x, y []float64) {
-	line := chart.Line{Name: m.name(), Group: max(slices.Index(b.keys(), m.name()), 0)}
-	for k := range x {
-		line.Points = append(line.Points, chart.Point{X: x[k], Y: y[k]})
-	}
 	if len(x) > 0 {
-		to.Lines = append(to.Lines, line)
+		to.Lines = append(to.Lines, trials.Line(m.name(), max(slices.Index(b.keys(), m.name()), 0), x, y, nil))
 	}
 }
 
 // drawn returns a chart, and a function that adds it to a sheet for each setting and empties it.
-func drawn(t *trials.Sheet, name, x, y string) (*chart.Chart, func(setting)) {
+func drawn(t *trials.Sheet, name, x, y string) (*chart.Chart, func(trials.Setting)) {
 	c := &chart.Chart{Name: name, X: x, Y: y}
-	return c, func(s setting) {
-		if full := *c; len(c.Lines) > 0 {
-			full.Name, full.Title = name+"-"+s.graph.Name, y+", "+s.graph.Name
-			t.Draw(&full)
-			c.Lines = nil
-		}
+	return c, func(s trials.Setting) {
+		full := *c
+		full.Name, full.Title = name+"-"+s.Graph.Name, y+", "+s.Graph.Name
+		t.Draw(&full)
+		c.Lines = nil
 	}
 }
 
@@ -125,35 +119,25 @@ const period = 10
 
 func (b *bench) figure1(t *trials.Sheet) {
 	picture, end := drawn(t, "figure1", "epoch", "error of the stalest layer")
-	p := table{methods: b.predicted(false, stale()...), end: end}
-	for _, e := range errorEpochs {
-		p.columns = append(p.columns, fmt.Sprintf("epoch %d", e))
-	}
-	p.columns = append(p.columns, fmt.Sprintf("mean after %d", period), "of received")
-	p.cells = func(c setting, m method) (cells []string) {
-		r := b.stalest(t, c, m, "--layers", "3")
+	p := table{methods: b.predicted(false, stale()...), end: end,
+		columns: append(trials.Columns("epoch %d", errorEpochs), fmt.Sprintf("mean after %d", period), "of received")}
+	p.cells = func(c trials.Setting, m method) (cells []string) {
+		epochs := b.stalest(t, c, m, "--layers", "3")
 		for _, e := range errorEpochs {
-			used, _ := errorsOf(r, e, e)
+			used, _ := errorsOf(epochs, e, e)
 			cells = append(cells, join(used))
 		}
 		var x, y []float64
-		for _, e := range epochsOf(r) {
+		for _, e := range epochs {
 			if e.Staleness != nil {
 				x, y = append(x, float64(e.Epoch)), append(y, e.Staleness.Most())
 			}
 		}
 		b.curve(picture, m, x, y)
-		used, received := errorsOf(r, period+1, math.MaxInt)
+		used, received := errorsOf(epochs, period+1, math.MaxInt)
 		return append(cells, join(used), join(ratios(used, received)))
 	}
 	b.write(t, p)
-}
-
-func epochsOf(r *trials.Result) []runfolder.Epoch {
-	if r == nil {
-		return nil
-	}
-	return r.Epochs
 }
 
 func ratios(x, y []float64) (list []float64) {
@@ -194,14 +178,14 @@ func (s scores) print(t *trials.Sheet, kinds []string) {
 }
 
 // compare writes test accuracies without and with predictions, beside the paper's.
-func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c setting) string, more func(setting, method) []string) {
+func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c trials.Setting) string, more func(trials.Setting, method) []string) {
 	found := scores{}
 	base := math.NaN()
 	p.columns = []string{"validation F1", "test F1", "difference", "paper's test F1"}
-	p.cells = func(c setting, m method) []string {
+	p.cells = func(c trials.Setting, m method) []string {
 		list := b.accuracy(t, c, m, more(c, m)...)
 		mean, _ := trials.MeanStd(trials.Tested(list))
-		row := c.model + " " + m.system
+		row := c.Model + " " + m.system
 		if m.kind == "" {
 			base = mean
 		} else {
@@ -216,8 +200,8 @@ func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c setti
 
 func (b *bench) table2(t *trials.Sheet) {
 	b.compare(t, table{models: b.Models, ranks: b.Ranks, methods: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
-		func(row string, c setting) string { return test2.of(row, c.graph.Name, strconv.Itoa(c.ranks)) },
-		func(setting, method) []string { return nil })
+		func(row string, c trials.Setting) string { return test2.of(row, c.Graph.Name, strconv.Itoa(c.Ranks)) },
+		func(trials.Setting, method) []string { return nil })
 }
 
 func (b *bench) table4(t *trials.Sheet) {
@@ -225,10 +209,10 @@ func (b *bench) table4(t *trials.Sheet) {
 	neighbour := &sampled[0]
 	neighbour.system = "GraphSAGE" // the paper's name
 	b.compare(t, table{models: []string{"gcn", "gcnii"}, methods: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
-		func(row string, c setting) string { return test4.of(row, c.graph.Name, "") },
-		func(c setting, m method) []string {
+		func(row string, c trials.Setting) string { return test4.of(row, c.Graph.Name, "") },
+		func(c trials.Setting, m method) []string {
 			switch {
-			case c.model == "gcn":
+			case c.Model == "gcn":
 				return nil
 			case m.system == neighbour.system:
 				return []string{"--layers", "4", "--batch", "neighbor:25,10,5,5"}
@@ -244,16 +228,16 @@ func (b *bench) table3(t *trials.Sheet) {
 		p.columns = append(p.columns, n+" layers, MB", "to none", "paper, GB")
 	}
 	base := make([]float64, len(layers))
-	p.cells = func(c setting, m method) (cells []string) {
+	p.cells = func(c trials.Setting, m method) (cells []string) {
 		for k, n := range layers {
 			r, _ := b.get(t, c, m, rateless, 0, "--layers", n, "--epochs", strconv.Itoa(2*period+1), "--eval-every", "0")
-			row := n + " " + m.system
+			arrays, row := trials.Largest(r, trials.ArrayBytes), n+" "+m.system
 			if m.kind == "" {
-				base[k] = arrays(r)
+				base[k] = arrays
 			} else {
 				row += "+"
 			}
-			cells = append(cells, trials.Number(arrays(r)/1e6, 2), trials.Number(arrays(r)/base[k], 3), memory3.of(row, c.graph.Name, ""))
+			cells = append(cells, trials.Number(arrays/1e6, 2), trials.Number(arrays/base[k], 3), memory3.of(row, c.Graph.Name, ""))
 		}
 		return cells
 	}
@@ -263,7 +247,7 @@ func (b *bench) table3(t *trials.Sheet) {
 func (b *bench) table5(t *trials.Sheet) {
 	methods := b.predicted(false, systems("PipeGCN", "DIGEST")...)
 	each, base := b.seconds(t, methods), math.NaN()
-	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"}, cells: func(c setting, m method) []string {
+	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"}, cells: func(c trials.Setting, m method) []string {
 		x := each(c, m, b.rates[0])
 		if m.kind == "" {
 			base = x
@@ -273,16 +257,16 @@ func (b *bench) table5(t *trials.Sheet) {
 }
 
 // seconds returns a function with the seconds of an epoch of one of the methods over a link.
-func (b *bench) seconds(t *trials.Sheet, methods []method) func(setting, method, float64) float64 {
-	return func(c setting, m method, rate float64) float64 {
+func (b *bench) seconds(t *trials.Sheet, methods []method) func(trials.Setting, method, float64) float64 {
+	return func(c trials.Setting, m method, rate float64) float64 {
 		k := slices.IndexFunc(methods, func(x method) bool { return x.system == m.system && x.kind == m.kind })
 		return trials.PerEpoch(b.timed(t, c, rate, b.Timed, methods...)[k], trials.Seconds)
 	}
 }
 
-// shares are the columns of figures 3 and 4: fractions of the epochs, or of the time of exact
+// percents are the columns of figures 3 and 4: parts of the epochs, or of the time of exact
 // training.
-var shares = []float64{0.1, 0.2, 0.5, 1}
+var percents = []float64{10, 20, 50, 100}
 
 // course returns the mean of a number over trainings, by epoch; NaN for epochs without it.
 func course(list []*trials.Result, of func(runfolder.Epoch) *float64) (mean []float64) {

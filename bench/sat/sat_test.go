@@ -146,7 +146,7 @@ func TestCurves(t *testing.T) {
 // TestSlope: with norms of 1/e the mean of squares falls as 1/n of n measurements.
 func TestSlope(t *testing.T) {
 	r, _ := (&fakeRunner{}).Run(t.Context(), trials.Trial{Flags: []string{"--measure-staleness"}}, "")
-	_, y, slope := meanSquares(r)
+	_, y, slope := meanSquares(r.Epochs)
 	sum := 0.0
 	for e := 1; e <= 40; e += digest.MeasuredEvery {
 		sum += 1 / float64(e*e)

@@ -66,12 +66,9 @@ func (o Options) table37(t *trials.Sheet) {
 // implementation of Checkpoint assumes that there is always a standby node" (§3.9.3).
 func (o Options) always(in spot.Inputs, rate float64) spot.Run {
 	in.Startup = 0
-	runs := make([]spot.Run, o.few())
-	for k := range runs {
-		g := spot.GenerateOptions{Machines: in.Machines(), Rate: rate, Bulk: 3, Across: 7.0 / 127, Regrow: 1.0 / 60}
-		runs[k] = spot.Simulate(in, spot.Source{Trace: o.trace(g, k)}, entry("checkpoint").New())
-	}
-	return spot.Mean(runs)
+	g := losses(in.Machines(), rate)
+	g.Regrow = 1.0 / 60
+	return o.mean(in, "checkpoint", g)
 }
 
 // failures writes the fractions of time with a loss of one machine every 10 minutes.
@@ -79,11 +76,7 @@ func (o Options) failures(t *trials.Sheet) {
 	t.Row("system", "useful %", "published")
 	in := network("bert")
 	for _, e := range spot.Systems() {
-		runs := make([]spot.Run, o.few())
-		for k := range runs {
-			g := spot.GenerateOptions{Machines: in.Machines(), Rate: 6 / float64(in.Machines()), Bulk: 1}
-			runs[k] = spot.Simulate(in, spot.Source{Trace: o.trace(g, k)}, e.New())
-		}
-		t.Row(e.Name, trials.Number(100*spot.Mean(runs).Fractions["useful"], 1), "–")
+		r := o.mean(in, e.Name, spot.GenerateOptions{Machines: in.Machines(), Rate: 6 / float64(in.Machines()), Bulk: 1})
+		t.Row(e.Name, trials.Number(100*r.Fractions["useful"], 1), "–")
 	}
 }

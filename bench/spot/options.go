@@ -6,7 +6,6 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
-	"siafu/ranks/report/page"
 	"siafu/slurm/spot"
 )
 
@@ -38,16 +37,8 @@ func (o Options) Book() (*trials.Book, error) {
 	if o.Runs < 1 || o.Runs > 100_000 || o.Zones < 1 || o.Zones > 100 {
 		return nil, fault.New(fault.Usage, op, "", "--runs=%d --zones=%d", o.Runs, o.Zones).Then("set 1 to 100000 runs and 1 to 100 zones")
 	}
-	if o.HTML != "" {
-		if err := page.Check(op, o.HTML); err != nil {
-			return nil, err
-		}
-	}
-	parts, err := trials.Choose(op, o.parts(), o.Only)
-	if err != nil {
-		return nil, err
-	}
-	return &trials.Book{Name: "Bamboo", Title: "Bamboo's simulations of spot machines", Keys: keys(), Parts: parts, Archive: &trials.Archive{}}, nil
+	b := &trials.Book{Name: "Bamboo", Title: "Bamboo's simulations of spot machines", Keys: keys(), Parts: o.parts(), Archive: &trials.Archive{}}
+	return b, b.Select(op, o.Only, o.HTML)
 }
 
 // few returns the runs of parts other than tables 3.3 and 3.4.
@@ -56,7 +47,6 @@ func (o Options) few() int { return max(o.Runs/10, 1) }
 // demand is the group of machines on demand in figures. Systems are the groups before it.
 var demand = len(spot.Systems())
 
-// keys names the lines of figures.
 func keys() (list []string) {
 	for _, e := range spot.Systems() {
 		list = append(list, e.Name)

@@ -49,7 +49,6 @@ func (o Options) parts() []trials.Part {
 	}
 }
 
-// network returns the inputs of a known network.
 func network(name string) spot.Inputs {
 	in, err := spot.Named(name)
 	if err != nil {
@@ -63,7 +62,6 @@ func beside(ours, paper float64, decimals int) string {
 	return trials.Number(ours, decimals) + " (" + trials.Number(paper, decimals) + ")"
 }
 
-// entry returns a known system.
 func entry(name string) spot.Entry {
 	list, err := spot.Select([]string{name})
 	if err != nil {
@@ -106,13 +104,7 @@ func (o Options) table34(t *trials.Sheet) {
 	}
 }
 
-// generated returns the trace of a seed: machines of a training, a day, and losses as a fraction
-// of the machines per hour.
-func (o Options) generated(machines int, rate float64, seed int) *spot.Trace {
-	return o.trace(spot.GenerateOptions{Machines: machines, Rate: rate, Bulk: 3, Across: 7.0 / 127}, seed)
-}
-
-// trace completes options and makes the trace of a seed.
+// trace completes options and makes the trace of a seed: a day.
 func (o Options) trace(g spot.GenerateOptions, seed int) *spot.Trace {
 	g.Hours, g.Zones, g.Seed = 24, o.Zones, o.Seed+uint64(seed)
 	if g.Regrow == 0 {
@@ -125,13 +117,23 @@ func (o Options) trace(g spot.GenerateOptions, seed int) *spot.Trace {
 	return trace
 }
 
-// replay returns the mean of a system's runs on generated traces.
-func (o Options) replay(in spot.Inputs, system string, rate float64) spot.Run {
+// mean returns the mean of a system's runs on traces of different seeds.
+func (o Options) mean(in spot.Inputs, system string, g spot.GenerateOptions) spot.Run {
 	runs := make([]spot.Run, o.few())
 	for k := range runs {
-		runs[k] = spot.Simulate(in, spot.Source{Trace: o.generated(in.Machines(), rate, k)}, entry(system).New())
+		runs[k] = spot.Simulate(in, spot.Source{Trace: o.trace(g, k)}, entry(system).New())
 	}
 	return spot.Mean(runs)
+}
+
+// losses returns the options of traces with losses as a fraction of the machines per hour.
+func losses(machines int, rate float64) spot.GenerateOptions {
+	return spot.GenerateOptions{Machines: machines, Rate: rate, Bulk: 3, Across: 7.0 / 127}
+}
+
+// replay returns the mean of a system's runs on such traces.
+func (o Options) replay(in spot.Inputs, system string, rate float64) spot.Run {
+	return o.mean(in, system, losses(in.Machines(), rate))
 }
 
 func (o Options) figure32(t *trials.Sheet) {
@@ -241,7 +243,7 @@ func (o Options) figure311(t *trials.Sheet) {
 // day returns the state of a training after each hour of a trace with 10 % of losses per hour.
 func (o Options) day(in spot.Inputs) []spot.View {
 	hours := []spot.View{{}}
-	source := spot.Source{Trace: o.generated(in.Machines(), segments[0], 0), Every: 3600}
+	source := spot.Source{Trace: o.trace(losses(in.Machines(), segments[0]), 0), Every: 3600}
 	source.Watch = func(v spot.View) { hours = append(hours, v) }
 	spot.Simulate(in, source, entry("bamboo").New())
 	return hours
@@ -270,19 +272,15 @@ func onDemand(in spot.Inputs) spot.Inputs {
 
 // systems writes the value of each system, one column per rate, and draws it.
 func (o Options) systems(t *trials.Sheet) {
-	rates := []float64{0.01, 0.05, 0.1, 0.16, 0.33, 0.5}
-	columns := []string{"system"}
-	for _, rate := range rates {
-		columns = append(columns, fmt.Sprintf("%.0f %%: value, useful %%, fatal", 100*rate))
-	}
-	t.Row(columns...)
+	percents := []float64{1, 5, 10, 16, 33, 50} // lost per hour
+	t.Row(append([]string{"system"}, trials.Columns("%g %%: value, useful %%, fatal", percents)...)...)
 	var lines []chart.Line
 	for k, e := range spot.Systems() {
 		cells, line := []string{e.Name}, chart.Line{Group: k, Name: e.Name}
-		for _, rate := range rates {
-			r := o.replay(network("bert"), e.Name, rate)
+		for _, x := range percents {
+			r := o.replay(network("bert"), e.Name, x/100)
 			cells = append(cells, strings.Join([]string{trials.Number(r.Value, 2), trials.Number(100*r.Fractions["useful"], 1), trials.Number(r.Fatal, 1)}, ", "))
-			line.Points = append(line.Points, chart.Point{X: 100 * rate, Y: r.Value})
+			line.Points = append(line.Points, chart.Point{X: x, Y: r.Value})
 		}
 		t.Row(cells...)
 		lines = append(lines, line)

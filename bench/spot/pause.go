@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,15 +20,11 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/graph/generate"
-	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
-	"siafu/internal/scratch"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/simulate"
-	"siafu/ranks/world/mpi"
-	"siafu/slurm/hosts"
 )
 
 // PauseOptions are the options of the parts pause and pipelines.
@@ -61,11 +58,10 @@ func ways() []way {
 // pauses measures the time that a run loses with a rank.
 type pauses struct {
 	PauseOptions
-	network            []string // flags of train in all runs
-	program, data, dir string
-	hosts              *hosts.Hosts // nil: this host
-	hostfile           string
-	rng                *rand.Rand
+	network        []string // flags of train in all runs
+	site           *trials.Site
+	data, hostfile string
+	rng            *rand.Rand
 }
 
 // pause is the cost of a loss.
@@ -93,23 +89,17 @@ func (o Options) pause(t *trials.Sheet) {
 }
 
 // measure makes the dataset and the hosts for trainings with these flags, and removes them in the end.
-func (o PauseOptions) measure(seed uint64, network []string, do func(context.Context, *pauses) error) (err error) {
-	ctx, stop := trials.UntilInterrupted(context.Background())
-	defer stop()
-	p := &pauses{PauseOptions: o, network: network, rng: rand.New(rand.NewPCG(seed, 1))}
-	tmp, err := scratch.Temp()
-	if err != nil {
-		return fault.System(op, "", err)
-	}
-	defer tmp.Close()
-	p.dir = tmp.Path
-	if err := p.open(); err != nil {
+func (o PauseOptions) measure(seed uint64, network []string, do func(context.Context, *pauses) error) error {
+	if err := trials.RequireMPI(op); err != nil {
 		return err
 	}
-	if p.hosts != nil {
-		defer func() { err = cmp.Or(err, p.hosts.Close()) }()
-	}
-	return do(ctx, p)
+	return trials.OnSite(context.Background(), op, func(ctx context.Context, site *trials.Site) error {
+		p := &pauses{PauseOptions: o, network: network, site: site, rng: rand.New(rand.NewPCG(seed, 1))}
+		if err := p.open(); err != nil {
+			return err
+		}
+		return do(ctx, p)
+	})
 }
 
 func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
@@ -152,11 +142,7 @@ func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 	return nil
 }
 
-// open makes the dataset and the hosts.
 func (p *pauses) open() (err error) {
-	if !mpi.Available() {
-		return fault.New(fault.Config, op, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
-	}
 	if p.Losses < 1 || p.Ranks < 3 || p.Epochs < 10 {
 		return fault.New(fault.Usage, op, "", "--losses=%d --ranks=%d --epochs=%d", p.Losses, p.Ranks, p.Epochs).Then("set 1 loss, 3 ranks and 10 epochs or more")
 	}
@@ -164,11 +150,8 @@ func (p *pauses) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if p.program, err = commandline.Sibling(op, "siafu"); err != nil {
-		return err
-	}
 	if p.data = p.Data; p.data == "" {
-		p.data = filepath.Join(p.dir, "data")
+		p.data = p.site.Path("data")
 		o := generate.Options{Vertices: 20_000, Edges: 400_000, Features: 64, Classes: 8, Seed: 1}
 		if _, err := generate.Write(p.data, o, false); err != nil {
 			return err
@@ -177,14 +160,8 @@ func (p *pauses) open() (err error) {
 	if p.Local {
 		return nil
 	}
-	if p.hosts, err = hosts.Open(p.Ranks); err != nil {
-		return err
-	}
-	if err = p.hosts.Shape(rate); err == nil {
-		p.hostfile, err = p.hosts.Hostfile(1)
-	}
-	if err != nil {
-		p.hosts.Close()
+	if _, err = p.site.Link(p.Ranks, rate); err == nil {
+		p.hostfile, err = p.site.Hosts.Hostfile(1)
 	}
 	return err
 }
@@ -210,53 +187,47 @@ func (t *transcript) Write(b []byte) (int, error) {
 	return t.text.Write(b)
 }
 
-func (t *transcript) count(text string) int {
+func (t *transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return bytes.Count(t.text.Bytes(), []byte(text))
+	return t.text.String()
 }
 
 var lostRank = regexp.MustCompile(`(?m)^siafu: rank \d+ on \S+ is lost$`)
 
-// lost returns the number of lost ranks.
 func (t *transcript) lost() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ranks := map[string]bool{}
-	for _, line := range lostRank.FindAllString(t.text.String(), -1) {
-		ranks[line] = true
-	}
-	return len(ranks)
+	lines := lostRank.FindAllString(t.String(), -1)
+	slices.Sort(lines)
+	return len(slices.Compact(lines))
 }
 
 func (p *pauses) start(ctx context.Context, launch, train []string) (*training, error) {
-	r := &training{id: inventory.NewID(), out: filepath.Join(p.dir, "run"), ended: make(chan error, 1)}
+	r := &training{id: inventory.NewID(), out: p.site.Path("run"), ended: make(chan error, 1)}
 	if err := os.RemoveAll(r.out); err != nil {
 		return nil, fault.System(op, r.out, err)
 	}
 	line := append([]string{"launch", "-n", strconv.Itoa(p.Ranks)}, launch...)
-	if p.hosts != nil {
+	if p.site.Hosts != nil {
 		line = append(line, "--hostfile", p.hostfile)
 	}
-	line = append(line, "train", p.data, "--parts-dir", filepath.Join(p.dir, "parts"),
+	line = append(line, "train", p.data, "--parts-dir", p.site.Path("parts"),
 		"--epochs", strconv.Itoa(p.Epochs), "--eval-every", "0", "--threads", "1", "--out", r.out)
 	line = append(append(append(line, p.network...), strings.Fields(p.Train)...), train...)
-	r.cmd = exec.CommandContext(ctx, p.program, line...)
+	r.cmd = exec.CommandContext(ctx, p.site.Program, line...)
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 	r.cmd.WaitDelay = time.Minute
 	r.cmd.Stdout, r.cmd.Stderr = &r.output, &r.output
 	r.cmd.Env = append(os.Environ(), runfolder.LaunchVariable+"="+r.id)
-	if p.hosts != nil {
-		r.cmd.Env = append(r.cmd.Env, p.hosts.Environment()...)
+	if p.site.Hosts != nil {
+		r.cmd.Env = append(r.cmd.Env, p.site.Hosts.Environment()...)
 	}
 	if err := r.cmd.Start(); err != nil {
-		return nil, fault.System(op, p.program, err)
+		return nil, fault.System(op, p.site.Program, err)
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	return r, nil
 }
 
-// finish waits for the end of the run.
 func (r *training) finish() error {
 	if err := <-r.ended; err != nil {
 		return r.failed(err)
@@ -265,9 +236,7 @@ func (r *training) finish() error {
 }
 
 func (r *training) failed(err error) error {
-	r.output.mu.Lock()
-	defer r.output.mu.Unlock()
-	return fault.New(fault.Runtime, op, "", "a training failed (%v):\n%s", err, r.output.text.String())
+	return fault.New(fault.Runtime, op, "", "a training failed (%v):\n%s", err, &r.output)
 }
 
 // poll is the resolution of measured times.
@@ -314,13 +283,13 @@ func (p *pauses) lose(ctx context.Context, w way) (one pause, err error) {
 		return one, err
 	}
 	time.Sleep(time.Duration(p.rng.Float64() * float64(time.Since(began)))) // about the time of an epoch
-	headers := r.output.count(w.begun)
+	headers := strings.Count(r.output.String(), w.begun)
 	killed := time.Now()
 	if n := killRank(r.id, victim); n == 0 {
 		return one, r.failed(fmt.Errorf("rank %d is not found", victim))
 	}
 	before, _ := r.epochs()
-	if err := r.until(func() bool { return r.output.count(w.begun) > headers }); err != nil {
+	if err := r.until(func() bool { return strings.Count(r.output.String(), w.begun) > headers }); err != nil {
 		return one, err
 	}
 	one.begin = time.Since(killed).Seconds()

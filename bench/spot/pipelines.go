@@ -131,7 +131,6 @@ func (o Options) modelled() (list []piped, err error) {
 	return list, nil
 }
 
-// with returns the settings of a redundancy.
 func (p piped) with(r pipeline.Redundancy) pipeline.Settings {
 	s := p.Settings
 	s.Redundancy = r
@@ -174,7 +173,6 @@ func (o Options) columns(t *trials.Sheet, first string, lines int, name func(lin
 	}
 }
 
-// setting returns the name of a row of table 3.5.
 func setting(line int) string { return settings[line].name }
 
 func (o Options) table35(t *trials.Sheet) {

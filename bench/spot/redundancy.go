@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ func (p *pauses) protect(ctx context.Context) ([]protected, error) {
 			if err != nil {
 				return nil, err
 			}
-			path := filepath.Join(p.dir, "run", "log.txt")
+			path := p.site.Path("run/log.txt")
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return nil, fault.System(op, path, err)

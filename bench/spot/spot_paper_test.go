@@ -97,7 +97,7 @@ func TestRestarts(t *testing.T) {
 func TestFigure32(t *testing.T) {
 	o, one, moments := options(), 0, 0
 	for k := range 50 {
-		s := o.generated(64, 127.0/24*3/64, k).Statistics()
+		s := o.trace(losses(64, 127.0/24*3/64), k).Statistics()
 		one, moments = one+s.OneZone, moments+s.Moments
 	}
 	// About 6,350 moments: four standard deviations are 0.012.

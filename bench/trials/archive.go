@@ -142,22 +142,19 @@ func Timeline(folder string) string { return folder + ".trace.json" }
 // Run runs a trial on the site.
 func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error) {
 	r := &Result{Trial: t, Load: Load(), Machine: s.Machine}
-	view, err := s.View(t.Data, strconv.Itoa(t.Ranks))
-	if err != nil {
-		return nil, err
-	}
-	flags := t.Flags
+	flags := append(s.Shards(t.Data, strconv.Itoa(t.Ranks)), t.Flags...)
 	if folder != "" {
 		flags = append([]string{"--trace", Timeline(folder)}, flags...)
 		s.out = folder
 		defer func() { s.out = "" }()
 	}
 	var run *runfolder.Run
+	var err error
 	if t.Rate == 0 {
-		run, err = s.Here(ctx, view, append([]string{"--ranks", strconv.Itoa(t.Ranks)}, flags...)...)
+		run, err = s.Here(ctx, t.Data, append([]string{"--ranks", strconv.Itoa(t.Ranks)}, flags...)...)
 	} else if r.Link, err = s.Link(t.Ranks, t.Rate); err == nil {
 		r.Traffic = &Traffic{}
-		run, *r.Traffic, err = s.Over(ctx, view, flags...)
+		run, *r.Traffic, err = s.Over(ctx, t.Data, flags...)
 	}
 	if err != nil {
 		return nil, err

@@ -66,6 +66,14 @@ func (s *Sheet) Write(text []byte) (int, error) {
 // Row writes a line of cells.
 func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
 
+// Columns returns the name of a column for each value.
+func Columns[T any](format string, values []T) (names []string) {
+	for _, v := range values {
+		names = append(names, fmt.Sprintf(format, v))
+	}
+	return names
+}
+
 // Points writes the points of all curves to a CSV file, and names the file.
 func (s *Sheet) Points(path, csv string) {
 	fmt.Fprintf(s, "all points: %s\n", path)
@@ -79,23 +87,31 @@ func Choose(op string, all []Part, names []string) (list []Part, err error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(p Part) bool { return p.Extra }), nil
 	}
-	for _, n := range names {
-		k := slices.IndexFunc(all, func(p Part) bool { return p.Name == n })
-		if k < 0 {
-			var known []string
-			for _, p := range all {
-				known = append(known, p.Name)
-			}
-			return nil, fault.New(fault.Usage, op, "", "--only has %q", n).Then("choose from %s", strings.Join(known, ", "))
-		}
-		list = append(list, all[k])
+	var known []string
+	for _, p := range all {
+		known = append(known, p.Name)
 	}
-	return list, nil
+	for _, n := range names {
+		if k := slices.Index(known, n); k >= 0 {
+			list = append(list, all[k])
+		}
+	}
+	return list, CheckNames(op, "only", names, known)
 }
 
-// Draw adds a figure, whose groups are those of the book.
+// CheckNames returns a fault if a flag has an unknown name.
+func CheckNames(op, flag string, names, known []string) error {
+	for _, n := range names {
+		if !slices.Contains(known, n) {
+			return fault.New(fault.Usage, op, "", "--%s has %q", flag, n).Then("choose from %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// Draw adds a figure, whose groups are those of the book. A chart without lines and bars is none.
 func (s *Sheet) Draw(c *chart.Chart) {
-	if s.err != nil {
+	if s.err != nil || len(c.Lines)+len(c.Bars) == 0 {
 		return
 	}
 	shifted := *c
@@ -109,6 +125,19 @@ func (s *Sheet) Draw(c *chart.Chart) {
 	s.figures = append(s.figures, page.Figure{Title: c.Title, Draw: shifted.Draw})
 }
 
+// Line returns the line of a chart through points. deviation is that of y; nil: none.
+func Line(name string, group int, x, y, deviation []float64) chart.Line {
+	l := chart.Line{Name: name, Group: group}
+	for k := range x {
+		p := chart.Point{X: x[k], Y: y[k]}
+		if deviation != nil {
+			p.Deviation = deviation[k]
+		}
+		l.Points = append(l.Points, p)
+	}
+	return l
+}
+
 // Book is a paper's tables and figures.
 type Book struct {
 	Name, Title string
@@ -116,7 +145,23 @@ type Book struct {
 	Parts       []Part
 	GoOn        bool // continue after a part that this machine or build cannot make
 	*Archive
+	html string // path of its page; "": none
 }
+
+// Select selects the named parts of the book, and checks the path of its page.
+func (b *Book) Select(op string, names []string, html string) (err error) {
+	if html != "" {
+		if err := page.Check(op, html); err != nil {
+			return err
+		}
+	}
+	b.html = html
+	b.Parts, err = Choose(op, b.Parts, names)
+	return err
+}
+
+// Run makes the book with trainings on a new site, and writes each part when it is finished.
+func (b *Book) Run(ctx context.Context, w io.Writer) error { return Run(ctx, w, b.op, b.html, b) }
 
 // Run prints the machine, and books with trainings on a new site. op names the operation in
 // faults, html the page, "" for none.

@@ -15,6 +15,13 @@ import (
 // Graph is a graph to train on.
 type Graph struct{ Name, Data string }
 
+// Setting is a graph and network on a number of graph ranks.
+type Setting struct {
+	Graph Graph
+	Model string
+	Ranks int
+}
+
 // Given returns the graphs of dataset folders, by their own names.
 func Given(data []string) (list []Graph, err error) {
 	for _, dir := range data {

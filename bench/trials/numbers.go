@@ -64,20 +64,44 @@ func PerEpoch(turns []*Result, of func(runfolder.Epoch) float64) float64 {
 func Seconds(e runfolder.Epoch) float64 { return e.Seconds }
 func Sent(e runfolder.Epoch) float64    { return float64(e.GhostBytesSent) }
 
+// Largest returns a number of bytes of the graph rank with the most of them, NaN without a training.
+func Largest(r *Result, of func(runfolder.RankReport) int64) float64 {
+	most := math.NaN()
+	if r != nil {
+		for _, one := range r.Summary.PerRank {
+			if bytes := float64(of(one)); one.Role == "graph" && !(bytes <= most) {
+				most = bytes
+			}
+		}
+	}
+	return most
+}
+
+// PeakBytes and ArrayBytes return the bytes of a rank's memory and of its arrays.
+func PeakBytes(r runfolder.RankReport) int64  { return r.PeakRSSBytes }
+func ArrayBytes(r runfolder.RankReport) int64 { return r.ArrayBytes }
+
 // Best returns the best validation accuracies of trainings, in percent.
 func Best(list []*Result) []float64 {
-	x := make([]float64, len(list))
-	for i, r := range list {
-		x[i] = 100 * r.Summary.BestValAcc
-	}
-	return x
+	return percents(list, func(s runfolder.Summary) float64 { return s.BestValAcc })
+}
+
+// Target returns the validation accuracy that trainings must reach, in percent: half a point below
+// the mean of the best ones of exact trainings.
+func Target(exact []*Result) float64 {
+	mean, _ := MeanStd(Best(exact))
+	return mean - 0.5
 }
 
 // Tested returns the test accuracies of trainings, at their best validation accuracies, in percent.
 func Tested(list []*Result) []float64 {
+	return percents(list, func(s runfolder.Summary) float64 { return s.TestAccAtBestVal })
+}
+
+func percents(list []*Result, of func(runfolder.Summary) float64) []float64 {
 	x := make([]float64, len(list))
 	for i, r := range list {
-		x[i] = 100 * r.Summary.TestAccAtBestVal
+		x[i] = 100 * of(r.Summary)
 	}
 	return x
 }
@@ -96,23 +120,25 @@ func Rising(r *Result) []float64 {
 	return x
 }
 
-// MeanRising returns the mean of Rising over trainings, up to the shortest one.
-func MeanRising(list []*Result) []float64 {
-	if len(list) == 0 {
-		return nil
+// MeanCurve returns mean and standard deviation over trainings of the elements of their curves, up
+// to the end of the shortest one.
+func MeanCurve(list []*Result, of func(*Result) []float64) (mean, deviation []float64) {
+	var curves [][]float64
+	for _, r := range list {
+		curves = append(curves, of(r))
 	}
-	mean := Rising(list[0])
-	for _, r := range list[1:] {
-		next := Rising(r)
-		mean = mean[:min(len(mean), len(next))]
-		for k := range mean {
-			mean[k] += next[k]
+	for k := 0; len(curves) > 0; k++ {
+		var at []float64
+		for _, c := range curves {
+			if k == len(c) {
+				return mean, deviation
+			}
+			at = append(at, c[k])
 		}
+		m, d := MeanStd(at)
+		mean, deviation = append(mean, m), append(deviation, d)
 	}
-	for k := range mean {
-		mean[k] /= float64(len(list))
-	}
-	return mean
+	return mean, deviation
 }
 
 // Reaching returns the number of epochs after which the mean over trainings of their best
@@ -121,7 +147,8 @@ func Reaching(list []*Result, target float64) float64 {
 	if len(list) == 0 || math.IsNaN(target) {
 		return math.NaN()
 	}
-	k := slices.IndexFunc(MeanRising(list), func(x float64) bool { return x >= target })
+	mean, _ := MeanCurve(list, Rising)
+	k := slices.IndexFunc(mean, func(x float64) bool { return x >= target })
 	if k < 0 {
 		return math.Inf(1)
 	}

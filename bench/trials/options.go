@@ -1,12 +1,9 @@
 package trials
 
 import (
-	"context"
-	"io"
 	"path/filepath"
 
 	"siafu/internal/fault"
-	"siafu/ranks/report/page"
 )
 
 // Options are the common options of books. Defaults are variables that the command sets.
@@ -23,30 +20,16 @@ type Options struct {
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
-// Open checks the options, and returns the selected parts and the archive of their results. op
-// names the command in faults.
-func (o *Options) Open(op string, all []Part) (parts []Part, results *Archive, err error) {
-	if o.HTML != "" {
-		if err := page.Check(op, o.HTML); err != nil {
-			return nil, nil, err
-		}
-	}
-	if parts, err = Choose(op, all, o.Only); err != nil {
-		return nil, nil, err
+// Open checks the options, and completes a book of all parts: it has the selected ones, and the
+// archive of their results. op names the command in faults.
+func (o *Options) Open(op string, b Book) (_ *Book, err error) {
+	if err := b.Select(op, o.Only, o.HTML); err != nil {
+		return nil, err
 	}
 	if o.Seeds < 1 || o.Epochs < 2 || o.Timed < 2 || o.Turns < 1 {
-		return nil, nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d", o.Seeds, o.Epochs, o.Timed, o.Turns).
+		return nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d", o.Seeds, o.Epochs, o.Timed, o.Turns).
 			Then("set at least 1 seed and turn, and 2 epochs")
 	}
-	results, err = NewArchive(op, filepath.Join(o.Work, "results"), o.Hours)
-	return parts, results, err
-}
-
-// Print makes a book with trainings on a new site, and writes each part when it is finished.
-func (o *Options) Print(ctx context.Context, w io.Writer, op string, book func() (*Book, error)) error {
-	b, err := book()
-	if err != nil {
-		return err
-	}
-	return Run(ctx, w, op, o.HTML, b)
+	b.Archive, err = NewArchive(op, filepath.Join(o.Work, "results"), o.Hours)
+	return &b, err
 }

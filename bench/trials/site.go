@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 
-	"siafu/graph"
 	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
@@ -27,25 +25,25 @@ import (
 
 // Site runs trainings. It has the hosts of one link at a time, and a temporary folder.
 type Site struct {
-	Machine string // for results
+	Machine string       // for results
+	Program string       // path of siafu
+	Hosts   *hosts.Hosts // nil: none
 
-	op      string // in errors
-	program string
-	tmp     *scratch.Folder
-	out     string // destination of the next training's run folder; "": removed
-	views   map[[2]string]string
+	op     string // in errors
+	tmp    *scratch.Folder
+	out    string               // destination of the next training's run folder; "": removed
+	shards map[[2]string]string // folders by dataset and name
 
-	hosts    *hosts.Hosts // nil: none
-	count    int          // of hosts
-	rate     float64      // of their links, bytes a second; 0 before they have one
+	count    int     // of hosts
+	rate     float64 // of their links, bytes a second; 0 before they have one
 	measured hosts.Measured
 }
 
 // Open makes the site of a command, which faults name as op.
 func Open(op string) (*Site, error) {
-	s := &Site{op: op, views: map[[2]string]string{}}
+	s := &Site{op: op, shards: map[[2]string]string{}}
 	var err error
-	if s.program, err = commandline.Sibling(op, "siafu"); err != nil {
+	if s.Program, err = commandline.Sibling(op, "siafu"); err != nil {
 		return nil, err
 	}
 	if s.tmp, err = scratch.Temp(); err != nil {
@@ -78,88 +76,78 @@ func (s *Site) Close() error {
 }
 
 func (s *Site) takeDown() error {
-	if s.hosts == nil {
+	if s.Hosts == nil {
 		return nil
 	}
-	h := s.hosts
-	s.hosts, s.rate = nil, 0
+	h := s.Hosts
+	s.Hosts, s.count, s.rate = nil, 0, 0
 	return h.Close()
 }
 
 // Path returns the path of a temporary file that is removed with the site.
 func (s *Site) Path(name string) string { return filepath.Join(s.tmp.Path, name) }
 
-// View returns a folder with links to a dataset's files and separate shards, so that the
-// user's stay unchanged. Views with different names share no shards.
-func (s *Site) View(data, name string) (string, error) {
+// Shards returns a folder for a dataset's shards, so that the user's stay unchanged, as the flag of
+// train. Different names have different folders.
+func (s *Site) Shards(data, name string) []string {
 	at := [2]string{data, name}
-	if view := s.views[at]; view != "" {
-		return view, nil
+	if s.shards[at] == "" {
+		s.shards[at] = s.Path("shards" + strconv.Itoa(len(s.shards)))
 	}
-	meta, err := graph.ReadMeta(data)
-	if err != nil {
-		return "", err
+	return []string{"--parts-dir", s.shards[at]}
+}
+
+// RequireMPI returns a fault of kind Config if the build has no MPI.
+func RequireMPI(op string) error {
+	if mpi.Available() {
+		return nil
 	}
-	full, err := filepath.Abs(data)
-	view := filepath.Join(s.tmp.Path, "data"+strconv.Itoa(len(s.views)))
-	if err = cmp.Or(err, os.Mkdir(view, 0o755)); err != nil {
-		return "", fault.System(s.op, view, err)
-	}
-	for _, file := range append(slices.Collect(maps.Keys(meta.Files)), "meta.json") {
-		if err := os.Symlink(filepath.Join(full, file), filepath.Join(view, file)); err != nil {
-			return "", fault.System(s.op, view, err)
-		}
-	}
-	s.views[at] = view
-	return view, nil
+	return fault.New(fault.Config, op, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
 }
 
 // Link makes count hosts with links of rate bytes per second, unless they exist, and measures
 // a link. Faults have kind Config if the build has no MPI, Missing if this machine cannot make
 // hosts.
-func (s *Site) Link(count int, rate float64) (hosts.Measured, error) {
-	if !mpi.Available() {
-		return hosts.Measured{}, fault.New(fault.Config, s.op, "", "this build has no MPI").
-			Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
+func (s *Site) Link(count int, rate float64) (m hosts.Measured, err error) {
+	if err := RequireMPI(s.op); err != nil {
+		return m, err
 	}
-	if s.hosts != nil && s.count == count && s.rate == rate {
-		return s.measured, nil
-	}
-	err := error(nil)
-	if s.hosts == nil || s.count != count {
-		if err = s.takeDown(); err != nil {
-			return hosts.Measured{}, err
+	if s.count != count {
+		if err := s.takeDown(); err != nil {
+			return m, err
 		}
-		if s.hosts, err = hosts.Open(count); err != nil {
-			return hosts.Measured{}, err
+		if s.Hosts, err = hosts.Open(count); err != nil {
+			return m, err
 		}
 		s.count = count
 	}
-	if err = s.hosts.Shape(rate); err == nil {
-		s.measured, err = s.hosts.Measure(0, 1)
+	if s.rate != rate {
+		if err = s.Hosts.Shape(rate); err == nil {
+			s.measured, err = s.Hosts.Measure(0, 1)
+		}
+		s.rate = rate
 	}
-	s.rate = rate
 	return s.measured, err
 }
 
-// Over trains a view under mpirun with a rank on each of Link's hosts. Args are flags of train
+// Over trains on a dataset under mpirun with a rank on each of Link's hosts. Args are flags of train
 // except --out and --quiet; without --threads the hosts share this machine's processors. The
 // traffic is that of the hosts' interfaces during the run.
-func (s *Site) Over(ctx context.Context, view string, args ...string) (run *runfolder.Run, sent Traffic, err error) {
+func (s *Site) Over(ctx context.Context, data string, args ...string) (run *runfolder.Run, sent Traffic, err error) {
 	threads := strconv.Itoa(max(runtime.NumCPU()/s.count, 1))
-	args = append([]string{"train", view, "--threads", threads}, args...)
+	args = append([]string{"train", data, "--threads", threads}, args...)
 	run, err = s.train(ctx, args, func(said *bytes.Buffer, args []string) error {
 		stop := s.watchTraffic(s.folder())
 		defer func() { sent = stop() }()
-		return s.hosts.Run(ctx, said, s.program, args...)
+		return s.Hosts.Run(ctx, said, s.Program, args...)
 	})
 	return run, sent, err
 }
 
-// Here trains a view in one process. Args are as for Over.
-func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolder.Run, error) {
-	return s.train(ctx, append([]string{"train", view}, args...), func(said *bytes.Buffer, args []string) error {
-		c := exec.CommandContext(ctx, s.program, args...)
+// Here trains on a dataset in one process. Args are as for Over.
+func (s *Site) Here(ctx context.Context, data string, args ...string) (*runfolder.Run, error) {
+	return s.train(ctx, append([]string{"train", data}, args...), func(said *bytes.Buffer, args []string) error {
+		c := exec.CommandContext(ctx, s.Program, args...)
 		c.Stdout, c.Stderr = said, said
 		return c.Run()
 	})

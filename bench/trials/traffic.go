@@ -44,7 +44,7 @@ func (s *Site) watchTraffic(folder string) (stop func() Traffic) {
 	missing := func(err error) func() Traffic {
 		return func() Traffic { return Traffic{Missing: err.Error()} }
 	}
-	counters, err := s.hosts.Counters()
+	counters, err := s.Hosts.Counters()
 	if err != nil {
 		return missing(err)
 	}
