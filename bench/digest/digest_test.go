@@ -191,6 +191,21 @@ func TestDrawnCurves(t *testing.T) {
 	if len(l.Points) != 10 || l.Points[1].X != 0.2 || l.Points[1].Y != 8 {
 		t.Errorf("%+v", l.Points)
 	}
+	// Of a training that evaluates every second epoch, these epochs count.
+	for _, r := range list {
+		for k := 0; k < len(r.Epochs); k += 2 {
+			r.Epochs[k].ValAcc = nil
+		}
+	}
+	l = b.line(System{Name: "LLCG"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
+	if len(l.Points) != 5 || l.Points[0].X != 0.2 || l.Points[0].Y != 8 {
+		t.Errorf("%+v", l.Points)
+	}
+	for when, want := range map[float64]string{0.15: "-", 0.25: "8.00, ", 0.35: "8.00, "} {
+		if got := at(list, System{Name: "LLCG"}, 0.1, when); !strings.HasPrefix(got, want) {
+			t.Errorf("after %g s: %s, want %s", when, got, want)
+		}
+	}
 }
 
 // Theorem 1: the error of the gradient is at most τ/M Σ_l ε_l (r₁ r₂)^(L-l) Σ_m Δ(G_m)^(L-l). With

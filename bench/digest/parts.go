@@ -304,19 +304,21 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 }
 
 // line returns the mean over trainings of a number of their epochs, multiplied by scale, over the
-// mean of their seconds, up to the shortest training.
+// mean of their seconds, up to the shortest training. Epochs without the number are left out.
 func (b *bench) line(s System, list []*trials.Result, each float64, of func(runfolder.Epoch) *float64, scale float64) chart.Line {
-	x, _ := trials.MeanCurve(list, func(r *trials.Result) []float64 { return clock(r, s, each) })
-	y, deviation := trials.MeanCurve(list, func(r *trials.Result) (y []float64) {
-		for _, e := range r.Epochs {
-			if of(e) == nil {
-				break
+	points := func(value func(r *trials.Result, k int) float64) (mean, deviation []float64) {
+		return trials.MeanCurve(list, func(r *trials.Result) (curve []float64) {
+			for k, e := range r.Epochs {
+				if of(e) != nil {
+					curve = append(curve, value(r, k))
+				}
 			}
-			y = append(y, scale**of(e))
-		}
-		return y
-	})
-	return trials.Line(s.Name, slices.Index(b.keys(), s.Name), x[:len(y)], y, deviation)
+			return curve
+		})
+	}
+	x, _ := points(func(r *trials.Result, k int) float64 { return clock(r, s, each)[k] })
+	y, deviation := points(func(r *trials.Result, k int) float64 { return scale * *of(r.Epochs[k]) })
+	return trials.Line(s.Name, slices.Index(b.keys(), s.Name), x, y, deviation)
 }
 
 // keys has the name of each line of the figures.
@@ -339,19 +341,20 @@ func clock(r *trials.Result, s System, each float64) []float64 {
 	return x
 }
 
-// at returns the mean accuracy and loss of trainings after some seconds.
+// at returns the mean accuracy and loss of trainings in their last evaluated epochs within some
+// seconds.
 func at(list []*trials.Result, s System, each, when float64) string {
 	var acc, loss []float64
 	for _, r := range list {
 		c := clock(r, s, each)
-		k := 0
-		for k < len(c) && c[k] <= when {
-			k++
+		k := len(c) - 1
+		for k >= 0 && (c[k] > when || r.Epochs[k].ValAcc == nil) {
+			k--
 		}
-		if k == 0 || r.Epochs[k-1].ValAcc == nil {
+		if k < 0 {
 			return "-"
 		}
-		acc, loss = append(acc, 100**r.Epochs[k-1].ValAcc), append(loss, r.Epochs[k-1].Loss)
+		acc, loss = append(acc, 100**r.Epochs[k].ValAcc), append(loss, r.Epochs[k].Loss)
 	}
 	a, _ := trials.MeanStd(acc)
 	l, _ := trials.MeanStd(loss)
