@@ -152,7 +152,7 @@ func (f *asyncRank) Poll() (some bool, err error) {
 
 // Wait implements schedule.Flow.
 func (f *asyncRank) Wait() error {
-	for !f.waitDeadline.IsZero() {
+	for pause := minPause; !f.waitDeadline.IsZero(); pause = min(2*pause, maxPause) {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if ok {
 			f.pendingMessage = &m
@@ -160,7 +160,7 @@ func (f *asyncRank) Wait() error {
 		if ok || err != nil || time.Now().After(f.waitDeadline) {
 			return err
 		}
-		time.Sleep(pollPeriod)
+		world.Pause(f.world, pause)
 	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	f.pendingMessage = &m

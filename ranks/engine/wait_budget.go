@@ -19,8 +19,12 @@ type waitBudget struct {
 	since    time.Time        // start of the current wait; zero: the rank does not wait
 }
 
-// pollPeriod is the time between two polls for messages while a rank waits.
-const pollPeriod = 20 * time.Microsecond
+// minPause and maxPause are the first and the longest pause between two polls for messages while a
+// rank waits.
+const (
+	minPause = 20 * time.Microsecond
+	maxPause = 200 * time.Microsecond
+)
 
 func (g *waitBudget) currentTime() time.Time {
 	if g.now != nil {

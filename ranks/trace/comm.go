@@ -62,6 +62,9 @@ func (w *watched) Sub(ranks []int) (world.Comm, error) {
 	return Watch(c, w.recorder), nil
 }
 
+// Pause implements world.Pauser.
+func (w *watched) Pause(d time.Duration) { world.Pause(w.Comm, d) }
+
 // EagerLimit implements world.EagerLimiter.
 func (w *watched) EagerLimit() int { return world.EagerLimit(w.Comm) }
 

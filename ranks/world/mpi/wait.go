@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"siafu/ranks/world"
 )
 
@@ -47,8 +49,15 @@ func (c *comm) poll(s stall, ready func() (bool, error)) error {
 		if err := w.tick(time.Now()); err != nil {
 			return err
 		}
-		time.Sleep(pause)
+		c.Pause(pause)
 	}
+}
+
+// Pause implements world.Pauser. Time.Sleep takes a millisecond and more in an idle process, because
+// Go's scheduler then waits with the resolution of epoll.
+func (c *comm) Pause(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal ends it early
 }
 
 // watch is a wait that has become long.
