@@ -173,7 +173,8 @@ func (b *bench) figure10(t *trials.Sheet) {
 
 // errors writes what a cell says of the epochs with measurements, for each of these systems.
 func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) string, names ...string) {
-	p := table{columns: "graph, ranks, system", names: names, more: trials.Columns("epoch %d", errorEpochs)}
+	trained := slices.DeleteFunc(slices.Clone(errorEpochs), func(epoch int) bool { return epoch > b.Epochs })
+	p := table{columns: "graph, ranks, system", names: names, more: trials.Columns("epoch %d", trained)}
 	p.cells = func(c *row) (cells []string) {
 		r := t.Get(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks + c.System.Servers, Flags: b.flags(c.Setting, c.System,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(MeasuredEvery))})
@@ -183,7 +184,7 @@ func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) st
 				measured[e.Epoch] = e.Staleness
 			}
 		}
-		for _, e := range errorEpochs {
+		for _, e := range trained {
 			if s := measured[e]; s != nil {
 				cells = append(cells, cell(c, s))
 			} else {

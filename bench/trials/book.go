@@ -168,6 +168,7 @@ func (b *Book) Run(ctx context.Context, w io.Writer) error { return Run(ctx, w, 
 func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) error {
 	var text strings.Builder
 	Machine(&text)
+	text.WriteString("a dash: does not apply, not printed in the paper, or explained below the table\n")
 	origin := text.String()
 	fmt.Fprint(w, origin)
 	return OnSite(ctx, op, func(ctx context.Context, site *Site) error {
