@@ -290,6 +290,9 @@ func (r *joined) prepare() (*prepared, error) {
 	if err := r.agreeOnGPUs(); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(r.agreeOnKernels(), r.shareDecisions()); err != nil {
+		return nil, err
+	}
 	orders, err := r.chooseOrders()
 	if err != nil {
 		return nil, err
