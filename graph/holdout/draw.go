@@ -122,25 +122,43 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	return nil
 }
 
-// ranked samples each candidates per edge for Each. A candidate may occur twice.
+// ranked samples different candidates per edge for Each, or takes all of them if there are fewer.
 func (d *drawer) ranked(h *graph.Held, each int) error {
 	if each == 0 {
 		return nil
 	}
 	h.Each = make([]uint32, 0, h.Edges.Len()*each)
-	for _, u := range h.Edges.Src {
+	for i, u := range h.Edges.Src {
 		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
 			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).Then("disable MRR with --ranked 0")
 		}
-		for range each {
-			v := d.vertex()
-			for v == u || d.linked(u, v) {
-				v = d.vertex()
-			}
-			h.Each = append(h.Each, v)
-		}
+		list := d.candidates(u, each)
+		h.Each = append(append(h.Each, list...), slices.Repeat(h.Edges.Dst[i:i+1], each-len(list))...)
 	}
 	return nil
+}
+
+// candidates returns at most count different vertices without an edge to or from u, in random order.
+//
+// Variant: rejection sampling if most samples are new, else a shuffled list of all.
+func (d *drawer) candidates(u uint32, count int) (list []uint32) {
+	free := d.ds.Meta.Vertices - 1 - int64(d.near(u))
+	if free > 2*int64(count) {
+		seen := make(map[uint32]bool, count)
+		for len(list) < count {
+			if v := d.vertex(); v != u && !seen[v] && !d.linked(u, v) {
+				seen[v], list = true, append(list, v)
+			}
+		}
+		return list
+	}
+	for v := range uint32(d.ds.Meta.Vertices) {
+		if v != u && !d.linked(u, v) {
+			list = append(list, v)
+		}
+	}
+	d.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list[:min(len(list), count)]
 }
 
 // near returns the number of vertices with an edge to or from u.

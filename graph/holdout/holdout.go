@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Percent of connected pairs for training, validation and test. Pairs for training stay in the graph."`
 	Negatives int    `default:"0" help:"Negative pairs in each split; 0: the number of positive pairs. Kipf & Welling 2016 use equal numbers."`
-	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. No candidate is adjacent to the edge's source."`
+	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. Candidates differ, and none is adjacent to the edge's source; if there are fewer, all are ranked."`
 	Seed      uint64 `default:"1" help:"Seed of all random samples."`
 
 	Val            string `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
