@@ -11,11 +11,11 @@ import (
 	"siafu/kernels/level3"
 )
 
-// The variants of kernels. All but openblas and go give the same bits.
+// The variants of kernels. All but openblas give the same bits.
 //
 //	avx512, avx2   package avx
 //	openblas       the machine's OpenBLAS for dense products, package avx for the rest
-//	go             plain Go, and gonum for dense products
+//	go             plain Go
 
 // Variants returns the names that Use accepts on this machine and in this build, best first.
 func Variants() []string {
@@ -40,10 +40,7 @@ func (t *Team) Use(kernel string) error {
 	for set := avx.None; set <= avx.Best(); set++ {
 		if set.String() == kernel {
 			t.kernel, t.set = kernel, set
-			t.product = product{level3.New(set), avxRows, allCols, avxTall, set != avx.None}
-			if set == avx.None {
-				t.product.rows, t.product.cols, t.product.tall = gonumRows, gonumCols, gonumRows
-			}
+			t.product = product{level3.New(set), avxRows, avxTall, true}
 			return nil
 		}
 	}
@@ -58,7 +55,7 @@ func (t *Team) useOpenBLAS() error {
 			Then("install libopenblas-dev and build with -tags openblas, or use %s", Variants()[0])
 	}
 	t.kernel, t.set = "openblas", avx.Best()
-	t.product = product{blas, openblasRows, allCols, openblasRows, false}
+	t.product = product{blas, openblasRows, openblasRows, false}
 	return nil
 }
 
