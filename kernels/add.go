@@ -60,7 +60,10 @@ func addRow(set avx.Set, dst, x []float32) {
 		set.AddRow(dst, x)
 		return
 	}
-	axpy1(dst, x, 1)
+	x = x[:len(dst)]
+	for j := range dst {
+		dst[j] += x[j]
+	}
 }
 
 // ScaleRow multiplies x by factor.

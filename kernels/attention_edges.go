@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"math"
-
-	"siafu/kernels/internal/avx"
-)
+import "siafu/kernels/internal/avx"
 
 // A batch has batchValues values of edges and heads, enough to hide the latency of reading the
 // scores' terms. The rows of a block's edges stay in the first-level cache between the product
@@ -176,8 +172,7 @@ func (b *edgeBatch) score(k *attentionTask, s *segment) {
 	}
 	for e, id := range ids {
 		for h := range k.size {
-			v := b.near[h] + k.values[int(id)*k.stride+h]
-			v = max(v, v*k.Slope)
+			v := leaky(b.near[h]+k.values[int(id)*k.stride+h], k.Slope)
 			scores[e*k.step+h] = v
 			if v > b.top[h] {
 				b.top[h] = v
@@ -247,7 +242,7 @@ func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	}
 	for i, v := range scores[:n] {
 		lane := i % avx.Heads
-		e := float32(math.Exp(float64(v - b.top[lane])))
+		e := exp32(v - b.top[lane])
 		b.sum[lane] += e
 		if k.signed != nil && !(v > 0) {
 			e = -e
@@ -289,8 +284,8 @@ func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 // slopesGo computes avx.Set.SlopesOfEdges in plain Go.
 func slopesGo(scores, dq []float32, keep, lse, dots avx.PerEdge, slope float32) {
 	for i, v := range scores[:len(dq)] {
-		p := float32(math.Exp(float64(v - lse.At(i))))
-		ds := p * (dq[i]*keep.At(i) - dots.At(i))
+		p := exp32(v - lse.At(i))
+		ds := p * (float32(dq[i]*keep.At(i)) - dots.At(i))
 		if !(v > 0) {
 			ds *= slope
 		}
@@ -305,20 +300,7 @@ func setDots(set avx.Set, dst []float32, step, heads int, row, x []float32, stri
 		set.Dots(dst, step, heads, row, x, stride, ids, n)
 		return
 	}
-	width := len(row) / heads
-	for e, id := range ids[:n] {
-		for h := range heads {
-			dst[e*step+h] = dot(rowOf(row, h, width), x[int(id)*stride+h*width:])
-		}
-	}
-}
-
-func dot(x, y []float32) (sum float32) {
-	y = y[:len(x)]
-	for j, v := range x {
-		sum += v * y[j]
-	}
-	return sum
+	plainDots(dst, step, heads, row, x, stride, ids[:n])
 }
 
 // weigh adds the rows of far vertices to dst, times the weights. With signed, it adds them to
@@ -331,31 +313,15 @@ func (b *edgeBatch) weigh(k *attentionTask, dst, signed []float32, s *segment) {
 	if k.op == backToSources {
 		ids = ids[:s.n] // the earlier ones have been read
 	}
-	switch {
-	case k.set == avx.None:
-		weighGo(k, dst, signed, x, ids[:s.n], weights)
-	case k.mixesHeads():
-		k.set.Weigh(dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
-	default:
-		for h := range k.size {
-			var signs []float32
-			if signed != nil {
-				signs = rowOf(signed, h, k.Width)
-			}
-			k.set.Weigh(rowOf(dst, h, k.Width), signs, x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
-		}
+	if k.mixesHeads() {
+		weighRows(k.set, dst, signed, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
+		return
 	}
-}
-
-func weighGo(k *attentionTask, dst, signed, x []float32, ids []uint32, weights []float32) {
-	for e, id := range ids {
-		for h := range k.size {
-			row, w := x[int(id)*k.farWidth+h*k.Width:], weights[e*k.step+h]
-			if signed != nil {
-				axpy1(rowOf(signed, h, k.Width), row, w)
-				w = float32(math.Abs(float64(w)))
-			}
-			axpy1(rowOf(dst, h, k.Width), row, w)
+	for h := range k.size {
+		var signs []float32
+		if signed != nil {
+			signs = rowOf(signed, h, k.Width)
 		}
+		weighRows(k.set, rowOf(dst, h, k.Width), signs, x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
 	}
 }

@@ -12,16 +12,7 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-func TestAttention(t *testing.T) {
-	for _, set := range []string{"go", "avx2", "avx512"} {
-		t.Run(set, func(t *testing.T) {
-			team := kernels.NewTeam(1)
-			defer team.Close()
-			use(t, team, set)
-			kerneltest.Teams(func(team *kernels.Team) { use(t, team, set) }).Attention(t)
-		})
-	}
-}
+func TestAttention(t *testing.T) { best.Attention(t) }
 
 // layer is a layer of attention on the whole of a graph, or on a rank.
 type layer struct {

@@ -52,10 +52,6 @@ func (k *columnSumsTask) chunk(lo, hi int) {
 func (k *columnSumsTask) sum(b, first, last int) {
 	part := rowOf(k.parts, b, k.cols)
 	for r := first; r < last; r++ {
-		if row := rowOf(k.g, r, k.cols); k.set != avx.None {
-			k.set.AddRow(part, row)
-		} else {
-			axpy1(part, row, 1)
-		}
+		addRow(k.set, part, rowOf(k.g, r, k.cols))
 	}
 }

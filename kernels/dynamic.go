@@ -84,7 +84,7 @@ func (k *attentionTask) dynamicScore(r, h int) dynamicScore {
 func (b *dynamicScore) sum(j int, x, f []float32) float32 {
 	t := b.near[j] + x[j]
 	for d, w := range f {
-		t += w * b.edge[d*b.stride+j]
+		t += float32(w * b.edge[d*b.stride+j])
 	}
 	return t
 }
@@ -93,7 +93,7 @@ func (b *dynamicScore) sum(j int, x, f []float32) float32 {
 func (b *dynamicScore) score(x, f []float32) (s float32) {
 	for j, a := range b.vector {
 		t := b.sum(j, x, f)
-		s += a * max(t, t*b.slope)
+		s += float32(a * leaky(t, b.slope))
 	}
 	return s
 }
@@ -107,9 +107,9 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 		if k.edge != nil {
 			b.scoreEdgeRows(k, near, vector, s)
 		} else {
-			k.set.LeakyDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+			leakyDots(k.set, scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
 		}
-		k.set.Tops(scores, s.n*k.step, &b.top)
+		raiseTops(k.set, scores, s.n*k.step, &b.top)
 		b.largest(k.step)
 		return
 	}
@@ -165,12 +165,13 @@ func (b *edgeBatch) leakyGradient(k *attentionTask, dst []float32, s *segment) {
 	}
 }
 
-// vectors reports whether package avx has routines for these scores.
+// vectors reports whether scores are computed from whole rows, with package avx or in its order. Rows
+// of many columns with edge features are too long.
 func (k *attentionTask) vectors() bool {
-	return k.set != avx.None && (k.edge == nil || k.size*k.Width <= edgeRowValues/leastEdgeRows)
+	return k.edge == nil || k.size*k.Width <= edgeRowValues/leastEdgeRows
 }
 
-// leakyGradientVectors implements leakyGradient with package avx.
+// leakyGradientVectors implements leakyGradient for whole rows.
 func (b *edgeBatch) leakyGradientVectors(k *attentionTask, dst []float32, s *segment) {
 	if s.n == 0 {
 		return
@@ -191,7 +192,7 @@ func (b *edgeBatch) leakyGradientVectors(k *attentionTask, dst []float32, s *seg
 func (b *edgeBatch) leakyGradientRows(k *attentionTask, dst, along, ds, x []float32, stride int, ids []uint32, s *segment) {
 	near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[k.group*k.Width:]
 	if k.mixesHeads() {
-		k.set.LeakyGradient(dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
+		leakyGradient(k.set, dst, along, near, vector, x, stride, ids, ds, k.step, s.n, k.Slope, k.heads[:])
 		return
 	}
 	for h := range k.size {
@@ -199,7 +200,7 @@ func (b *edgeBatch) leakyGradientRows(k *attentionTask, dst, along, ds, x []floa
 		if along != nil {
 			of = along[from:]
 		}
-		k.set.LeakyGradient(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
+		leakyGradient(k.set, rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
 	}
 }
 
@@ -220,12 +221,13 @@ func (k *attentionTask) leakyGradientHead(b *edgeBatch, dst []float32, h int, s 
 			if !(t > 0) {
 				d *= of.slope
 			}
-			dst[j] += a * d
+			ad := float32(a * d)
+			dst[j] += ad
 			if vector != nil {
-				vector[j] += d * t
+				vector[j] += float32(d * t)
 			}
 			for i := range dim {
-				features[i*k.Columns()+j] += a * d * f[i]
+				features[i*k.Columns()+j] += float32(ad * f[i])
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package kernels
 // Edge features in dynamic attention (dynamic.go): t includes f·E besides the rows of both
 // ends, and E has the gradient Σ fᵀ·dt.
 //
-// Variant: with package avx the rows x[u] + f·E of a few edges are computed into memory that
+// Variant: the rows x[u] + f·E of a few edges are computed into memory that
 // stays in the first-level cache, and passed to the routines for edges without features. The
 // routines of leakyGradient run once more per feature, with the gradients of scores times that feature.
 // So a worker needs edgeRowValues floats for any number of edges.
@@ -49,10 +49,10 @@ func (b *edgeBatch) gatherEdgeRows(k *attentionTask, s *segment, at int) (few se
 	clear(b.edgeRows[:few.n*width])
 	for e := range few.n {
 		row, f := b.edgeRows[e*width:][:width], k.features(b, few.id+e)
-		k.set.Weigh(row, nil, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
+		weighRows(k.set, row, nil, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
 		for d := 0; d < len(f); d += featuresAtOnce {
 			n := min(featuresAtOnce, len(f)-d)
-			k.set.Weigh(row, nil, k.edge[d*k.Columns()+first:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
+			weighRows(k.set, row, nil, k.edge[d*k.Columns()+first:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
 		}
 	}
 	return few
@@ -62,7 +62,7 @@ func (b *edgeBatch) gatherEdgeRows(k *attentionTask, s *segment, at int) (few se
 func (b *edgeBatch) scoreEdgeRows(k *attentionTask, near, vector []float32, s *segment) {
 	for at := 0; at < s.n; {
 		few := b.gatherEdgeRows(k, s, at)
-		k.set.LeakyDots(b.scores[few.value:], k.step, k.size, near, vector, b.edgeRows[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
+		leakyDots(k.set, b.scores[few.value:], k.step, k.size, near, vector, b.edgeRows[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
 		at += few.n
 	}
 }

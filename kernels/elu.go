@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/kernels/internal/avx"
+	"siafu/kernels/internal/fma"
 )
 
 // The epilogue of a layer with ELU (Clevert et al. 2016) and its gradient.
@@ -32,7 +33,7 @@ func (t *Team) BiasELUDropout(dst, z, bias Mat, drop *Dropout) {
 func elu(dst []float32) {
 	for j, x := range dst {
 		if !(x > 0) {
-			dst[j] = float32(math.Copysign(math.Expm1(float64(x)), -1))
+			dst[j] = float32(math.Copysign(float64(expLess1(max(x, -30))), -1))
 		}
 	}
 }
@@ -51,7 +52,7 @@ func (k *epilogueGradTask) eluGradient(dst, g, h []float32) {
 	}
 	for j, v := range h {
 		slope := float32(min(v, 0)*k.kept) + 1
-		dst[j] = keepOrZero(g[j]*k.scale*slope, math.Float32bits(v) != 0)
+		dst[j] = keepOrZero(float32(g[j]*k.scale)*slope, math.Float32bits(v) != 0)
 	}
 }
 
@@ -90,7 +91,7 @@ func (k *meanHeadsTask) chunk(lo, hi int) {
 		default:
 			copy(mean, k.bias)
 			for h := range k.heads {
-				axpy1(mean, rowOf(x, h, k.width), scale)
+				fma.Add(mean, rowOf(x, h, k.width), scale)
 			}
 		}
 	}

@@ -82,22 +82,20 @@ func (k *epilogueTask) chunk(lo, hi int) {
 	}
 }
 
-// activate computes one row before dropout. Both branches do the same operations.
+// activate computes one row before dropout.
 func (k *epilogueTask) activate(dst, z []float32) {
 	switch {
 	case k.elu && k.set != avx.None:
 		k.set.ELU(dst, z, k.bias)
-		return
 	case k.bias != nil && k.set != avx.None:
 		k.set.Activate(dst, z, k.bias, k.relu)
-		return
-	}
-	addBias(dst, z, k.bias)
-	switch {
-	case k.elu:
-		elu(dst)
-	case k.relu:
-		rectify(dst)
+	default:
+		addBias(dst, z, k.bias)
+		if k.elu {
+			elu(dst)
+		} else if k.relu {
+			rectify(dst, k.bias != nil)
+		}
 	}
 }
 
@@ -112,10 +110,15 @@ func addBias(dst, z, bias []float32) {
 	}
 }
 
-// rectify computes ReLU in place. A NaN stays a NaN.
-func rectify(dst []float32) {
+// rectify computes ReLU in place. A NaN stays a NaN. With signed a -0 stays a -0, as in
+// package avx.
+func rectify(dst []float32, signed bool) {
 	for j, v := range dst {
-		dst[j] = max(v, 0)
+		if signed {
+			dst[j] = keepOrZero(v, !(v < 0))
+		} else {
+			dst[j] = max(v, 0)
+		}
 	}
 }
 

@@ -43,10 +43,19 @@ func (t *Team) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, t
 		for h := range heads {
 			gs, gt := from[columns+h], gnarrow.Host()[i*heads+h]
 			for j := h * width; j < (h+1)*width; j++ {
-				to[j] += gs*sources[j] + gt*targets[j]
-				ofSources[j] += gs * row[j]
-				ofTargets[j] += gt * row[j]
+				to[j] += float32(gs*sources[j]) + float32(gt*targets[j])
+				ofSources[j] += float32(gs * row[j])
+				ofTargets[j] += float32(gt * row[j])
 			}
 		}
 	}
+}
+
+// dot returns Σ x·y, in order.
+func dot(x, y []float32) (sum float32) {
+	y = y[:len(x)]
+	for j, v := range x {
+		sum += float32(v * y[j])
+	}
+	return sum
 }

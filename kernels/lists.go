@@ -105,23 +105,21 @@ func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
 // listSums has buffers for the sums of a row.
 var listSums = sync.Pool{New: func() any { return new([]float32) }}
 
-// gatherLists computes the rows [lo, hi) in assembly.
+// gatherLists computes the rows [lo, hi).
 func (k *spmmTask) gatherLists(lo, hi int) {
-	sums := listSums.Get().(*[]float32)
-	defer listSums.Put(sums)
+	buffer := listSums.Get().(*[]float32)
+	defer listSums.Put(buffer)
+	sums := scratch(buffer, k.width)
+	if k.set == avx.None {
+		k.plainLists(sums, lo, hi)
+		return
+	}
 	rows := rowsFor(k, k.lists)
-	k.set.GatherLists(k.dst, &rows, scratch(sums, k.width), lo, hi, k.add)
+	k.set.GatherLists(k.dst, &rows, sums, lo, hi, k.add)
 }
 
 // addListed implements addEdge for a row in a list.
 func (k *spmmTask) addListed(dst []float32, c uint32, scale float32) {
-	s, at := k.edge(c, scale), uint64(c-k.Base)
-	for first := true; first || at != 0; first = false {
-		record := k.lists[recordWords*at:][:recordWords]
-		for i := range recordValues {
-			v := math.Float32frombits(uint32(record[i/2] >> (32 * (i % 2))))
-			dst[record[2]>>(16*i)&0xffff] += s * v
-		}
-		at = record[3]
-	}
+	s := k.edge(c, scale)
+	k.eachListed(c, func(col int, v float32) { dst[col] += float32(s * v) })
 }

@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/blas"
 
 	"siafu/kernels/internal/avx"
@@ -24,22 +22,17 @@ import (
 // product is an implementation, and the size of its calls.
 type product struct {
 	blas.Float32Level3
-	rows, cols int  // of dst in MatMul
-	tall       int  // rows of dst in MatMulTransA
-	builtin    bool // by package avx, which can skip the zeros of an operand with the same bits
+	rows    int  // of dst in MatMul
+	tall    int  // rows of dst in MatMulTransA
+	builtin bool // by package level3, which can skip the zeros of an operand with the same bits
 }
 
 // A call of package level3 gets a multiple of the 12 and 6 rows that its routines take at a
-// time. A call of gonum stays below the size of two 64 x 64 blocks per dimension, from which
-// it starts its own goroutines; these cost allocations and, on a Team, time. OpenBLAS packs
-// both operands in each call, which more rows amortize.
+// time. OpenBLAS packs both operands in each call, which more rows amortize.
 const (
 	avxRows      = 96
 	avxTall      = 192
-	gonumRows    = 64
-	gonumCols    = 128
 	openblasRows = 1024
-	allCols      = math.MaxInt
 )
 
 // MatMul implements Ops. dst must not overlap a or b.
@@ -138,10 +131,7 @@ func (g *gemmTask) columns(dst, a []float32, rows, col, w, stride int) {
 			B: g.b[col:], LDB: g.n, M: rows, N: w, K: g.k, Add: g.add})
 		return
 	}
-	for j := 0; j < w; j += min(g.cols, w) {
-		g.Sgemm(blas.NoTrans, blas.NoTrans, rows, min(g.cols, w-j), g.k, 1, a, g.k,
-			g.b[col+j:], g.n, beta(g.add), dst[j:], stride)
-	}
+	g.Sgemm(blas.NoTrans, blas.NoTrans, rows, w, g.k, 1, a, g.k, g.b[col:], g.n, beta(g.add), dst, stride)
 }
 
 func beta(add bool) float32 {
@@ -196,9 +186,10 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 }
 
 // narrow returns the time that bᵀ a with all zeros saves, in the units of gain; 0 if less than
-// a tenth. It saves time if b has a few columns more than a multiple of the tile width.
+// a tenth. It saves time if b has a few columns more than a multiple of the tile width; plain Go has
+// no tiles.
 func (g *transATask) narrow() float64 {
-	if !g.product.builtin || g.add || g.n < 2 || g.k < minBlockRows {
+	if !g.product.builtin || g.set == avx.None || g.add || g.n < 2 || g.k < minBlockRows {
 		return 0
 	}
 	share := 1 - float64(g.set.Cost(g.n, g.m))/float64(g.set.Cost(g.m, g.n))
@@ -262,10 +253,7 @@ func (g *transATask) chunk(lo, hi int) {
 
 // sum adds the products of rows [from, to) of k; a starts at row from.
 func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool) {
-	for j := 0; j < g.n; j += min(g.cols, g.n) {
-		g.Sgemm(blas.Trans, blas.NoTrans, rows, min(g.cols, g.n-j), to-from, 1, a, stride,
-			g.b[from*g.n+j:], g.n, beta(add), dst[j:], g.n)
-	}
+	g.Sgemm(blas.Trans, blas.NoTrans, rows, g.n, to-from, 1, a, stride, g.b[from*g.n:], g.n, beta(add), dst, g.n)
 }
 
 // halfRows is the number of rows of a bfloat16 matrix widened at a time, equal to package

@@ -78,6 +78,6 @@ func (k *spmmTask) addPacked(dst []float32, c uint32, scale float32) {
 		if bits[j/64]>>(j%64)&1 != 0 {
 			v, row = row[0], row[1:]
 		}
-		dst[j] += s * v
+		dst[j] += float32(s * v)
 	}
 }

@@ -1,6 +1,9 @@
 package kernels
 
-import "siafu/kernels/internal/avx"
+import (
+	"siafu/kernels/internal/avx"
+	"siafu/kernels/internal/fma"
+)
 
 // Operations on one row and selected rows of a matrix, for the scores of pairs and their
 // gradients.
@@ -9,7 +12,7 @@ import "siafu/kernels/internal/avx"
 //	add    dst[j] += Σ_i weights[i]·x[ids[i]][j], in order of i
 //
 // Variant: the routines of attention edges with one head. A product depends only on its two
-// rows, in either order. Instruction sets differ in the order of a row's columns.
+// rows, in either order.
 //
 // They use one worker: a body of Run may call them.
 
@@ -33,7 +36,7 @@ func (t *Team) AddChosen(dst, x []float32, ids []uint32, weights []float32) {
 		t.set.Weigh(dst, nil, x, len(dst), ids, weights, 1, len(ids), nil)
 	default:
 		for i, id := range ids {
-			axpy1(dst, rowOf(x, int(id), len(dst)), weights[i])
+			fma.Add(dst, rowOf(x, int(id), len(dst)), weights[i])
 		}
 	}
 }

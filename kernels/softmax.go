@@ -33,20 +33,21 @@ func (k *softmaxTask) chunk(lo, hi int) {
 }
 
 // softmaxRow sets dst, unless it is nil, to scale times the softmax of x, and
-// returns the largest element and the sum of exp(x-top). Package avx does the
-// same in four lanes; its exponential differs in the last bits of a float64.
+// returns the largest element and the sum of exp(x-top).
 func softmaxRow(set avx.Set, dst, x []float32, scale float64) (top float32, sum float64) {
 	if set != avx.None {
 		return set.Softmax(dst, x, scale)
 	}
 	top = largest(x)
+	var sums [4]float64 // lanes of a vector
 	for j, v := range x {
-		e := math.Exp(float64(v) - float64(top))
-		sum += e
+		e := exp64(float64(v) - float64(top))
+		sums[j%4] += e
 		if dst != nil {
 			dst[j] = float32(e)
 		}
 	}
+	sum = (sums[0] + sums[2]) + (sums[1] + sums[3])
 	inv := scale / sum
 	for j, e := range dst {
 		dst[j] = float32(float64(e) * inv)

@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/kernels/internal/avx"
+	"siafu/kernels/internal/fma"
 )
 
 // Products with a sparse feature matrix X [rows x m], for the first layer of
@@ -16,8 +17,7 @@ import (
 //	List                the same, as lists (lists.go)
 //
 // D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row by row of dst,
-// in the order of the non-zeros, in registers if package avx has a routine for this machine,
-// else four at a time. TransA pulls through a transpose built once, because pushing would need
+// in the order of the non-zeros, in registers if package avx has a routine for this machine. TransA pulls through a transpose built once, because pushing would need
 // atomics or a copy of dst per worker, and would not fix the order of sums. A long row (a
 // frequent word in TransA) is cut into pieces like a hub in SpMM.
 
@@ -162,14 +162,8 @@ func (k *sparseTask) put(s *keptNonZeros, dst []float32, cols []uint32, vals []f
 	}
 }
 
-func (k *sparseTask) gather(dst []float32, cols []uint32, v []float32) {
-	for len(v) >= 4 {
-		axpy4(dst, k.from(cols[0]), k.from(cols[1]), k.from(cols[2]), k.from(cols[3]), v[0], v[1], v[2], v[3])
-		cols, v = cols[4:], v[4:]
-	}
-	for i := range v {
-		axpy1(dst, k.from(cols[i]), v[i])
+func (k *sparseTask) gather(dst []float32, cols []uint32, vals []float32) {
+	for i, v := range vals {
+		fma.Add(dst, rowOf(k.x, int(cols[i]), k.width), v)
 	}
 }
-
-func (k *sparseTask) from(c uint32) []float32 { return rowOf(k.x, int(c), k.width) }

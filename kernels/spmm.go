@@ -13,8 +13,8 @@ import (
 //
 // and with SelfLoops the same for c = First+r, with weight 1.
 //
-// Variant: pull, row by row; the edges of a row are added in their order, in registers if
-// package avx has a routine for this machine, else four at a time in dst. Rows are divided by
+// Variant: pull, row by row; the edges of a row are added in their order, and the sum is multiplied
+// by the row's scale. Rows are divided by
 // numbers of edges; a hub's row is cut into pieces of a fixed size, whose sums are added in
 // order. Pull needs no atomics and fixes every sum's order; push would save nothing, because
 // all rows are computed. If x is larger than caches and its rows are read often, sources are
@@ -167,11 +167,10 @@ func (k *spmmTask) chunk(lo, hi int) {
 	}
 }
 
-// rows computes rows [lo, hi). Package avx multiplies by a row's scale after the sum, plain Go
-// at each edge; results differ by rounding.
+// rows computes rows [lo, hi).
 func (k *spmmTask) rows(lo, hi int) {
 	switch {
-	case k.set != avx.None && k.lists != nil:
+	case k.lists != nil:
 		k.gatherLists(lo, hi)
 	case k.set != avx.None && k.x == nil:
 		rows := rowsFor(k, k.half)
@@ -183,9 +182,7 @@ func (k *spmmTask) rows(lo, hi int) {
 		rows := rowsFor(k, k.x)
 		k.set.Gather(k.dst, &rows, lo, hi, k.add)
 	default:
-		for r := lo; r < hi; r++ {
-			k.row(rowOf(k.dst, r, k.width), r)
-		}
+		k.plainRows(lo, hi)
 	}
 }
 
@@ -229,36 +226,7 @@ func (k *spmmTask) rowScale(r int) float32 {
 	return k.RowScale[r]
 }
 
-// row computes one row in plain Go.
-func (k *spmmTask) row(dst []float32, r int) {
-	scale := k.rowScale(r)
-	clearUnless(k.add, dst)
-	if k.SelfLoops {
-		k.addEdge(dst, k.First+uint32(r), scale)
-	}
-	k.gather(dst, k.Begin[r], k.End[r], scale)
-}
-
-func (k *spmmTask) gather(dst []float32, from, to int64, scale float32) {
-	for ; k.x != nil && to-from >= 4; from += 4 {
-		a, b, c, d := k.Cols[from], k.Cols[from+1], k.Cols[from+2], k.Cols[from+3]
-		axpy4(dst, k.source(a), k.source(b), k.source(c), k.source(d),
-			k.edge(a, k.weigh(from, scale)), k.edge(b, k.weigh(from+1, scale)),
-			k.edge(c, k.weigh(from+2, scale)), k.edge(d, k.weigh(from+3, scale)))
-	}
-	for ; from < to; from++ {
-		k.addEdge(dst, k.Cols[from], k.weigh(from, scale))
-	}
-}
-
-// weigh returns scale times the weight of an edge.
-func (k *spmmTask) weigh(edge int64, scale float32) float32 {
-	if k.Weights == nil {
-		return scale
-	}
-	return scale * k.Weights[edge]
-}
-
+// addEdge adds scale times the row of column c, with two roundings, to a row of a hub.
 func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
 	switch {
 	case k.lists != nil:
@@ -268,12 +236,12 @@ func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
 		k.addPacked(dst, c, scale)
 		return
 	case k.x != nil:
-		axpy1(dst, k.source(c), k.edge(c, scale))
+		addScaled(dst, k.source(c), k.edge(c, scale))
 		return
 	}
 	s := k.edge(c, scale)
 	for j, h := range k.half[int(c-k.Base)*k.width:][:k.width] {
-		dst[j] += s * BF16(h).Float32()
+		dst[j] += float32(s * BF16(h).Float32())
 	}
 }
 

@@ -44,10 +44,7 @@ func (t *Team) Use(kernel string) error {
 	for set := avx.None; set <= avx.Best(); set++ {
 		if set.String() == kernel {
 			t.kernel, t.set = kernel, set
-			t.product = product{level3.New(set), avxRows, allCols, avxTall, set != avx.None}
-			if set == avx.None {
-				t.product.rows, t.product.cols, t.product.tall = gonumRows, gonumCols, gonumRows
-			}
+			t.product = product{level3.New(set), avxRows, avxTall, true}
 			return nil
 		}
 	}
@@ -62,7 +59,7 @@ func (t *Team) useOpenBLAS() error {
 			Then("install libopenblas-dev and build with -tags openblas, or use %s", Variants()[0])
 	}
 	t.kernel, t.set = openBLAS, avx.Best()
-	t.product = product{blas, openblasRows, allCols, openblasRows, false}
+	t.product = product{blas, openblasRows, openblasRows, false}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"siafu/kernels/internal/avx"
+	"siafu/kernels/level3"
 )
 
 // Dense products that skip zeros. After ReLU half of an activation are zeros, after ReLU and
@@ -77,6 +78,10 @@ func denseCost(width int) float64 {
 var scratches = sync.Pool{New: func() any { return new(avx.Scratch) }}
 
 func multiplySparse(set avx.Set, p avx.Product) {
+	if set == avx.None {
+		level3.Multiply(p, true)
+		return
+	}
 	scratch := scratches.Get().(*avx.Scratch)
 	set.MultiplySparse(p, scratch)
 	scratches.Put(scratch)

@@ -14,20 +14,15 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Level3 is gonum's implementation with Sgemm in vector instructions.
+// Level3 is gonum's implementation with an Sgemm that gives the same bits with every instruction set.
 type Level3 struct {
 	gonum.Implementation
 	set avx.Set
 }
 
-// New returns the implementation for an instruction set that this machine has;
-// for avx.None that is gonum's own.
-func New(set avx.Set) blas.Float32Level3 {
-	if set == avx.None {
-		return gonum.Implementation{}
-	}
-	return Level3{set: set}
-}
+// New returns the implementation for an instruction set that this machine has; for avx.None it is
+// in plain Go.
+func New(set avx.Set) blas.Float32Level3 { return Level3{set: set} }
 
 // Sgemm computes c = alpha·op(a)·op(b) + beta·c with c [m x n], op(a) [m x k]
 // and op(b) [k x n], row-major. As in BLAS, a NaN or an infinity in one operand
@@ -59,9 +54,20 @@ func (l Level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []flo
 	}
 	p := avx.Product{C: c, LDC: ldc, A: a, RowStride: lda, ColStride: 1, B: b, LDB: ldb, M: m, N: n, K: k, Add: add}
 	if ta != blas.NoTrans {
+		p.RowStride, p.ColStride = 1, lda
+	}
+	l.multiply(p)
+}
+
+func (l Level3) multiply(p avx.Product) {
+	if l.set == avx.None {
+		Multiply(p, false)
+		return
+	}
+	if p.ColStride != 1 {
 		pack := packs.Get().(*[avx.PackSize]float32)
 		defer packs.Put(pack)
-		p.RowStride, p.ColStride, p.Pack = 1, lda, pack[:]
+		p.Pack = pack[:]
 	}
 	l.set.Multiply(p)
 }

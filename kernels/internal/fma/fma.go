@@ -1,0 +1,84 @@
+// Package fma has fused multiply-adds of float32: x·y + z with one rounding, as the assembly of
+// package avx computes it.
+//
+// The compiler may fuse x*y + z too, and does so on arm64. Go code whose bits matter therefore
+// calls this package, or rounds the product explicitly: float32(x*y) + z.
+package fma
+
+import "math"
+
+// Single returns x·y + z.
+//
+// The product of two float32 is exact in float64. The sum in float64 is rounded a second time
+// in float32. The second rounding is wrong only if the sum is halfway between two float32, or
+// if it is subnormal in float32, whose halfway points are elsewhere.
+func Single(x, y, z float32) float32 {
+	s := float64(x)*float64(y) + float64(z)
+	if isCritical(s) {
+		return roundOnce(float64(x)*float64(y), float64(z), s)
+	}
+	return float32(s)
+}
+
+// leastNormal has the bits of the least normal float32, in float64.
+const leastNormal = (1023 - 126) << 52
+
+// isCritical reports whether a second rounding of s may be wrong. A zero is exact.
+func isCritical(s float64) bool {
+	b := math.Float64bits(s)
+	return b&(1<<29-1) == 1<<28 || b<<1-1 < leastNormal<<1-1
+}
+
+// roundOnce rounds p + z to float32. s is the sum rounded to float64. If s is inexact and its last
+// bit is even, its neighbour on the other side of the sum replaces it: the second rounding then cannot
+// take s for exact (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+func roundOnce(p, z, s float64) float32 {
+	t := s - p
+	e := (p - (s - t)) + (z - t) // the error of s (Knuth's TwoSum)
+	if b := math.Float64bits(s); e != 0 && b&1 == 0 {
+		if (e > 0) == (s > 0) {
+			s = math.Float64frombits(b + 1)
+		} else {
+			s = math.Float64frombits(b - 1)
+		}
+	}
+	return float32(s)
+}
+
+// Add adds scale times x to dst, of the same length: dst[j] = scale·x[j] + dst[j].
+//
+// Four elements at a time: conversions depend on the last value of a register, so that
+// one register would make a chain of all elements.
+func Add(dst, x []float32, scale float32) {
+	x = x[:len(dst)]
+	w := float64(scale)
+	j := 0
+	for ; j+4 <= len(dst); j += 4 {
+		d, x := dst[j:j+4:j+4], x[j:j+4:j+4]
+		a, b := w*float64(x[0])+float64(d[0]), w*float64(x[1])+float64(d[1])
+		c, e := w*float64(x[2])+float64(d[2]), w*float64(x[3])+float64(d[3])
+		if isCritical(a) || isCritical(b) || isCritical(c) || isCritical(e) {
+			for i, v := range x {
+				d[i] = Single(scale, v, d[i])
+			}
+			continue
+		}
+		d[0], d[1], d[2], d[3] = float32(a), float32(b), float32(c), float32(e)
+	}
+	for ; j < len(dst); j++ {
+		dst[j] = Single(scale, x[j], dst[j])
+	}
+}
+
+// AddProducts adds the products of x and y to dst, all of the same length: dst[j] = x[j]·y[j] + dst[j].
+func AddProducts(dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for j, z := range dst {
+		s := float64(x[j])*float64(y[j]) + float64(z)
+		if isCritical(s) {
+			dst[j] = Single(x[j], y[j], z)
+			continue
+		}
+		dst[j] = float32(s)
+	}
+}
