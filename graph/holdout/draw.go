@@ -1,11 +1,14 @@
 package holdout
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/size"
 )
 
 // drawer samples edges and pairs of a dataset's graph.
@@ -52,7 +55,36 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	if min(sizes[0], sizes[1]) == 0 {
 		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("set larger percentages")
 	}
+	if err := require(d.ds.Dir, heldBytes*(sizes[0]+sizes[1]), "set smaller percentages in --split"); err != nil {
+		return err
+	}
 	d.hold(h, pairs, sizes)
+	return nil
+}
+
+// Memory of a held-out pair and its key; and of a negative pair, which is also in a map.
+const (
+	heldBytes     = 16
+	negativeBytes = 48
+)
+
+func require(dir string, bytes int64, remedy string) error {
+	return host.RequireMemory(op, dir, bytes, remedy)
+}
+
+// requireNegatives returns a fault if the memory is too small for the negative pairs and the
+// candidates of the held-out edges.
+func (d *drawer) requireNegatives(h *graph.HeldOut, count int) error {
+	for _, s := range []*graph.Held{&h.Val, &h.Test} {
+		n := int64(s.Edges.Len())
+		bytes := size.Product(cmp.Or(int64(count), n), negativeBytes)
+		if s.Each == nil {
+			bytes = size.Sum(bytes, size.Product(n, int64(h.Ranked), 4))
+		}
+		if err := require(d.ds.Dir, bytes, "set a smaller --ranked, smaller percentages in --split or a smaller --negatives"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
