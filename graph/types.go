@@ -190,7 +190,8 @@ type Meta struct {
 	Test        int64       `json:"test"`
 	MaxInDegree int64       `json:"max_in_degree"`
 	Isolated    int64       `json:"isolated"`
-	Links       *LinkCounts `json:"links,omitempty"` // only for the task Links
+	SelfLoops   int64       `json:"self_loops,omitempty"` // edges u→u that were dropped
+	Links       *LinkCounts `json:"links,omitempty"`      // only for the task Links
 	// TargetScaling is Content.TargetScaling.
 	TargetScaling []Scaling           `json:"target_scaling,omitempty"`
 	Table         *Table              `json:"table,omitempty"`

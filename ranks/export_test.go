@@ -178,7 +178,15 @@ func TestPyTorch(t *testing.T) {
 	for i, c := range runs {
 		state := filepath.Join(filepath.Dir(c.Out), "state.pt")
 		p := PredictConfig{Logits: true, Weights: state, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
-		if err := Predict(context.Background(), p, c.Out, data[i], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		err := Predict(context.Background(), p, c.Out, data[i], IO{Out: io.Discard, Err: os.Stderr})
+		if foreign := data[i] == weights && c.Model != "gatv2" || data[i] == directed && slices.Contains([]string{"gcn", "appnp", "sgc"}, c.Model); foreign && c.Model != "sign" || c.Model == "gcn" && data[i] == described {
+			if err == nil || !strings.Contains(err.Error(), "the logits differ") {
+				t.Errorf("%s: PyTorch's layers have another formula on %s: %v", c.Model, data[i], err)
+			}
+			trainedOn(t, runs[i], data[i])
+			continue
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		want, err := os.ReadFile(filepath.Join(c.Out, "predictions", predictions.LogitFile))

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/safetensors"
@@ -67,11 +68,12 @@ func (r *member) part() *int {
 }
 
 // readWeights reads the tensors of the network s from a file of weights, siafu's or
-// PyTorch's, in the order of its parameters, and the metadata of the file.
-func readWeights(path string, s model.Spec) ([]safetensors.Tensor, map[string]string, error) {
+// PyTorch's, in the order of its parameters, and the metadata of the file. PyTorch's must have the formulas of
+// s on the graph.
+func readWeights(path string, s model.Spec, on *graph.Meta) ([]safetensors.Tensor, map[string]string, error) {
 	list, md, err := pytorch.Read(path)
 	if err == nil {
-		list, err = pytorch.Weights(path, list, s, md == nil)
+		list, err = pytorch.Weights(path, list, s, on, md == nil)
 	}
 	if err == nil {
 		list, err = weightsOf(path, list, s)

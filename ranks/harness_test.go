@@ -152,7 +152,7 @@ func weightsFile(t testing.TB, s model.Spec, flat []float32) string {
 func (r trained) weights(t testing.TB, s model.Spec) []float32 {
 	t.Helper()
 	flat := make([]float32, s.NumWeights())
-	list, _, err := readWeights(r.Model, s)
+	list, _, err := readWeights(r.Model, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

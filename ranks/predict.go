@@ -312,7 +312,11 @@ func (m *loadedModel) spec() model.Spec {
 // fits and is partitioned for this world. The result has been compared with the tensors of
 // the file, so that no rank allocates memory for an invalid description.
 func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
-	list, md, m, err := p.weights()
+	meta, err := graph.ReadMeta(r.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, md, m, err := p.weights(meta)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -324,11 +328,7 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 		return nil, nil, err
 	}
 	m.Task, m.TargetScaling = r.schema.TaskName(), r.schema.TargetScaling
-	meta, err := graph.ReadMeta(r.data)
-	if err == nil {
-		err = suits(r.data, meta, m, r.schema)
-	}
-	if err != nil {
+	if err := suits(r.data, meta, m, r.schema); err != nil {
 		return nil, nil, err
 	}
 	if p.Pairs != "" && m.Task != graph.Links {
@@ -350,9 +350,9 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 	return blob, list, err
 }
 
-// weights returns the weights for the prediction and the description of their network: from
+// weights returns the weights for the prediction on a graph and the description of their network: from
 // their file or, for files without one such as PyTorch's, from the run.
-func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loadedModel, error) {
+func (p *PredictConfig) weights(on *graph.Meta) ([]safetensors.Tensor, map[string]string, *loadedModel, error) {
 	list, md, err := pytorch.Read(p.Weights)
 	if err != nil {
 		return nil, nil, nil, err
@@ -368,7 +368,7 @@ func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loa
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if list, err = pytorch.Weights(p.Weights, list, m.spec(), inOrder); err == nil {
+	if list, err = pytorch.Weights(p.Weights, list, m.spec(), on, inOrder); err == nil {
 		list, err = weightsOf(p.Weights, list, m.spec())
 	}
 	return list, md, m, err

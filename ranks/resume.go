@@ -169,7 +169,7 @@ func (r *opener) vetBeginning(folder *runfolder.Folder) error {
 	if err := r.vetFolder(folder); err != nil || r.cfg.Init == "" {
 		return err
 	}
-	_, md, err := readWeights(r.cfg.Init, r.net)
+	_, md, err := readWeights(r.cfg.Init, r.net, r.meta)
 	if err != nil {
 		return err
 	}

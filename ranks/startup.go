@@ -329,7 +329,7 @@ func (r *prepared) begin() (*begun, error) {
 		var err error
 		if r.world.Rank() == 0 {
 			var list []safetensors.Tensor
-			if list, _, err = readWeights(r.cfg.Init, r.net); err == nil {
+			if list, _, err = readWeights(r.cfg.Init, r.net, r.meta); err == nil {
 				fillWeights(r.net, list, b.weights)
 			}
 		}

@@ -24,7 +24,7 @@ var gatKind = Kind{
 	Attends: true, Order: "apply-first", Activation: "elu",
 	StateDict: StateDict{
 		"lin.weight": {Weight: "weight", Transpose: true}, "bias": {Weight: "bias"},
-		"lin_src.weight": {Weight: "weight", Transpose: true}, "att_src": {Weight: "source", Flat: true}, "att_dst": {Weight: "target", Flat: true},
+		"lin_src.weight": {Weight: "weight", Transpose: true}, "lin_dst.weight": {Weight: "weight", Transpose: true, Copy: true}, "att_src": {Weight: "source", Flat: true}, "att_dst": {Weight: "target", Flat: true},
 		"lin_l.weight": {Weight: "weight", Transpose: true}, "att_l": {Weight: "source", Flat: true}, "att_r": {Weight: "target", Flat: true},
 	},
 }

@@ -8,6 +8,7 @@ type StateDict map[string]TorchTensor
 type TorchTensor struct {
 	Weight    string // name of the weight; empty: the tensor is a number that must be 0
 	Also      string // name of another weight with the same values; tensors of one weight are added
+	Copy      bool   // the tensor equals that of the same weight without Copy
 	Transpose bool   // the tensor is [out x in], the weight [in x out]
 	Flat      bool   // the tensor is a matrix under a leading dimension of 1
 	Part      string // kind of the layer with the weight (Part); empty: the network's own

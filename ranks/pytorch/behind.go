@@ -115,7 +115,11 @@ func (f *state) named() (out []safetensors.Tensor, err error) {
 		if m == nil || len(m.order) == 0 {
 			continue
 		}
-		for _, t := range merged(m.found[m.order[0]]) {
+		list, err := withoutCopies(m.found[m.order[0]])
+		if err != nil {
+			return nil, f.bad("the layer %q: %v", m.order[0], err).Then("train with one weight matrix a layer")
+		}
+		for _, t := range merged(list) {
 			t.Name = p.Prefix + "." + t.Name
 			out = append(out, t)
 		}

@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/pickle"
 	"siafu/internal/safetensors"
@@ -71,14 +73,18 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 // Weights returns the tensors of a file under siafu's names: those of PyTorch Geometric's
 // layers, each of which becomes the next layer of its sort of s, in the order of the file if
 // inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay,
-// and those of the network that WriteScript exports get theirs back.
-func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool) ([]safetensors.Tensor, error) {
+// and those of the network that WriteScript exports get theirs back. Layers of PyTorch Geometric
+// with another formula on the graph m are refused; nil: any graph.
+func Weights(path string, list []safetensors.Tensor, s model.Spec, m *graph.Meta, inOrder bool) ([]safetensors.Tensor, error) {
 	if renamed, ok, err := exported(path, list, s); ok {
 		return renamed, err
 	}
 	known := model.KindOf(s.Kind).StateDict
 	if own(list, s) || known == nil {
 		return list, nil
+	}
+	if err := suits(path, list, s, m); err != nil {
+		return nil, err
 	}
 	f := newState(path, list, s, inOrder)
 	for _, t := range list {
@@ -149,12 +155,32 @@ func convert(p model.TorchTensor, t safetensors.Tensor) ([]safetensors.Tensor, e
 		return nil, fmt.Errorf("tensor %q has shape %v", t.Name, t.Shape)
 	}
 	t.Name = p.Weight
+	if p.Copy {
+		t.Name = copied + p.Weight
+	}
 	list := []safetensors.Tensor{t}
 	if p.Also != "" {
 		t.Name = p.Also
 		list = append(list, t)
 	}
 	return list, nil
+}
+
+// copied begins the name of a tensor that must equal the tensor with the rest of the name.
+const copied = "copy of "
+
+// withoutCopies removes tensors that equal another one.
+func withoutCopies(list []safetensors.Tensor) ([]safetensors.Tensor, error) {
+	var out []safetensors.Tensor
+	for _, t := range list {
+		name, ok := strings.CutPrefix(t.Name, copied)
+		if !ok {
+			out = append(out, t)
+		} else if !slices.ContainsFunc(list, func(o safetensors.Tensor) bool { return o.Name == name && slices.Equal(o.Data, t.Data) }) {
+			return nil, errors.New("sources and targets have different weights (lin_src, lin_dst), as between two kinds of vertices")
+		}
+	}
+	return out, nil
 }
 
 // merged adds tensors of one name; where one is of several heads and the other of their

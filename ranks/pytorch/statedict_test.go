@@ -59,7 +59,7 @@ func TestWeights(t *testing.T) {
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			list, err := Weights("x.pt", c.list, c.spec, c.inOrder)
+			list, err := Weights("x.pt", c.list, c.spec, nil, c.inOrder)
 			var got []string
 			for _, w := range list {
 				got = append(got, fmt.Sprint(w.Name, " ", w.Shape, " ", w.Data))
@@ -85,7 +85,7 @@ func TestWeights(t *testing.T) {
 		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)}, `tensor "head.weight" is not a weight of an exported gcn; use the network that was exported`},
 		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], but siafu needs 0`},
 	} {
-		if _, err := Weights("x.pt", c.list, c.spec, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
+		if _, err := Weights("x.pt", c.list, c.spec, nil, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
