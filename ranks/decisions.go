@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"siafu/internal/fault"
 	"siafu/kernels"
+	"siafu/ranks/config"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
 
@@ -17,14 +21,20 @@ type decisions struct {
 	Cached *bool  // whether ÂX is cached; nil: undecided
 	Ghosts string // --recompute-ghosts; empty: undecided
 	Codec  string // of --codec auto; empty: undecided
+
+	Recorded config.Recorded // by the run of --repeat
 }
 
 // shareDecisions gives all ranks the earlier decisions of the run. Rank 0 reads them from the checkpoint,
 // else from the config.toml of an earlier attempt. Collective over the world.
 func (r *joined) shareDecisions() error {
 	var d decisions
+	var err error
 	if r.reporter != nil {
-		d = r.earlierDecisions()
+		d, err = r.earlierDecisions()
+	}
+	if err := agree(r.world, err); err != nil {
+		return err
 	}
 	blob, err := json.Marshal(d)
 	if err != nil {
@@ -34,31 +44,58 @@ func (r *joined) shareDecisions() error {
 		return err
 	}
 	err = json.Unmarshal(blob, &r.earlier)
-	r.cfg.SettledCodec = r.earlier.Codec
+	r.cfg.SettledCodec, r.cfg.Recorded = r.earlier.Codec, r.earlier.Recorded
 	return err
 }
 
-func (r *joined) earlierDecisions() decisions {
+func (r *joined) earlierDecisions() (d decisions, err error) {
+	if r.cfg.Repeat != "" {
+		if d, err = recordedDecisions(r.cfg.Repeat); err != nil {
+			return d, err
+		}
+	}
 	if s := r.state; s != nil {
-		d := decisions{&s.Cached, s.Ghosts, s.Codec}
+		d.Cached, d.Ghosts, d.Codec = &s.Cached, s.Ghosts, s.Codec
 		if d.Ghosts == "" {
 			d.Ghosts = "auto" // of a checkpoint without the field
 		}
-		return d
+		return d, nil
 	}
 	m := r.reporter.folder.Marker()
-	if !r.reporter.begun && !r.continues(m) && (m == nil || r.cfg.Resume != "auto") {
-		return decisions{}
+	if r.reporter.begun || r.continues(m) || m != nil && r.cfg.Resume == "auto" {
+		_ = d.readConfig(r.reporter.folder.Dir()) // without the file the earlier attempt has trained nothing
 	}
+	return d, nil
+}
+
+// readConfig sets the decisions in the config.toml of a run folder.
+func (d *decisions) readConfig(dir string) error {
 	var c Config
-	if r.reporter.folder.ReadConfig(&c) != nil {
-		return decisions{} // the earlier attempt has trained nothing
+	if err := runfolder.ReadConfig(dir, &c); err != nil {
+		return err
 	}
-	d := decisions{Ghosts: c.RecomputeGhosts}
+	d.Ghosts = c.RecomputeGhosts
 	if cached := c.CacheInput == "on"; cached || c.CacheInput == "off" {
 		d.Cached = &cached
 	}
-	return d
+	return nil
+}
+
+// recordedDecisions reads the decisions of a run from its folder.
+func recordedDecisions(dir string) (d decisions, err error) {
+	if err := d.readConfig(dir); err != nil {
+		return d, fault.System("repeat", filepath.Join(dir, "config.toml"), err)
+	}
+	epochs, err := runfolder.ReadEpochs(dir)
+	for _, e := range epochs {
+		if e.Codec != "" {
+			d.Recorded.Codecs = append(d.Recorded.Codecs, e.Codec)
+		}
+		if e.Refresh != "" {
+			d.Recorded.Policies = append(d.Recorded.Policies, e.Refresh)
+		}
+	}
+	return d, err
 }
 
 // decide records the flags that have been resolved since they were requested.
@@ -75,6 +112,9 @@ func (r *joined) decide(requested *Config) {
 
 // printDecisions logs the flags that repeat the decisions of this run.
 func (p *reporter) printDecisions(flags map[string]string) {
+	if list, _ := p.cfg.Codecs(); len(list) > 1 || p.cfg.Ghosts().Alternates() {
+		p.log("decided by measurement in each epoch: codec or ghost rows; --repeat %s repeats the run to the last bit", p.folder.Dir())
+	}
 	if len(flags) == 0 {
 		return
 	}

@@ -94,3 +94,31 @@ func TestResumedWithOtherKernels(t *testing.T) {
 		t.Errorf("%v: not %q in %s", err, says, log)
 	}
 }
+
+// --repeat takes the decisions of a run in each epoch: over another link, the same bytes.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	data := wide(t)
+	for name, set := range map[string]func(*Config){
+		"codec":   func(c *Config) { c.Codec, c.RecomputeGhosts = "auto", "none" },
+		"refresh": func(c *Config) { c.Refresh, c.InputDropout, c.Delay = "auto", 0.2, "*:6ms:1" },
+		"ghosts":  func(c *Config) { c.InputDropout = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Hidden, c.EvalEvery, c.Epochs = 2, 0, 32, 1, 16
+			set(&c)
+			first := trainOver(t, slow.NewNetwork(4e6, 50*time.Microsecond), c, data)
+			c.Repeat, c.Out, c.Delay = first.Dir, c.Out+"-again", ""
+			again := trainOver(t, slow.NewNetwork(0, 50*time.Microsecond), c, data)
+			for k, e := range again.Epochs {
+				if was := first.Epochs[k]; e.Codec != was.Codec || e.Refresh != was.Refresh {
+					t.Errorf("epoch %d has %q %q, was %q %q", e.Epoch, e.Codec, e.Refresh, was.Codec, was.Refresh)
+				}
+			}
+			if !bytes.Equal(again.model, first.model) {
+				t.Error("other bytes")
+			}
+		})
+	}
+}

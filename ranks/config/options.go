@@ -121,6 +121,8 @@ type ModelOptions struct {
 type TrainingOptions struct {
 	Recipe           string   `default:"" enum:",${recipes}" placeholder:"NAME" usual:"" help:"Settings of a published run. siafu help recipes lists them with their results. Explicit flags take precedence." toml:"recipe"`
 	Defaults         string   `default:"auto" enum:"auto,fixed" help:"Defaults of other flags: auto or fixed. auto: some follow the graph's size, split and feature scale; the log and summary.json list them. fixed: as in docs/commands.md." toml:"defaults"`
+	Repeat           string   `name:"repeat" default:"" placeholder:"RUN" help:"Run folder whose measured decisions this run repeats, for the same bits: those of --codec auto and --refresh auto in each epoch, of --recompute-ghosts auto and of --cache-input auto." toml:"repeat"`
+	Recorded         Recorded `kong:"-" toml:"-"` // by the run of Repeat
 	Chosen           []Choice `kong:"-" toml:"-"` // Suit
 	Task             string   `default:"" enum:",multiclass,multilabel,regression,links" usual:"" help:"Task: multiclass, multilabel, regression or links. Losses: cross entropy, sigmoid cross entropy, squared error, cross entropy of vertex pairs (siafu holdout). Empty: the task of the dataset." identity:"loss" toml:"task"`
 	Batch            string   `name:"batch" default:"full" help:"Vertices of a weight update: full or a mini-batch method. history:N (GNNAutoScale), variates:N,D (VR-GCN), neighbor:D1,D2[,SIZE] (GraphSAGE), cluster:N[,Q] (Cluster-GCN), saint:ROOTS[,LENGTH] (GraphSAINT), approximate:F (a fraction of other ranks' vertices, sampled once); see docs/minibatches.md." identity:"batches" toml:"batch"`
@@ -170,6 +172,9 @@ type OutputOptions struct {
 	Instance    string `default:"" placeholder:"TYPE|USD" help:"Price of each host: EC2 instance type or dollars an hour. The run then reports its cost and value. Empty: no costs." toml:"instance"`
 	Budget      string `default:"" placeholder:"USD" help:"Maximum cost of a run in dollars; it stops before (exit code 75). Counts hosts (--instance), invocations, and earlier parts of a resumed run; saves a checkpoint. Empty: no limit." toml:"budget"`
 }
+
+// Recorded are the decisions of a run in its epochs, from the first one on; empty without an automatic choice.
+type Recorded struct{ Codecs, Policies []string }
 
 // Options yields each option with its tags and its value, in the order of the groups.
 func (c *Config) Options() iter.Seq2[reflect.StructField, reflect.Value] {

@@ -31,6 +31,14 @@ func (t *trainer) phase() string {
 	return refresh.NameNever
 }
 
+// without reports for each policy whether ranks train without ghost rows.
+func without(policies []string) (alone []bool) {
+	for _, name := range policies {
+		alone = append(alone, name == refresh.NameNever)
+	}
+	return alone
+}
+
 // observeEpoch processes the line of an epoch that has ended. Collective over the graph ranks.
 func (t *trainer) observeEpoch(e *epochState) (leave bool, err error) {
 	report, due := t.phases.Ended(e.line.Seconds, e.line.Loss)

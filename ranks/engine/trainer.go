@@ -80,6 +80,9 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	t.reserveResiduals()
 	if t.alternates {
 		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
+		if plan := e.Config.Recorded.Policies; len(plan) > 0 {
+			t.phases.Follow(without(plan))
+		}
 	}
 	defer e.describeWaits(t.activity, nil, e.comms()...)()
 	e.beginTuning(t.lockstep, first)

@@ -49,6 +49,9 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 		names = append(names, c.Name())
 	}
 	t := &tuning{Engine: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange, seen: map[exchangeKey]*observed{}}
+	if plan := e.Config.Recorded.Codecs; len(plan) > 0 {
+		t.chooser.Follow(plan)
+	}
 	s.exchange.Use(e.Codecs[t.chooser.Current()])
 	s.exchange.Observe(t)
 	e.tuning, s.tuning = t, t
@@ -105,6 +108,7 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	measured := t.chooser.Measuring()
 	seconds, due := t.chooser.Ended(e.line.Seconds)
 	if !due {
+		t.exchange.Use(t.Codecs[t.chooser.Current()])
 		return false, nil
 	}
 	slowest := []float64{seconds} // this rank's, and after MaxFloat64s the maximum of all ranks

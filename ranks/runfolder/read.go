@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"siafu/internal/fault"
+
+	"github.com/BurntSushi/toml"
 )
 
 // Run is the content of a run folder.
@@ -40,6 +42,12 @@ func Read(dir string) (*Run, error) {
 	r.Config = string(config)
 	r.Epochs, err = readEpochs(dir, true)
 	return r, err
+}
+
+// ReadConfig reads the config.toml of a run folder.
+func ReadConfig(dir string, v any) error {
+	_, err := toml.DecodeFile(filepath.Join(dir, configFile), v)
+	return err
 }
 
 // ReadEpochs reads the epochs of a run folder, which a run may still be writing.

@@ -28,7 +28,8 @@ type Chooser struct {
 	last  int      // the last epoch of the run
 
 	state   state
-	current int // the current candidate
+	current int   // the current candidate
+	plan    []int // candidates of the epochs, if they are given
 
 	predicted []float64   // by candidate: estimated seconds of an epoch
 	measured  [][]float64 // by candidate: measured seconds of its epochs, at most rounds
@@ -66,6 +67,24 @@ func NewChooser(names []string, on string, first, last int) *Chooser {
 	return c
 }
 
+// Follow makes the chooser use the codecs of another run, by epoch. Its last one serves all later epochs.
+func (c *Chooser) Follow(codecs []string) {
+	for _, name := range codecs {
+		c.plan = append(c.plan, max(slices.Index(c.names, name), 0))
+	}
+	c.state = settled
+	c.follow()
+}
+
+// follow sets the candidate of the next epoch by the plan. It returns false without a plan.
+func (c *Chooser) follow() bool {
+	if c.plan == nil {
+		return false
+	}
+	c.current = c.plan[min(c.epoch, len(c.plan)-1)]
+	return true
+}
+
 // Settled reports whether the choice is made.
 func (c *Chooser) Settled() bool { return c.state == settled }
 
@@ -80,6 +99,9 @@ func (c *Chooser) Measuring() bool { return c.state == measuring }
 // ranks. due is equal on all ranks.
 func (c *Chooser) Ended(epoch float64) (seconds float64, due bool) {
 	c.epoch++
+	if c.follow() {
+		return 0, false
+	}
 	c.recent = append(c.recent, epoch)
 	if c.state == settled && len(c.recent) < c.window {
 		return 0, false

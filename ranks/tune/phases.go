@@ -1,6 +1,9 @@
 package tune
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Phases chooses the ghost rows of each epoch, for --refresh auto. An epoch trains without ghost
 // rows, so that ranks train alone on their own vertices, or exactly, with ghost rows of the same
@@ -25,6 +28,7 @@ type Phases struct {
 	epoch int // the last epoch that has ended
 	last  int // the last epoch of the run
 	stage stage
+	plan  []bool // whether ranks train alone, by epoch, if that is given
 
 	// Seconds on this rank.
 	alone, exact, evaluations []float64
@@ -63,14 +67,31 @@ func NewPhases(first, last int, over bool) *Phases {
 	return p
 }
 
+// Follow makes the phases those of another run, by epoch: alone reports whether it trained without ghost
+// rows. Later epochs are exact.
+func (p *Phases) Follow(alone []bool) { p.plan = alone }
+
 // late reports whether the run is nearly over.
 func (p *Phases) late() bool { return float64(p.epoch) >= mostAlone*float64(p.last) }
 
 // Alone reports whether the next epoch trains without ghost rows.
-func (p *Phases) Alone() bool { return p.stage == timing || p.stage == alone }
+func (p *Phases) Alone() bool {
+	if p.plan != nil {
+		return p.epoch < len(p.plan) && p.plan[p.epoch]
+	}
+	return p.stage == timing || p.stage == alone
+}
 
 // Over reports whether all further epochs are exact. It is false for nil.
-func (p *Phases) Over() bool { return p != nil && p.stage == exact }
+func (p *Phases) Over() bool {
+	switch {
+	case p == nil:
+		return false
+	case p.plan != nil:
+		return !slices.Contains(p.plan[min(p.epoch, len(p.plan)):], true)
+	}
+	return p.stage == exact
+}
 
 // Evaluated records the loss of the whole graph with the weights at the start of the next epoch,
 // and the seconds of the evaluation on this rank. The loss must be equal on all ranks.
@@ -91,6 +112,9 @@ func (p *Phases) Evaluated(loss, seconds float64) {
 // is equal on all ranks.
 func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	p.epoch++
+	if p.plan != nil {
+		return report, false
+	}
 	whole := p.loss
 	p.loss = 0
 	switch p.stage {
@@ -135,7 +159,7 @@ func (p *Phases) Agreed(report [2]float64) string {
 // Finish makes all further epochs exact. It reports whether they were not exact before.
 func (p *Phases) Finish() bool {
 	was := !p.Over()
-	p.stage = exact
+	p.stage, p.plan = exact, nil
 	return was
 }
 
