@@ -6,6 +6,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"siafu/graph"
@@ -50,7 +51,7 @@ func sines() graph.Content {
 
 // TestScaledTargets: a network trained on scaled targets is the network trained on targets that
 // the user has scaled. Its predictions, logits and metrics are in the units of the targets, on any
-// number of ranks and in mini-batches, and do not depend on the scaling of another dataset.
+// number of ranks and in mini-batches, and do not depend on the dataset to predict on.
 func TestScaledTargets(t *testing.T) {
 	t.Parallel()
 	c := sines()
@@ -61,7 +62,10 @@ func TestScaledTargets(t *testing.T) {
 	}
 	other := large // without a scaling, as from an import without --like
 	large.TargetScaling = []graph.Scaling{{Mean: targetMean, Scale: targetScale}}
-	want, got, unscaled := write(t, small), write(t, large), write(t, other)
+	bare := large // of vertices to predict
+	bare.Task, bare.Classes, bare.Targets, bare.TargetScaling, bare.Split = "", 0, nil, nil, make([]uint8, c.Vertices)
+	bare.Labels = slices.Repeat([]int32{graph.Unlabelled}, int(c.Vertices))
+	want, got, unscaled, unlabelled := write(t, small), write(t, large), write(t, other), write(t, bare)
 	for _, ranks := range []int{1, 2} {
 		o := quick(t)
 		o.Model, o.Epochs, o.Servers, o.Ranks, o.Dropout = "sage", 20, 0, ranks, 0
@@ -76,7 +80,7 @@ func TestScaledTargets(t *testing.T) {
 		if math.Abs(*x.R2-*y.R2) > tolerance || math.Abs(*y.MSE / *x.MSE / targetScale / targetScale - 1) > tolerance || math.Abs(*y.MAE / *x.MAE / targetScale - 1) > tolerance {
 			t.Errorf("%d ranks: r2, mse and mae are %v, %v and %v, without scaling %v, %v and %v", ranks, *y.R2, *y.MSE, *y.MAE, *x.R2, *x.MSE, *x.MAE)
 		}
-		for _, data := range []string{got, unscaled} {
+		for _, data := range []string{got, unscaled, unlabelled} {
 			values, logits := predictedNumbers(t, o.Out, data, ranks)
 			for v, value := range values {
 				if math.Abs(float64(value)/targetScale-targetMean/targetScale-float64(valuesA[v])) > tolerance || logits[v] != value {
