@@ -141,7 +141,10 @@ func (m *Meta) check() error {
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
 		return fmt.Errorf("it has %d classes and %d class names", m.Classes, len(m.ClassNames))
 	}
-	return m.Schema().Check()
+	if err := m.Schema().Check(); err != nil || m.Table == nil || m.Table.Features() == m.FeatureDim {
+		return err
+	}
+	return fmt.Errorf("its columns have %d features, but feature_dim is %d", m.Table.Features(), m.FeatureDim)
 }
 
 // Fingerprint returns a hash over the checksums of the dataset's files. It identifies the

@@ -72,10 +72,19 @@ func (t *Table) check() error {
 			first += c.Width
 		}
 	}
+	if len(t.Columns) == 0 {
+		return fmt.Errorf("its table has no columns of features")
+	}
 	if i := slices.IndexFunc(t.EdgeColumns, func(c Column) bool { return c.Kind != NumberColumn }); i >= 0 {
 		return fmt.Errorf("its column %q of edges is no number", t.EdgeColumns[i].Name)
 	}
 	return nil
+}
+
+// Features returns the number of features of the columns.
+func (t *Table) Features() int {
+	last := t.Columns[len(t.Columns)-1]
+	return last.First + last.Width
 }
 
 // invalid returns why the fields of a column contradict its kind, "" if they do not.

@@ -53,7 +53,7 @@ func UnscaleTargets(scaled []float32, by []Scaling) []float32 {
 }
 
 func mapColumns(values []float32, by []Scaling, f func(float64, Scaling) float64) []float32 {
-	if by == nil {
+	if by == nil || values == nil {
 		return values
 	}
 	out := make([]float32, len(values))

@@ -14,13 +14,17 @@ import (
 // rewritten changes meta.json of a dataset folder, with a valid checksum.
 func rewritten(t *testing.T, dir string, change func(*Meta)) {
 	t.Helper()
-	m, err := ReadMeta(dir)
+	text, err := os.ReadFile(filepath.Join(dir, metaFile))
 	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(Meta)
+	if err := json.Unmarshal(text, m); err != nil {
 		t.Fatal(err)
 	}
 	change(m)
 	m.Checksum, _ = m.sum()
-	text, err := json.Marshal(m)
+	text, err = json.Marshal(m)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, metaFile), text, 0o644)
 	}
@@ -67,7 +71,8 @@ func TestSchemaCheck(t *testing.T) {
 		"date":           {Table: with(func(c *Column) { c.Kind, c.Width, c.Scale = DateColumn, 6, 1 })},
 		"hash":           {Table: with(func(c *Column) { c.Kind, c.Width = HashColumn, 1<<31 })},
 		"kind":           {Table: with(func(c *Column) { c.Kind = "poem" })},
-		"edges":          {Table: &Table{EdgeColumns: []Column{{Name: "w", Kind: HashColumn, Width: 4}}}},
+		"edges":          {Table: &Table{Columns: []Column{number}, EdgeColumns: []Column{{Name: "w", Kind: HashColumn, Width: 4}}}},
+		"no columns":     {Table: &Table{}},
 		"ends":           {EdgeImport: &EdgeImport{Ends: []string{"a"}}},
 		"task":           {Task: "poetry"},
 	} {
@@ -85,9 +90,15 @@ func TestSchemaCheck(t *testing.T) {
 	if _, err := Write(dir, c, false); err != nil {
 		t.Fatal(err)
 	}
-	rewritten(t, dir, func(m *Meta) { m.Table.Columns[1].First = 7 })
-	if _, err := ReadMeta(dir); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), `column "b"`) {
-		t.Errorf("got %v", err)
+	for want, change := range map[string]func(m *Meta){
+		`column "b"`:                   func(m *Meta) { m.Table.Columns[1].First = 7 },
+		"its columns have 1 features,": func(m *Meta) { m.Table.Columns = m.Table.Columns[:1] },
+	} {
+		rewritten(t, dir, change)
+		if _, err := ReadMeta(dir); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		rewritten(t, dir, func(m *Meta) { m.Table = with(func(*Column) {}) })
 	}
 }
 

@@ -55,6 +55,10 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d of %d classes", len(s.ClassNames), s.Classes).
 			Then("use the model.safetensors of a run folder")
 	}
+	if s.Table != nil && s.Table.Features() != m.Dims[0] {
+		return nil, fault.New(fault.Data, "predict", path, "its columns have %d features, but its network has %d", s.Table.Features(), m.Dims[0]).
+			Then("use the model.safetensors of a run folder")
+	}
 	if graph.BadScaling(s.TargetScaling, s.Task, s.Classes) {
 		return nil, fault.New(fault.Data, "predict", path, "its metadata scales the targets by %v, which does not fit %d columns of the task %s", s.TargetScaling, s.Classes, s.TaskName()).
 			Then("use the model.safetensors of a run folder")

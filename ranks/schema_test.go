@@ -63,3 +63,38 @@ func TestImportOfTheModel(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedSchema: a schema with columns that an import could not use is refused when it is read.
+func TestDamagedSchema(t *testing.T) {
+	m := &loadedModel{Dims: []int{1, 4, 1}}
+	for text, want := range map[string]string{
+		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","first":3,"width":1,"scale":1}]}}`:                                       `column "a"`,
+		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1},{"name":"b","kind":"hash","first":1,"width":64}]}}`: "its columns have 65 features, but its network has 1",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":0}]}`:                                                                                "scales the targets",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":2},{"mean":1,"scale":2}]}`:                                                           "does not fit 1 columns",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":2}],"table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1}]}}`:         "",
+	} {
+		_, err := schemaOf("model.safetensors", map[string]string{schemaKey: text}, m)
+		if want == "" && err != nil || want != "" && (fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestWithoutEdges: a training on a graph without edges warns, unless the network uses none.
+func TestWithoutEdges(t *testing.T) {
+	t.Parallel()
+	content := smallGraph(false, false, 4)
+	content.Edges = graph.EdgePairs{}
+	data := write(t, content)
+	for model, warns := range map[string]bool{"gcn": true, "mlp": false} {
+		c, errors := quick(t), new(strings.Builder)
+		c.Model, c.Epochs = model, 1
+		if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: errors}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(errors.String(), "has no edges, so that vertices learn nothing from each other") != warns {
+			t.Errorf("%s: %q", model, errors)
+		}
+	}
+}

@@ -60,8 +60,8 @@ type heldCounts struct{ loops, repeated, reversed, shared int }
 
 func (c *heldCounts) any() bool { return *c != heldCounts{} }
 
-// countHeld counts pairs (v, v), pairs that occur twice in a set, pairs whose reverse is in the same
-// set and, on an undirected graph, is the same pair, and test pairs that are validation pairs.
+// countHeld counts the pairs that are no links or count twice: (v, v), repeated in a file, and in
+// both files. Of an undirected graph, it also counts pairs whose reverse is in the same file.
 func countHeld(h *graph.HeldOut, directed bool) (c heldCounts) {
 	all := map[uint64]int{} // set of each pair, from 1
 	for k, held := range []*graph.Held{&h.Val, &h.Test} {

@@ -318,3 +318,32 @@ func TestArchiveGrows(t *testing.T) {
 		})
 	}
 }
+
+// TestArchiveWithoutFiles: a fault about a file of an archive names the archive, not the temporary
+// folder in which it was unpacked.
+func TestArchiveWithoutFiles(t *testing.T) {
+	valid := tinyRaw()
+	for name, c := range map[string]struct {
+		files []any
+		says  string
+	}{
+		"empty":            {nil, "x.tar.zst: it has no file meta.json; pack the files of a dataset"},
+		"without edges":    {[]any{"meta.json", valid["meta.json"]}, "x.tar.zst: it has no file graph.edges.bin"},
+		"damaged":          {[]any{"meta.json", []byte("{")}, "x.tar.zst[meta.json]: "},
+		"of wrong lengths": {[]any{"meta.json", valid["meta.json"], "graph.edges.bin", []byte("1")}, "x.tar.zst[graph.edges.bin]: 1 bytes, expected"},
+	} {
+		archive := packedTar(t, func(w *tar.Writer, _ io.Writer) {
+			for i := 0; i < len(c.files); i += 2 {
+				b := c.files[i+1].([]byte)
+				tarEntry(w, c.files[i].(string), int64(len(b)), bytes.NewReader(b))
+			}
+		})
+		err := tryImport(t, "raw", "x.tar.zst", map[string][]byte{"x.tar.zst": archive})
+		if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), unpackName) {
+			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		}
+	}
+	if err := tryImport(t, "raw", "x.tar.zst", map[string][]byte{"x.tar.zst": nil}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "x.tar.zst: it has no file meta.json") {
+		t.Errorf("a file without bytes: %v", err)
+	}
+}

@@ -100,7 +100,6 @@ func HelpLists() map[string]string {
 	}
 	return map[string]string{
 		"formats":  strings.Join(Names(), ", "),
-		"missing":  strings.Join(usualMissing, ", "),
 		"tables":   where((*importer).isTable),
 		"weighted": where(func(f *importer) bool { return f.weights }),
 		"featured": where(func(f *importer) bool { return f.features }),

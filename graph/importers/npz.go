@@ -116,6 +116,7 @@ func heterophilous(k *resources, o Options, z zipArrays) *graph.Content {
 	row, n, s := k.maskNumber(o), int(c.Vertices), make(splitter, c.Vertices)
 	for i, name := range []string{"train_masks", "val_masks", "test_masks"} {
 		a := z.get(name) // [splits x n]
+		a.require(len(a.Shape) == 2 && a.Shape[1] == n, indexMask, "the masks have shape %v for %d vertices", a.Shape, n)
 		mask := a.integers(-1, n)
 		a.hasMask(row, a.Shape[0])
 		s.markMask(a.input, mask[row*n:(row+1)*n], uint8(graph.SplitTrain+i))

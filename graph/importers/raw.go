@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/splitmix"
 )
@@ -48,6 +50,7 @@ func raw(k *resources, o Options) *graph.Content {
 	info, err := os.Stat(o.Src)
 	k.system(err)
 	if !info.IsDir() {
+		defer namesMembers(k.input, &r.path)
 		r.path = unpack(k, k.input, o.Dst, []string{"meta.json", "graph.edges.bin", "features.bin", "labels.bin", file})
 	}
 	r.readMeta()
@@ -74,6 +77,26 @@ func raw(k *resources, o Options) *graph.Content {
 	}
 	c.Split = r.split(file, row)
 	return c
+}
+
+// namesMembers replaces the temporary folder of unpacked files in a fault by the archive. It must be
+// deferred. An archive without a file is invalid.
+func namesMembers(archive input, folder *string) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if f, ok := r.(failure); ok {
+		if e := (*fault.Error)(nil); errors.As(f.err, &e) {
+			if name, err := filepath.Rel(*folder, e.Path); err == nil && filepath.IsLocal(name) && *folder != archive.path {
+				if e.Kind == fault.Missing {
+					check(archive.bad("it has no file %s", name).Then("pack the files of a dataset, or name the format with --from"))
+				}
+				e.Path = archive.element(name).path
+			}
+		}
+	}
+	panic(r)
 }
 
 // rawSplitName parses --split: a file of the folder and, after a colon, the row of a file with

@@ -70,7 +70,7 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) {
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			check(t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --drop"))
+			check(t.fault(at, e.at, cell, "is not a float32 number").Then("%s", writeNumber(cell, "write a decimal number (for a date, days since a fixed day), or leave the column out")))
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
 	case graph.DateColumn:

@@ -107,7 +107,7 @@ func (e *edgeTable) readWeight(at int64, cell []byte) float32 {
 	w, ok := number(cell)
 	switch {
 	case !ok:
-		check(e.fault(at, e.weight, cell, "is not a weight").Then("write a number"))
+		check(e.fault(at, e.weight, cell, "is not a weight").Then("%s", writeNumber(cell, "write a number")))
 	case w < 0:
 		check(e.fault(at, e.weight, cell, "is a negative weight").Then("remove the edge, or drop all weights with --drop-weights"))
 	case float32(w) == 0:

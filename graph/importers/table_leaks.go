@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"siafu/graph"
 )
@@ -131,9 +133,17 @@ func (im *tableImport) warnOfLeaks() {
 		}
 		switch {
 		case e.Kind == graph.NumberColumn && p.numbering.countsRows():
-			im.Log("warning: column=%s numbers the rows, from %d to %d, so that a network learns the order of the table; leave it out with --drop %s", e.Name, p.numbering.least, p.numbering.most, e.Name)
+			im.Log("warning: column=%s numbers the rows, from %d to %d, so that a network learns the order of the table; leave it out with %s", e.Name, p.numbering.least, p.numbering.most, dropFlag(e.Name))
 		case e.Kind == graph.NumberColumn && p.numbersSeparate(), e.Kind == graph.CategoryColumn && p.valuesSeparate():
-			im.Log("warning: column=%s alone determines the label in every row; if it is known only together with the label, leave it out with --drop %s", e.Name, e.Name)
+			im.Log("warning: column=%s alone determines the label in every row; if it is known only together with the label, leave it out with %s", e.Name, dropFlag(e.Name))
 		}
 	}
+}
+
+// dropFlag returns the flag that leaves a column out, quoted for a shell if the name has blanks.
+func dropFlag(name string) string {
+	if strings.ContainsAny(name, " \t'$&()|;<>*?") {
+		name = strconv.Quote(name)
+	}
+	return "--drop " + name
 }

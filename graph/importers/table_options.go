@@ -23,7 +23,7 @@ type TableOptions struct {
 	DropUnknown      bool     `help:"Drop edges whose ends are not in the vertex table (${tables=})."`
 	Standardise      bool     `help:"Scale numbers (${tables=}) and the targets of a regression (every format) to mean 0 and standard deviation 1. Statistics are over the training rows; for edge features over all edges. Predictions and metrics are in the targets' own units."`
 	Drop             []string `placeholder:"A,B" help:"Columns of the vertex table that are not features (${tables=})."`
-	Missing          []string `placeholder:"A,B" help:"Texts of cells without a value, in any case (${tables=}). Empty: ${missing=}."`
+	Missing          []string `placeholder:"A,B" help:"Texts of cells without a value, in any case (${tables=}). Empty: NA, NaN, NULL, None, unknown, -, ? and the other texts of docs/importing.md."`
 	Fill             string   `enum:",mean,zero" default:"" help:"Value for missing numbers: mean or zero (${tables=}). mean: over the training rows, or over all edges. Empty: missing cells are an error."`
 	Categories       []string `placeholder:"A,B" help:"Columns to one-hot encode, also numeric ones (${tables=})."`
 	Hash             []string `placeholder:"A,B" help:"Columns to hash into 64 features each (${tables=})."`

@@ -104,7 +104,7 @@ func (p *profile) addOdd(at int64, cell []byte) {
 	if _, ok := parseFloat(bytes.Replace(cell, []byte{','}, []byte{'.'}, 1)); ok {
 		p.commas.add(at, cell)
 	}
-	if _, ok := parseFloat(withoutThousands(cell)); ok && bytes.IndexByte(cell, ',') > 0 {
+	if writeNumber(cell, "") != "" {
 		p.thousands.add(at, cell)
 	}
 }
@@ -119,6 +119,16 @@ func withoutThousands(cell []byte) []byte {
 		}
 	}
 	return bytes.ReplaceAll(cell, []byte{','}, nil)
+}
+
+// writeNumber returns the remedy for a cell that is no number: its number if commas separate
+// thousands, else the given one.
+func writeNumber(cell []byte, otherwise string) string {
+	plain := withoutThousands(cell)
+	if _, ok := parseFloat(plain); !ok || len(plain) == len(cell) {
+		return otherwise
+	}
+	return fmt.Sprintf("write %s, or %s if the comma is a decimal point", plain, bytes.Replace(cell, []byte{','}, []byte{'.'}, 1))
 }
 
 // kind returns the kind of the column's features, or in why the reason for none. asked is the
@@ -144,7 +154,7 @@ func (p *profile) kind(t *tableFile, column int, requested string) (kind, reason
 	case p.numbers == filled:
 		return graph.NumberColumn, ""
 	case 2*(p.thousands.count+p.numbers) > filled && p.thousands.count == p.odd.count:
-		check(t.fault(p.thousands.at, column, p.thousands.value, "has a comma").Then("write %s, or %s if the comma is a decimal point", withoutThousands(p.thousands.value), bytes.Replace(p.thousands.value, []byte{','}, []byte{'.'}, 1)))
+		check(t.fault(p.thousands.at, column, p.thousands.value, "has a comma").Then("%s", writeNumber(p.thousands.value, "")))
 	case 2*p.commas.count > filled:
 		check(t.fault(p.commas.at, column, p.commas.value, "has a decimal comma").Then("write numbers with a decimal point"))
 	case 2*p.numbers > filled:

@@ -51,8 +51,8 @@ func (im *tableImport) addID(at int64, id []byte) {
 
 func (im *tableImport) settleClasses() {
 	switch {
-	case im.targets != nil:
-		return
+	case im.targets != nil, im.label < 0 && im.like.TaskName() != graph.MultiClass:
+		return // no classes; without a column of labels, the vertices are to be predicted
 	case im.like != nil:
 		im.classes.fit(im.nodes, im.label, im.like)
 	default:
@@ -107,7 +107,7 @@ func (im *tableImport) warnOfLosses(e *encoder) {
 		im.Log("warning: column=%s: %d of %d values are unknown to the model of --like, and set no feature", e.Name, e.unknown, rows)
 	}
 	if 2*e.missing > rows {
-		im.Log("warning: column=%s: %d of %d cells are missing; leave the column out with --drop %s if that is no value", e.Name, e.missing, rows, e.Name)
+		im.Log("warning: column=%s: %d of %d cells are missing; leave the column out with %s if that is no value", e.Name, e.missing, rows, dropFlag(e.Name))
 	}
 }
 

@@ -113,6 +113,10 @@ func TestStandardisedTargets(t *testing.T) {
 			t.Errorf("%s: targets %v scaled by %v, want %v", name, d.Targets, d.Meta.TargetScaling, want)
 		}
 	}
+	like.Src = files(t, map[string][]byte{"nodes.csv": []byte("id,f\n9,1\n8,3\n"), "edges.csv": []byte("src,dst\n9,8\n")})
+	if d, _ := written(t, "csv", like); d.Meta.Classes != 0 || scaled.Meta.Schema().Fits("predict", d.Dir, d.Meta, everyUse) != nil {
+		t.Errorf("a table without labels has %d classes, and does not fit its model", d.Meta.Classes)
+	}
 	if strings.Contains(run, "with --standardise") {
 		t.Error(run)
 	}

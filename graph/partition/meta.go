@@ -17,9 +17,8 @@ import (
 )
 
 // formatVersion is the version of the folder parts/P that this package writes and reads. Since
-// version 2, ranks may number their vertices in another order than the dataset. Version 3 added
-// Meta.Checksum.
-const formatVersion = 3
+// version 2, ranks may number their vertices in another order than the dataset.
+const formatVersion = 2
 
 const metaName = "meta.json"
 
@@ -36,9 +35,9 @@ type Meta struct {
 	Assignment  string                    `json:"assignment"`  // hash of the owners, as in each shard
 	Report      *Report                   `json:"report"`
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
-	// Checksum is the CRC-32C of the other fields, in 8 hex digits. The counts in Report determine
-	// allocations of siafu plan.
-	Checksum string `json:"checksum"`
+	// Checksum is the CRC-32C of the other fields, in 8 hex digits; "" from an earlier version. The
+	// counts in Report determine allocations of siafu plan, which uses no counts without a checksum.
+	Checksum string `json:"checksum,omitempty"`
 }
 
 // sum returns the checksum of all fields except Checksum.
@@ -73,7 +72,7 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	if m.Format != formatVersion {
 		return nil, again(path, "format %d, expected %d", m.Format, formatVersion)
 	}
-	if sum, err := m.sum(); err != nil || m.Checksum != sum {
+	if sum, err := m.sum(); m.Checksum != "" && (err != nil || m.Checksum != sum) {
 		return nil, again(path, "its checksum is %q, but its content has %s", m.Checksum, sum)
 	}
 	if m.Parts != parts || m.Report == nil || len(m.Report.Ranks) != parts {

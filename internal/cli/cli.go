@@ -33,7 +33,7 @@ func dispatch(args []string, io commandline.Console) error {
 	}
 	config.warn(io.Err)
 	err = commandline.Parse(args, io, commandLine(args), kong.Resolvers(config), kong.Bind(behind))
-	return withRemedy(args, err)
+	return config.withSource(args, withRemedy(args, err))
 }
 
 // trainFlags are the flags of train on the command line of another command.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ var oldNames = map[string]string{"patience-on": "monitor", "ghost-features": "re
 // settings are values of train's flags from sources other than the command line. In descending
 // priority: the TOML file, the environment, a recipe.
 type settings struct {
+	path   string // of the file
+	text   string // of the file
 	file   map[string]any
 	env    map[string]string
 	recipe map[string]string // values of the recipe that the command line, the file or the environment names
@@ -91,6 +94,7 @@ func (s *settings) read(path string) error {
 	if err != nil {
 		return fault.System("config", path, err)
 	}
+	s.path, s.text = path, string(text)
 	var typed config.Config
 	meta, err := toml.Decode(string(text), &typed)
 	if err != nil {
@@ -153,15 +157,43 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return nil, nil
 }
 
+func variableOf(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
 // warn reports variables with envPrefix that are not flags.
 func (s *settings) warn(w io.Writer) {
 	keys := configKeys()
 	for name := range s.env {
 		if !slices.Contains(keys, name) && !slices.Contains(notFlags, name) {
-			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-			fmt.Fprintf(w, "siafu: warning: the environment variable %s matches no flag of train\n", variable)
+			fmt.Fprintf(w, "siafu: warning: the environment variable %s matches no flag of train\n", variableOf(name))
 		}
 	}
+}
+
+// flagInText matches a flag in a message.
+var flagInText = regexp.MustCompile(`--([a-z][a-z0-9-]*)`)
+
+// withSource adds the file and the line, or the environment variable, to a fault about a flag that
+// the command line does not set.
+func (s *settings) withSource(args []string, err error) error {
+	f := (*fault.Error)(nil)
+	if !errors.As(err, &f) || f.Kind != fault.Usage && f.Kind != fault.Config {
+		return err
+	}
+	for _, flag := range flagInText.FindAllStringSubmatch(f.Detail, -1) {
+		is := func(arg string) bool { return arg == flag[0] || strings.HasPrefix(arg, flag[0]+"=") }
+		if slices.ContainsFunc(args, is) {
+			continue
+		}
+		if _, ok := s.file[flag[1]]; ok {
+			return fault.New(fault.Config, "config", s.path, "line %d: %s", lineOf(s.text, flag[1]), f.Detail).Then("%s", f.Remedy)
+		}
+		if _, ok := s.env[flag[1]]; ok {
+			return fault.New(f.Kind, f.Op, f.Path, "environment variable %s: %s", variableOf(flag[1]), f.Detail).Then("%s", f.Remedy)
+		}
+	}
+	return err
 }
 
 // nearest returns the word of a list with the smallest edit distance to s.

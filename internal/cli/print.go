@@ -97,6 +97,9 @@ func printClasses(w io.Writer, m *graph.Meta) {
 		fmt.Fprintf(w, " %s=%d", m.ClassName(int64(c)), n)
 	}
 	fmt.Fprintln(w)
+	for c, s := range m.TargetScaling {
+		fmt.Fprintf(w, "targets %s: trained on less %.6g, over %.6g\n", m.ClassName(int64(c)), s.Mean, s.Scale)
+	}
 }
 
 // printColumns prints the features into which a table's columns were converted.

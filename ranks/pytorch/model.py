@@ -55,7 +55,8 @@ class Net(torch.nn.Module):
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.score_dropout = 0.0  # of score while training; may be set
         self.steps = len(dims) - 1
-        self.mean, self.scale = None, None  # of scaled targets of a regression [columns]
+        for name in ("mean", "scale"):  # of scaled targets of a regression [columns]
+            self.register_buffer(name, None, persistent=False)
         self.weights = torch.nn.ParameterDict()
 
     def put(self, name, tensor):

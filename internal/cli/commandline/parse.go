@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -23,6 +24,11 @@ func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 // Parse parses a command line and runs its command. It prints help for no arguments, --help,
 // and help before a command name. grammar is a pointer to the struct of the commands.
 func Parse(args []string, c Console, grammar any, options ...kong.Option) error {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) { // the parser, the configuration and summaries would replace its bytes
+			return fault.New(fault.Usage, "", "", "argument %d, %q, is not UTF-8", i+1, arg).Then("rename the file or folder, or give a path through a symbolic link")
+		}
+	}
 	args, all := cutHelpAll(args)
 	showsHelp := func(arg string) bool { return slices.Contains([]string{"help", "--help", "-h", "describe"}, arg) }
 	if len(args) == 0 || slices.ContainsFunc(args, showsHelp) {
