@@ -59,7 +59,7 @@ func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*sur
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := alive.Connect(c, o.LostAfter, o.Vet)
+	mesh, err := alive.Connect(c, o.LostAfter, o.Network, o.Vet)
 	if err != nil {
 		return nil, err
 	}
