@@ -82,7 +82,21 @@ func Run(o Options) error {
 	caught := make(chan os.Signal, 16)
 	signal.Notify(caught, signals.Signals()...)
 	defer signal.Stop(caught)
-	return o.supervise(dir, caught)
+	return o.supervise(dir, o.released(caught))
+}
+
+// released passes signals on, after output that nobody reads has been released: it must not hold up a
+// signal.
+func (o *Options) released(caught <-chan os.Signal) <-chan os.Signal {
+	passed := make(chan os.Signal, cap(caught))
+	go func() {
+		for s := range caught {
+			screen.Release(o.Out)
+			screen.Release(o.Err)
+			passed <- s
+		}
+	}()
+	return passed
 }
 
 // sessions returns the final name of launchers' hidden folders (see package scratch). Such a folder
@@ -209,10 +223,11 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 		cmd.Stdout, cmd.Stderr = screen.Behind(o.Out), screen.Behind(o.Err)
 		return cmd
 	}
-	if width := screen.Width(o.Out, false); width > 0 {
+	cmd.Stdout = screen.Behind(o.Out)
+	if width := screen.Width(o.Out, false); width > 0 { // this process removes the progress line
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", screen.Variable, width))
+		cmd.Stdout = o.Out
 	}
-	cmd.Stdout, cmd.Stderr = o.Out, o.Err
 	return cmd
 }
 
