@@ -59,6 +59,9 @@ const (
 	linger   = time.Minute            // time for other ranks to end after rank 0
 	drain    = 2 * time.Second        // time to read the ranks' output after the launcher's end
 
+	stopLinger  = 5 * time.Second // linger after a request to stop
+	forwardTime = 2 * time.Second // time for mpirun to forward a signal
+
 	survivorLinger = 5 * time.Second // linger of ranks that continue after the loss of others
 )
 
@@ -187,6 +190,9 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		close(exited)
 	}()
 	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), log: o.Log}
+	if o.Launcher == Mpirun {
+		w.forwarded = func() int { return int(seen.forwarded.Load()) }
+	}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
