@@ -29,6 +29,17 @@ func (c Contacts) Hosts() (list []string) {
 	return list
 }
 
+// LiveHosts returns the hosts of the ranks that are not lost, sorted.
+func (c Contacts) LiveHosts() (list []string) {
+	for _, l := range c.Ranks {
+		if l.Own != "" {
+			list = append(list, l.Host)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // greeting is the request of a guest.
 type greeting struct {
 	Contact location
