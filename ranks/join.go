@@ -123,7 +123,7 @@ func Join(_ context.Context, o JoinOptions, out IO) error {
 		return hasEnded(o.Run, out)
 	}
 	var inv invitation
-	if err := runfolder.ReadInvitation(run, &inv); err != nil {
+	if err := runfolder.ReadInvitation("join", run, &inv); err != nil {
 		return err
 	}
 	if err := os.Chdir(inv.Directory); err != nil {

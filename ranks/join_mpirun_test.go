@@ -55,7 +55,7 @@ func await(t *testing.T, what string, out output, done func() bool) {
 func killRank(t *testing.T, run string, rank int) {
 	t.Helper()
 	var inv invitation
-	if err := runfolder.ReadInvitation(run, &inv); err != nil {
+	if err := runfolder.ReadInvitation("join", run, &inv); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(inv.Contacts.Ranks[rank].PID, syscall.SIGKILL); err != nil {
@@ -82,7 +82,7 @@ func TestJoin(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	logged := func(text string) func() bool { return func() bool { return strings.Contains(out.String(), text) } }
-	await(t, "invitation", out, func() bool { return runfolder.ReadInvitation(run, new(invitation)) == nil })
+	await(t, "invitation", out, func() bool { return runfolder.ReadInvitation("join", run, new(invitation)) == nil })
 	if info, err := os.Stat(filepath.Join(run, "ranks.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}

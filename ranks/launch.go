@@ -15,11 +15,19 @@ import (
 
 // IO is the output of rank 0: results go to Out, warnings to Err. Last may be nil. It
 // receives the error for which a rank is about to end all other ranks. Lead may be nil. It is called
-// on another rank that continues to write the output after rank 0 is lost.
+// on another rank that continues to write the output after rank 0 is lost. Done may be nil. It receives
+// the result of this rank before the MPI library is stopped, which may wait for mpirun.
 type IO struct {
 	Out, Err io.Writer
 	Last     func(error)
 	Lead     func()
+	Done     func(error)
+}
+
+func (io IO) done(err error) {
+	if io.Done != nil {
+		io.Done(err)
+	}
 }
 
 // reported is an error that this process must not print: it is already printed, or another
@@ -139,6 +147,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)
 		return reported{err}
 	case err == nil:
+		out.done(nil)
 		stop()
 		return nil
 	case errors.As(err, &agreed{}):
@@ -147,6 +156,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Rank() == 0 {
 			fmt.Fprintf(out.Err, "siafu: %v\n", err)
 		}
+		out.done(err)
 		if !mpi.Forsaken(w) {
 			stop() // waits for all ranks, also for those without members, which have no error
 		}

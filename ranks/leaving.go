@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,11 +25,29 @@ type LeaveOptions struct {
 // Leave requests that the ranks of hosts leave a run (--survive): after the current epoch, their parts
 // move to other ranks.
 func Leave(o LeaveOptions, out io.Writer) error {
+	if err := checkHosts(o); err != nil {
+		return err
+	}
 	if err := runfolder.Leave(o.Run, o.Hosts); err != nil {
 		return err
 	}
 	_, err := io.WriteString(out, "the ranks of "+strings.Join(o.Hosts, ", ")+" leave after the current epoch\n")
 	return err
+}
+
+// checkHosts returns a fault if no rank of an active run is on one of the hosts.
+func checkHosts(o LeaveOptions) error {
+	var inv invitation
+	if err := runfolder.ReadInvitation("leave", o.Run, &inv); err != nil {
+		return err
+	}
+	hosts := inv.Contacts.LiveHosts()
+	for _, h := range o.Hosts {
+		if !slices.Contains(hosts, h) {
+			return fault.New(fault.Usage, "leave", o.Run, "no rank is on host %q", h).Then("name one of its hosts: %s", strings.Join(hosts, ", "))
+		}
+	}
+	return nil
 }
 
 // departure watches for requests that the ranks of this host leave.

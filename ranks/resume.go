@@ -257,6 +257,9 @@ func (r *joined) beginFolder() error {
 	} else {
 		err = v.folder.Begin(of, o.metrics)
 	}
+	if err == nil && r.view.Number == 0 {
+		err = v.folder.ForgetLeaving()
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/screen"
 	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -111,7 +112,7 @@ func carried(v world.View) int {
 // watch starts to handle signals. On rank 0 it reports received signals.
 func watch(c *Config, out IO) *signals.Watcher {
 	grace, _ := time.ParseDuration(c.Grace) // checked by Validate
-	o := signals.Options{Grace: signals.Grace(grace, os.Getenv)}
+	o := signals.Options{Grace: signals.Grace(grace, os.Getenv), Take: func() { screen.Release(out.Out); screen.Release(out.Err) }}
 	if l, launched := world.Launched(); !launched || l.Rank == 0 {
 		o.Log = func(line string) { warn(out, "%s", line) }
 	}

@@ -122,8 +122,9 @@ func (c *viewSequence) run(w world.Comm, v world.View) error {
 
 // elasticity returns the settings of the views. A rank is lost after the given silence.
 func (c *viewSequence) elasticity(silence time.Duration, zone func(host string) string) parts.Elasticity {
+	network, _ := c.cfg.ListenNetwork() // Validate has checked it
 	return parts.Elasticity{
-		LostAfter: silence, Least: c.cfg.LeastRanks, Zone: zone, Vet: c.vet,
+		LostAfter: silence, Network: network, Least: c.cfg.LeastRanks, Zone: zone, Vet: c.vet,
 		Connected: func(a parts.Admission) {
 			c.admission = a
 			if c.connected != nil {

@@ -198,7 +198,7 @@ func (c *trainCmd) Run(ctx context.Context, io commandline.Console, line *kong.C
 	}
 	suit(&c.Config, c.data(), line)
 	checkJob(io.Err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last, Lead: io.Lead})
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.Out, Err: io.Err, Last: io.Last, Lead: io.Lead, Done: io.Done})
 }
 
 type predictCmd struct {

@@ -72,6 +72,50 @@ func TestClosedTerminal(t *testing.T) {
 	}
 }
 
+// A signal stops a run whose output is a full pipe.
+func TestStopWithFullPipe(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			read, full, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer read.Close()
+			defer full.Close()
+			data, out := small(t), filepath.Join(t.TempDir(), "run")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "train", data, "--out", out, "--epochs", "10000000")
+			cmd.Env = append(os.Environ(), asProgram+"=1")
+			cmd.Stdout, cmd.Stderr = full, full
+			size, err := unix.FcntlInt(full.Fd(), unix.F_GETPIPE_SZ, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := full.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			defer guard.Stop()
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				if _, err := os.Stat(filepath.Join(out, "lock")); err == nil {
+					break
+				}
+			}
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the code is looked at
+			if code := cmd.ProcessState.ExitCode(); code != 75 {
+				t.Fatalf("%v, want exit 75", cmd.ProcessState)
+			}
+			checkSaved(t, out)
+		})
+	}
+}
+
 // checkSaved looks for the one checkpoint of a run.
 func checkSaved(t *testing.T, out string) {
 	t.Helper()

@@ -84,12 +84,12 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// Write writes a file atomically. Faults have kind IO or Missing.
+// Write writes a file atomically, with a checksum in its metadata. Faults have kind IO or Missing.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
-	return durable.Write("write model", path, func(w io.Writer) error { return Stream(w, tensors, metadata) })
+	return durable.Write("write model", path, func(w io.Writer) error { return Stream(w, tensors, withChecksum(tensors, metadata)) })
 }
 
-// Read reads a file. The tensors are in the order of their data. It converts F64, F16, BF16 and
+// Read reads a file, and verifies its checksum if it has one. The tensors are in the order of their data. It converts F64, F16, BF16 and
 // I64 to float32.
 func Read(path string) ([]Tensor, map[string]string, error) {
 	b, err := os.ReadFile(path)
@@ -99,7 +99,7 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 	tensors, md, err := Decode(b)
 	if err != nil {
 		return nil, nil, fault.New(fault.Data, "read model", path, "%v", err).
-			Then("use a complete safetensors file")
+			Then("use a complete safetensors file, without %q in its metadata if another program has written it", checksumKey)
 	}
 	return tensors, md, nil
 }
@@ -123,6 +123,14 @@ func Decode(b []byte) ([]Tensor, map[string]string, error) {
 			return nil, nil, fmt.Errorf("metadata: %v", err)
 		}
 		delete(head, metadataKey)
+		if sum, ok := metadata[checksumKey]; ok {
+			if err := verify(b, 8+int(n), sum); err != nil {
+				return nil, nil, err
+			}
+		}
+		if delete(metadata, checksumKey); len(metadata) == 0 {
+			metadata = nil
+		}
 	}
 	return decodeTensors(head, metadata, b[8+n:])
 }

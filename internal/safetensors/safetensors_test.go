@@ -50,6 +50,35 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// No change of a bit remains unnoticed, except in the name of the checksum: without it, the file is like that of another
+// program.
+func TestChecksum(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	tensors := []Tensor{{"a", []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}}, {"b", []int{1}, []float32{7}}}
+	if err := Write(path, tensors, map[string]string{"model": "gcn", "dims": "[2,3]"}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := bytes.Index(b, []byte(checksumKey))
+	for i := range b {
+		b[i] ^= 1 << (i % 8)
+		if _, _, err := Decode(b); err == nil && (i < name || i >= name+len(checksumKey)) {
+			t.Errorf("a changed bit of byte %d of %d is not noticed", i, len(b))
+		}
+		b[i] ^= 1 << (i % 8)
+	}
+	got, md, err := Decode(b)
+	if d := cmp.Diff(tensors, got) + cmp.Diff(map[string]string{"model": "gcn", "dims": "[2,3]"}, md); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if _, _, err := Decode(encode(tensors, md)); err != nil {
+		t.Errorf("without a checksum: %v", err)
+	}
+}
+
 // file returns a file of a header and data.
 func file(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))

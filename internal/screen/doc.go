@@ -8,6 +8,9 @@
 // Terminal wraps both output streams of a process, and removes the line before it prints
 // anything else.
 //
+// A pipe that nobody reads, or a stopped terminal, blocks writes. Release lets both streams abandon
+// such writes, so that a process that was signalled can save and end.
+//
 // Ranks of a launcher do not see the user's terminal: mpirun gives them pipes, or a
 // pseudo-terminal. The environment variable Variable has the terminal's width, and the
 // process that started the launcher passes their line through.

@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,11 +71,11 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if out, _ := Streams(f, f); out != f {
+	if out, _ := Streams(f, f); Width(out, false) > 0 || Behind(out) != f {
 		t.Error("a file is taken for a terminal")
 	}
-	both := &Terminal{file: f}
-	out, errs := &stream{both, f}, &stream{both, f}
+	both, one, r := &Terminal{file: f}, newTurn(), &release{requested: make(chan struct{})}
+	out, errs := &stream{both, f, one, r}, &stream{both, f, one, r}
 	for _, w := range []struct {
 		to   *stream
 		text string
@@ -90,6 +91,49 @@ func TestStreams(t *testing.T) {
 	f.Close()
 	if _, err := errs.Write([]byte("x")); err != nil {
 		t.Errorf("a terminal that is gone: %v", err)
+	}
+}
+
+// After Release, a full pipe holds up no write, of either stream. Without it, and after the pipe is read, all
+// lines pass.
+func TestFullPipe(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	out, errs := Streams(write, write)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 3 {
+			if n, err := out.Write(make([]byte, 1<<20)); n != 1<<20 || err != nil {
+				t.Error(n, err)
+			}
+		}
+		fmt.Fprint(errs, "x")
+	}()
+	select {
+	case <-ended:
+		t.Error("the pipe is not full, or a write was abandoned before the release")
+	case <-time.After(10 * time.Millisecond):
+	}
+	Release(errs)
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("a write does not end")
+	}
+	go func() {
+		for out.(*stream).turn.stuck() || errs.(*stream).turn.stuck() {
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Fprint(out, "the last line")
+		write.Close()
+	}()
+	if text, err := io.ReadAll(read); err != nil || !strings.HasSuffix(string(text), "the last line") {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
 

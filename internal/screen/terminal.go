@@ -1,11 +1,9 @@
 package screen
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"strconv"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,19 +22,18 @@ const Clear = "\033[H\033[2J"
 // Terminal is a terminal that receives two streams.
 type Terminal struct {
 	file *os.File
-	mu   sync.Mutex
 	live bool // its last line may be overwritten
 }
 
-// Streams returns writers for out and err that share a terminal. It returns out and err
-// themselves if out is not a terminal.
+// Streams returns writers for out and err. If out is a terminal, they share it. Release applies to both.
 func Streams(out, err io.Writer) (io.Writer, io.Writer) {
+	r := &release{requested: make(chan struct{})}
 	f := terminalOf(out)
 	if f == nil {
-		return out, err
+		return &stream{to: out, turn: newTurn(), release: r}, &stream{to: err, turn: newTurn(), release: r}
 	}
-	t := &Terminal{file: f}
-	return &stream{t, f}, &stream{t, err}
+	t, both := &Terminal{file: f}, newTurn()
+	return &stream{of: t, to: f, turn: both, release: r}, &stream{of: t, to: err, turn: both, release: r}
 }
 
 // Behind returns the stream from which Streams made w, or w.
@@ -54,7 +51,7 @@ func Width(w io.Writer, hosted bool) int {
 		return told
 	}
 	s, ok := w.(*stream)
-	if !ok || hosted {
+	if !ok || hosted || s.of == nil {
 		return 0
 	}
 	return columns(s.of.file)
@@ -89,26 +86,4 @@ func terminalOf(w io.Writer) *os.File {
 		return nil
 	}
 	return f
-}
-
-// stream is one of a terminal's two streams.
-type stream struct {
-	of *Terminal
-	to io.Writer
-}
-
-// Write implements io.Writer. It never fails, so that a run continues if its terminal is
-// closed.
-func (s *stream) Write(b []byte) (int, error) {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	if s.of.live && !bytes.HasPrefix(b, []byte(erase)) {
-		_, _ = io.WriteString(s.of.file, erase)
-	}
-	_, _ = s.to.Write(b)
-	if len(b) > 0 {
-		last := b[bytes.LastIndexByte(b, '\n')+1:]
-		s.of.live = bytes.HasPrefix(last, []byte(erase)) && len(last) > len(erase)
-	}
-	return len(b), nil
 }

@@ -40,6 +40,7 @@ const echo = 500 * time.Millisecond
 // Options contains the options of a Watcher.
 type Options struct {
 	Grace time.Duration  // from a SIGTERM to the kill; 0: unknown
+	Take  func()         // is called at each signal, before Log, and must not block; nil: nothing
 	Log   func(string)   // prints a line for the user; nil: prints nothing
 	Exit  func(code int) // nil: os.Exit
 }
@@ -69,6 +70,9 @@ func Watch(o Options) *Watcher {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
+	if o.Take == nil {
+		o.Take = func() {}
+	}
 	if o.Exit == nil {
 		o.Exit = os.Exit
 	}
@@ -92,6 +96,7 @@ func (w *Watcher) loop() {
 	defer close(w.done)
 	for s := range w.in {
 		say, exit := w.take(s)
+		w.options.Take()
 		if say != "" {
 			w.options.Log(say)
 		}

@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -106,7 +107,8 @@ func TestGrace(t *testing.T) {
 // Real signals reach the watcher, and a second SIGINT ends the process.
 func TestWatch(t *testing.T) {
 	lines, codes := make(chan string, 8), make(chan int, 1)
-	w := Watch(Options{Log: func(s string) { lines <- s }, Exit: func(code int) { codes <- code }})
+	taken := 0
+	w := Watch(Options{Take: func() { taken++ }, Log: func(s string) { lines <- fmt.Sprintf("%s (signal %d)", s, taken) }, Exit: func(code int) { codes <- code }})
 	defer w.Close()
 	send := func(s syscall.Signal) {
 		t.Helper()
@@ -114,10 +116,11 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for s, want := range map[syscall.Signal]string{syscall.SIGUSR1: "signal=USR1", syscall.SIGINT: "signal=INT"} {
+	for k, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGINT} {
 		send(s)
-		if line := <-lines; !strings.HasPrefix(line, want) {
-			t.Errorf("%q; want %q", line, want)
+		want, end := "signal="+[]string{"USR1", "INT"}[k], fmt.Sprintf("(signal %d)", k+1)
+		if line := <-lines; !strings.HasPrefix(line, want) || !strings.HasSuffix(line, end) { // Take comes first
+			t.Errorf("%q; want %q … %q", line, want, end)
 		}
 	}
 	if w.Pending() != Stop {

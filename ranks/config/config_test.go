@@ -128,6 +128,8 @@ func TestValidate(t *testing.T) {
 		"weight-decay-on":        func(c *Config) { c.WeightDecayOn = "none" },
 		"stall-warn":             func(c *Config) { c.StallWarn = "soon" },
 		"instance":               func(c *Config) { c.Instance = "c5n.3xlarge" },
+		"lost-after":             func(c *Config) { c.LostAfter = "1ms" },
+		"listen":                 func(c *Config) { c.Survive, c.Listen = true, "10.0.0.1" },
 		"stall-abort":            func(c *Config) { c.StallAbort = "-1s" },
 	} {
 		t.Run(flag, func(t *testing.T) {

@@ -64,8 +64,8 @@ var (
 // Facts about lost ranks.
 var (
 	survives    = fact{"--survive", "survive", func(s situation) bool { return s.Survive }}
-	cannotSpare = fact{"--spares, --least-ranks, --notice or --zones", "spares least-ranks notice zones", func(s situation) bool {
-		return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != ""
+	cannotSpare = fact{"--spares, --least-ranks, --notice, --zones or --listen", "spares least-ranks notice zones listen", func(s situation) bool {
+		return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != "" || s.Listen != ""
 	}}
 	doesNot = fact{"no --survive", "survive", func(s situation) bool { return !s.Survive }}
 	traces  = fact{"--trace", "trace", func(s situation) bool { return s.Trace != "" }}

@@ -29,6 +29,7 @@ type RankOptions struct {
 	Notice       string  `default:"" placeholder:"COMMAND" help:"Shell command that each rank runs every two seconds (--survive). When it succeeds, such as when the cloud has announced the end of this machine, the rank leaves after the epoch." toml:"notice"`
 	Zones        string  `default:"" placeholder:"FILE" help:"File with lines \"HOST ZONE\" (--survive). Copies of a rank's states are in another zone. Empty: each host is a zone." toml:"zones"`
 	LostAfter    string  `name:"lost-after" default:"3s" help:"Silence after which a rank is lost, such as that of a host that was cut off (--survive). The end of a process is noticed at once." toml:"lost-after"`
+	Listen       string  `default:"" placeholder:"CIDR" help:"IP network, such as 10.0.0.0/16, on which ranks accept connections of others and of siafu join (--survive). Empty: only this machine if all ranks are on it, else all networks." toml:"listen"`
 	StallWarn    string  `default:"60s" help:"Wait of a rank for others after which it prints a warning." toml:"stall-warn"`
 	StallAbort   string  `default:"10m" help:"Wait of a rank for others after which the job ends." toml:"stall-abort"`
 }

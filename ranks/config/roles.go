@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"net/netip"
 	"time"
 
 	"siafu/internal/fault"
@@ -32,6 +33,18 @@ func (c *Config) SilenceLimit() (time.Duration, error) {
 		return 0, fault.New(fault.Usage, "train", "", "--lost-after=%q", c.LostAfter).Then("it must be a duration of 100ms or more, such as 3s")
 	}
 	return d, nil
+}
+
+// ListenNetwork returns the network on which ranks listen, the zero value without --listen.
+func (c *Config) ListenNetwork() (netip.Prefix, error) {
+	if c.Listen == "" {
+		return netip.Prefix{}, nil
+	}
+	p, err := netip.ParsePrefix(c.Listen)
+	if err != nil {
+		return p, fault.New(fault.Usage, "train", "", "--listen=%q", c.Listen).Then("it must be an IP network, such as 10.0.0.0/16")
+	}
+	return p, nil
 }
 
 // View returns the roles of the given number of ranks: the servers, and the parts of each

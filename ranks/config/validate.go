@@ -22,7 +22,7 @@ import (
 // --precision. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
-		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory, c.checkTimes, c.checkCost,
+		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory, c.checkTimes, c.checkSurvival, c.checkCost,
 		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkPipeline, c.checkConflicts, c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {
@@ -138,6 +138,15 @@ func (c *Config) checkTimes() error {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
 	}
 	return nil
+}
+
+// checkSurvival returns a fault for invalid settings of --survive.
+func (c *Config) checkSurvival() error {
+	if _, err := c.SilenceLimit(); err != nil {
+		return err
+	}
+	_, err := c.ListenNetwork()
+	return err
 }
 
 // checkView returns a fault if the ranks cannot carry the parts. It needs both numbers.

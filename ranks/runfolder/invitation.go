@@ -23,17 +23,16 @@ func (f *Folder) Invite(v any) error {
 	return durable.WriteFile(op, filepath.Join(f.dir, invitationFile), text, 0o600)
 }
 
-// ReadInvitation reads ranks.json of a run that has not ended. A fault has kind Usage if no process can
-// join.
-func ReadInvitation(run string, v any) error {
-	const op = "join"
+// ReadInvitation reads ranks.json of a run that has not ended, for the operation op: join or leave. A fault
+// has kind Usage if the run is not active.
+func ReadInvitation(op, run string, v any) error {
 	if ReadMarker(run) == nil {
 		return fault.New(fault.Usage, op, run, "it is not a run folder").Then("name the --out of a run")
 	}
 	path := filepath.Join(run, invitationFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Usage, op, run, "no process can join: the run is not active, or has one rank, or no --survive").
+		return fault.New(fault.Usage, op, run, "no process can %s: the run is not active, or has one rank, or no --survive", op).
 			Then("start the run with --survive, and repeat this command when it trains")
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package runfolder
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +35,15 @@ func Leave(run string, hosts []string) error {
 	}
 	if err := f.Close(); err != nil {
 		return fault.System("leave", path, err)
+	}
+	return nil
+}
+
+// ForgetLeaving removes the requests of earlier processes of the run.
+func (f *Folder) ForgetLeaving() error {
+	path := filepath.Join(f.dir, leavingFile)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.System(op, path, err)
 	}
 	return nil
 }

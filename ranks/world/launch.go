@@ -12,6 +12,7 @@ import (
 type Launch struct {
 	Name       string // name of the launcher: "mpirun", "mpiexec" or "srun"
 	Rank, Size int
+	OneHost    bool // the launcher has started all ranks on this host; false if unknown
 }
 
 // Launched detects from the environment whether a launcher started this process, as one of
@@ -34,6 +35,8 @@ func (l Launch) WaitForRank0() {
 type launcher struct {
 	name       string
 	rank, size []string
+	here       string // number of ranks on this host
+	hosts      string // number of hosts
 }
 
 // launchers are tried in this order. mpirun must come first: inside a Slurm job it sets its own
@@ -43,16 +46,17 @@ type launcher struct {
 // not a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK is not sufficient, because
 // there is no corresponding size. PRRTE, the launcher of Open MPI 5, also sets Open MPI's variables.
 var launchers = [...]launcher{
-	{"mpirun", []string{"OMPI_COMM_WORLD_RANK"}, []string{"OMPI_COMM_WORLD_SIZE"}}, // Open MPI
-	{"srun", []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, []string{"SLURM_STEP_NUM_TASKS"}},
-	{"mpiexec", []string{"PMI_RANK"}, []string{"PMI_SIZE"}}, // MPICH and its descendants
+	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"}, // Open MPI
+	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"}, hosts: "SLURM_STEP_NUM_NODES"},
+	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}}, // MPICH and its descendants
 }
 
 func launched(getenv func(string) string) (Launch, bool) {
 	for _, s := range launchers {
 		rank, size := envNumber(getenv, s.rank, -1), envNumber(getenv, s.size, 0)
 		if rank >= 0 && rank < size {
-			return Launch{Name: s.name, Rank: rank, Size: size}, true
+			one := envNumber(getenv, []string{s.here}, 0) == size || envNumber(getenv, []string{s.hosts}, 0) == 1
+			return Launch{Name: s.name, Rank: rank, Size: size, OneHost: one}, true
 		}
 	}
 	return Launch{}, false

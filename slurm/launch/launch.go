@@ -59,6 +59,9 @@ const (
 	linger   = time.Minute            // time for other ranks to end after rank 0
 	drain    = 2 * time.Second        // time to read the ranks' output after the launcher's end
 
+	stopLinger  = 5 * time.Second // linger after a request to stop
+	forwardTime = 2 * time.Second // time for mpirun to forward a signal
+
 	survivorLinger = 5 * time.Second // linger of ranks that continue after the loss of others
 )
 
@@ -82,7 +85,21 @@ func Run(o Options) error {
 	caught := make(chan os.Signal, 16)
 	signal.Notify(caught, signals.Signals()...)
 	defer signal.Stop(caught)
-	return o.supervise(dir, caught)
+	return o.supervise(dir, o.released(caught))
+}
+
+// released passes signals on, after output that nobody reads has been released: it must not hold up a
+// signal.
+func (o *Options) released(caught <-chan os.Signal) <-chan os.Signal {
+	passed := make(chan os.Signal, cap(caught))
+	go func() {
+		for s := range caught {
+			screen.Release(o.Out)
+			screen.Release(o.Err)
+			passed <- s
+		}
+	}()
+	return passed
 }
 
 // sessions returns the final name of launchers' hidden folders (see package scratch). Such a folder
@@ -173,6 +190,9 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		close(exited)
 	}()
 	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), log: o.Log}
+	if o.Launcher == Mpirun {
+		w.forwarded = func() int { return int(seen.forwarded.Load()) }
+	}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
@@ -209,10 +229,11 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 		cmd.Stdout, cmd.Stderr = screen.Behind(o.Out), screen.Behind(o.Err)
 		return cmd
 	}
-	if width := screen.Width(o.Out, false); width > 0 {
+	cmd.Stdout = screen.Behind(o.Out)
+	if width := screen.Width(o.Out, false); width > 0 { // this process removes the progress line
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", screen.Variable, width))
+		cmd.Stdout = o.Out
 	}
-	cmd.Stdout, cmd.Stderr = o.Out, o.Err
 	return cmd
 }
 

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +39,8 @@ func TestUnderMpirun(t *testing.T) {
 		{"stop now", []string{"--epochs", "400"}, kill(syscall.SIGINT, syscall.SIGINT), 130, ``, ``},
 		// The signal may meet a rank that has no handler yet, and ends it: then there is nothing to save.
 		{"stop before a rank is there", []string{"--epochs", "400"}, kill(syscall.SIGTERM), 75, `^(start .*\nstopped after=\d+\n)?$`, ``},
+		// Output that mpirun cannot write, or a debugger, stops mpirun.
+		{"stop with mpirun stopped", []string{"--epochs", "400"}, stopMpirun, 75, `^start .*\nstopped after=\d+\n$`, `receive it directly`},
 		// As a batch system does at preemption.
 		{"stop all processes", []string{"--epochs", "400"}, killAll, 75, `^start .*\nstopped after=\d+\n$`, ``},
 	} {
@@ -97,6 +98,14 @@ func kill(signals ...syscall.Signal) func(int) {
 	}
 }
 
+// stopMpirun stops mpirun, and asks the supervisor to stop.
+func stopMpirun(pid int) {
+	for _, mpirun := range children(pid) {
+		_ = syscall.Kill(mpirun, syscall.SIGSTOP)
+	}
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+}
+
 // killAll sends SIGTERM to the supervisor and to all below it.
 func killAll(pid int) {
 	below := []int{pid}
@@ -106,15 +115,6 @@ func killAll(pid int) {
 	for _, p := range below {
 		_ = syscall.Kill(p, syscall.SIGTERM)
 	}
-}
-
-func children(pid int) (pids []int) {
-	out, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
-	for _, f := range strings.Fields(string(out)) {
-		child, _ := strconv.Atoi(f)
-		pids = append(pids, child)
-	}
-	return pids
 }
 
 func awaitChild(t *testing.T, pid int) {

@@ -1,7 +1,11 @@
 package launch
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,6 +21,12 @@ type watcher struct {
 	linger   time.Duration
 	over     time.Time // time at which the end of rank 0 was noticed
 	log      func(format string, args ...any)
+
+	// forwarded is the number of signals that the launcher has forwarded. nil: it does not report them.
+	forwarded func() int
+	sent      []syscall.Signal // to the launcher, which has not forwarded them
+	confirmed int              // signals that the launcher has forwarded, or that were sent to the ranks
+	since     time.Time        // of the newest one in sent
 }
 
 // until forwards signals until the attempt has ended.
@@ -52,10 +62,31 @@ func (w *watcher) look(now time.Time, late bool) {
 	case w.over.IsZero():
 		w.over = now
 	case now.Sub(w.over) > w.linger:
-		w.log("the run ended %v ago, and another rank has not: it is killed", w.linger)
+		w.log("the run ended %v ago, and another rank or the launcher has not: it is killed", w.linger)
 		w.kill()
 		w.linger *= 2
 	}
+	w.bypass(now)
+}
+
+// bypass sends signals to the ranks of this host if the launcher has not forwarded them in time: it is stopped or
+// hangs, such as in a write to a full pipe. A rank that receives a signal stops the others.
+func (w *watcher) bypass(now time.Time) {
+	if len(w.sent) == 0 || w.forwarded == nil {
+		return
+	}
+	if done := w.forwarded(); done >= w.confirmed+len(w.sent) {
+		w.confirmed, w.sent = done, nil
+		return
+	}
+	if now.Sub(w.since) < forwardTime {
+		return
+	}
+	w.log("the launcher has not forwarded a signal for %v: the ranks of this host receive it directly", forwardTime)
+	for _, s := range w.sent {
+		signalAll(children(w.child.Pid), s)
+	}
+	w.confirmed, w.sent = w.confirmed+len(w.sent), nil
 }
 
 // take translates a signal of this process into a signal for the ranks.
@@ -71,7 +102,7 @@ func (w *watcher) take(s os.Signal) {
 		w.kill()
 	}
 	if !w.stopping {
-		w.stopping = true
+		w.stopping, w.linger = true, min(w.linger, stopLinger)
 		w.held = append(w.held, syscall.SIGUSR2)
 	}
 }
@@ -80,12 +111,44 @@ func (w *watcher) take(s os.Signal) {
 func (w *watcher) release() {
 	for _, s := range w.held {
 		_ = w.child.Signal(s) // fails if the child has ended
+		w.sent, w.since = append(w.sent, s), time.Now()
 	}
 	w.held = nil
 }
 
-// kill ends the launcher, which ends its ranks. If the launcher does not end, kill kills it.
+// kill ends the launcher, which ends its ranks. If the launcher does not end, kill kills it and the ranks of this
+// host.
 func (w *watcher) kill() {
 	_ = w.child.Signal(syscall.SIGINT)
-	time.AfterFunc(killWait, func() { _ = w.child.Kill() })
+	time.AfterFunc(killWait, func() {
+		ranks := children(w.child.Pid)
+		if w.child.Kill() == nil {
+			signalAll(ranks, syscall.SIGKILL)
+		}
+	})
+}
+
+// children returns the processes that a process has started, where the kernel lists them.
+func children(pid int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, path := range lists {
+		text, _ := os.ReadFile(path) // the thread may have ended
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}
+
+// signalAll sends a signal to the process groups of processes: mpirun gives each rank a group of its own, with the
+// processes of a container.
+func signalAll(pids []int, s syscall.Signal) {
+	for _, pid := range pids {
+		if group, err := syscall.Getpgid(pid); err == nil && group == pid {
+			pid = -pid
+		}
+		_ = syscall.Kill(pid, s) // fails if it has ended
+	}
 }

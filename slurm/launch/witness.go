@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // witness forwards the standard error of ranks and their launcher, and finds the reason why the
@@ -20,6 +21,8 @@ type witness struct {
 	left  string              // the rank that ended first with an exit code
 	code  string              // this exit code
 	waits map[string][]string // by waiting rank: the ranks that it waits for, "2 on host"
+
+	forwarded atomic.Int64 // number of signals that the launcher has forwarded
 }
 
 func newWitness(to io.Writer) *witness { return &witness{to: to, waits: map[string][]string{}} }
@@ -79,6 +82,7 @@ func (w *witness) pass(line []byte) {
 	}
 	switch {
 	case forwarded.MatchString(text):
+		w.forwarded.Add(1)
 	case w.block == nil:
 		_, _ = w.to.Write(line)
 	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the end of a paragraph, or no paragraph

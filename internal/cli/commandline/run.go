@@ -22,6 +22,7 @@ type Console struct {
 	Out, Err io.Writer
 	Last     func(error) // receives an error that ends all ranks at once
 	Lead     func()      // called on a rank that continues to write the output of a lost one
+	Done     func(error) // receives the result of a rank before its end, which may wait for the launcher
 }
 
 // exit is the panic value for kong's exits (after help). Run recovers it, so that the process
@@ -52,7 +53,7 @@ func Run(args []string, in io.Reader, out, errOut io.Writer, do func([]string, C
 			code = 1
 		}
 	}()
-	err = catch(do, args, Console{in, out, errOut, last, launch.Lead})
+	err = catch(do, args, Console{in, out, errOut, last, launch.Lead, func(err error) { end(fault.ExitCode(err), err) }})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,20 +24,34 @@ type token [16]byte
 type location struct {
 	Host      string
 	Machine   string   // the same for processes that reach each other by the loopback interface
-	Addresses []string // host:port
+	Own       string   // host:port for processes of the same machine; empty: the rank is lost
+	Addresses []string // host:port for other machines; none: the rank listens only on its own
 	PID       int
 	Started   uint64 // start time of the process, 0 if unknown
+}
+
+// from returns the addresses for a process on a machine.
+func (l *location) from(machine string) []string {
+	if l.Machine == machine {
+		return []string{l.Own}
+	}
+	return l.Addresses
 }
 
 const remedy = "allow TCP connections between the hosts, or leave --survive out"
 
 // Connect connects this rank to all others of c. A rank is lost if it has been silent for the given
-// time. vet returns an error for a request of a guest that must be refused; nil: all are refused.
-// Collective over c, blocking.
-func Connect(c world.Comm, silent time.Duration, vet func(request []byte) error) (*Mesh, error) {
+// time. Ranks listen on their address in network. If network is the zero value, they listen only on
+// the loopback interface if all are on one machine, else on all addresses. vet returns an error for a
+// request of a guest that must be refused; nil: all are refused. Collective over c, blocking.
+func Connect(c world.Comm, silent time.Duration, network netip.Prefix, vet func(request []byte) error) (*Mesh, error) {
 	m := newMesh(c.Rank(), c.Size(), silent)
-	m.vet = vet
-	if err := world.Agree(c, m.open(":0")); err != nil {
+	m.network, m.vet = network, vet
+	machines, err := allgather(c, machine())
+	if err != nil {
+		return nil, err
+	}
+	if err := world.Agree(c, m.open(len(slices.Compact(machines)) == 1)); err != nil {
 		return nil, err
 	}
 	if err := m.exchange(c); err != nil {
@@ -60,12 +77,34 @@ func newMesh(rank, size int, silent time.Duration) *Mesh {
 	}
 }
 
-// open begins to listen at an address.
-func (m *Mesh) open(address string) (err error) {
-	if m.listen, err = net.Listen("tcp", address); err != nil {
+// open begins to listen. local means that all ranks are on this machine.
+func (m *Mesh) open(local bool) error {
+	host := ""
+	if m.network.IsValid() {
+		ip, ok := addressIn(m.network)
+		if !ok {
+			return fault.New(fault.Config, "alive", "", "this host has no address in the network %v", m.network).Then("set --listen to a network of all hosts")
+		}
+		host = ip.String()
+	} else if local {
+		host = "127.0.0.1"
+	}
+	var err error
+	if m.listen, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
 		return fault.System("alive", "tcp", err)
 	}
 	return nil
+}
+
+// addressIn returns an address of this host in a network.
+func addressIn(network netip.Prefix) (netip.Addr, bool) {
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && network.Contains(p.Addr()) {
+			return p.Addr(), true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // exchange tells all ranks where the others are. Collective over c.
@@ -78,31 +117,46 @@ func (m *Mesh) exchange(c world.Comm) error {
 		return err
 	}
 	m.token, m.self = token(secret), m.location(c.Hosts()[c.Rank()])
-	list, err := world.GatherValues(c, 0, m.self)
-	if err != nil {
-		return err
+	var err error
+	m.where, err = allgather(c, m.self)
+	return err
+}
+
+// allgather returns the values of all ranks. Collective over c.
+func allgather[T any](c world.Comm, v T) (list []T, err error) {
+	if list, err = world.GatherValues(c, 0, v); err != nil {
+		return nil, err
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if text, err = world.BcastBlob(c, text, 0); err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(text, &m.where)
+	list = nil
+	return list, json.Unmarshal(text, &list)
 }
 
 // location returns where this rank is, on a host of the given name.
 func (m *Mesh) location(host string) location {
-	l := location{Host: host, Machine: machine(), PID: os.Getpid(), Started: startTime(os.Getpid())}
-	_, port, _ := net.SplitHostPort(m.listen.Addr().String())
+	l := location{Host: host, Machine: machine(), Own: m.listen.Addr().String(), PID: os.Getpid(), Started: startTime(os.Getpid())}
+	at, _ := netip.ParseAddrPort(l.Own)
+	switch ip := at.Addr(); {
+	case ip.IsLoopback():
+		return l
+	case !ip.IsUnspecified():
+		l.Addresses = []string{l.Own}
+		return l
+	}
+	port := strconv.Itoa(int(at.Port()))
+	l.Own = net.JoinHostPort("127.0.0.1", port)
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
 		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && !ip.IP.IsLinkLocalUnicast() {
 			l.Addresses = append(l.Addresses, net.JoinHostPort(ip.IP.String(), port))
 		}
 	}
-	l.Addresses = append(l.Addresses, net.JoinHostPort("127.0.0.1", port))
 	return l
 }
 
@@ -124,7 +178,7 @@ func (m *Mesh) connect() error {
 		conn, err := m.dial(&m.where[r], hello{Token: m.token, From: uint32(m.rank), To: uint32(r)}, nil)
 		if err != nil {
 			m.listen.Close()
-			return fault.New(fault.Runtime, "alive", m.where[r].Addresses[0], "cannot connect to rank %d: %v", r, err).Then(remedy)
+			return fault.New(fault.Runtime, "alive", m.where[r].Own, "cannot connect to rank %d: %v", r, err).Then(remedy)
 		}
 		m.add(r, conn)
 	}
@@ -138,13 +192,14 @@ func (m *Mesh) connect() error {
 	return nil
 }
 
+// errElsewhere is the error of a connection to a rank that listens only on another machine.
+var errElsewhere = errors.New("it listens only on its own machine")
+
 // dial connects to a rank by the first of its addresses that leads there.
 func (m *Mesh) dial(to *location, h hello, more []byte) (net.Conn, error) {
-	addresses := to.Addresses
-	if to.Machine == m.self.Machine {
-		addresses = addresses[len(addresses)-1:]
-	} else if len(addresses) > 1 {
-		addresses = addresses[:len(addresses)-1]
+	addresses := to.from(m.self.Machine)
+	if len(addresses) == 0 {
+		return nil, errElsewhere
 	}
 	type result struct {
 		conn net.Conn
@@ -197,7 +252,11 @@ func (m *Mesh) introduce(address string, h hello, more []byte) (net.Conn, error)
 	return conn, conn.SetDeadline(time.Time{})
 }
 
-// accept accepts connections until the mesh is closed. It ignores those of other programs.
+// mostWaiting is the number of connections, in addition to those of all ranks, that may wait for their hello.
+const mostWaiting = 64
+
+// accept accepts connections until the mesh is closed. It ignores those of other programs: they cannot
+// hold more than a few connections and their hello's memory.
 func (m *Mesh) accept() {
 	for {
 		conn, err := m.listen.Accept()
@@ -208,8 +267,9 @@ func (m *Mesh) accept() {
 			time.Sleep(m.silent / beats)
 			continue
 		}
+		conn.SetDeadline(time.Now().Add(starting * m.silent))
+		m.enqueue(conn)
 		go func() {
-			conn.SetDeadline(time.Now().Add(starting * m.silent))
 			if !m.admit(conn) {
 				conn.Close()
 			}
@@ -217,14 +277,38 @@ func (m *Mesh) accept() {
 	}
 }
 
+// enqueue adds a connection to those that wait for their hello. If there are too many, it closes the
+// oldest one: ranks send their hello at once.
+func (m *Mesh) enqueue(conn net.Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting = append(m.waiting, conn); len(m.waiting) > mostWaiting+len(m.peers) {
+		m.waiting[0].Close()
+		m.waiting = slices.Delete(m.waiting, 0, 1)
+	}
+}
+
+// dequeue ends the wait of a connection. It returns false if the connection was closed.
+func (m *Mesh) dequeue(conn net.Conn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := slices.Index(m.waiting, conn)
+	if at < 0 {
+		return false
+	}
+	m.waiting = slices.Delete(m.waiting, at, at+1)
+	return true
+}
+
 // admit reports whether a connection is the first one of a higher rank or of a guest to this rank.
 func (m *Mesh) admit(conn net.Conn) bool {
-	h, more, err := readHello(conn)
+	h, more, err := readHello(conn, m.token)
+	waited := m.dequeue(conn)
 	m.mu.Lock()
 	rank := m.rank
 	m.mu.Unlock()
 	switch {
-	case err != nil || h.Token != m.token || int(h.To) != rank:
+	case err != nil || !waited || int(h.To) != rank:
 		return false
 	case h.From == guestRank:
 		return m.admitGuest(conn, h, more)

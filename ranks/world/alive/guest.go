@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 // Contacts tells a guest how to reach the ranks of a world. They prove to the ranks that it may join.
 type Contacts struct {
 	Token    []byte
-	Ranks    []location // without addresses for lost ranks
-	Founders int        // ranks of the start
+	Ranks    []location   // without addresses for lost ranks
+	Founders int          // ranks of the start
+	Network  netip.Prefix // of Connect
 }
 
 // Hosts returns the hosts of the ranks.
@@ -25,6 +27,17 @@ func (c Contacts) Hosts() (list []string) {
 		list = append(list, l.Host)
 	}
 	return list
+}
+
+// LiveHosts returns the hosts of the ranks that are not lost, sorted.
+func (c Contacts) LiveHosts() (list []string) {
+	for _, l := range c.Ranks {
+		if l.Own != "" {
+			list = append(list, l.Host)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // greeting is the request of a guest.
@@ -37,10 +50,10 @@ type greeting struct {
 func (m *Mesh) Contacts(live []int) Contacts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := Contacts{Token: m.token[:], Ranks: slices.Clone(m.where), Founders: m.founders}
+	c := Contacts{Token: m.token[:], Ranks: slices.Clone(m.where), Founders: m.founders, Network: m.network}
 	for r := range c.Ranks {
 		if !slices.Contains(live, r) {
-			c.Ranks[r].Addresses = nil
+			c.Ranks[r].Own, c.Ranks[r].Addresses = "", nil
 		}
 	}
 	return c
@@ -54,9 +67,10 @@ func Join(c Contacts, host string, request []byte, silent time.Duration, vet fun
 		return nil, nil, fault.New(fault.Data, "join", "", "the contacts of the ranks are incomplete")
 	}
 	m = newMesh(-1, len(c.Ranks), silent)
-	m.founders = c.Founders
+	m.founders, m.network = c.Founders, c.Network
 	m.token, m.where, m.id, m.vet = token(c.Token), c.Ranks, rand.Uint64(), vet
-	if err := m.open(":0"); err != nil {
+	elsewhere := func(l location) bool { return l.Machine != machine() }
+	if err := m.open(!slices.ContainsFunc(c.Ranks, elsewhere)); err != nil {
 		return nil, nil, err
 	}
 	m.self = m.location(host)
@@ -65,7 +79,7 @@ func Join(c Contacts, host string, request []byte, silent time.Duration, vet fun
 	}
 	go m.accept()
 	for r := range m.where {
-		if len(m.where[r].Addresses) == 0 {
+		if m.where[r].Own == "" {
 			continue
 		}
 		err := m.visit(r)
@@ -79,6 +93,10 @@ func Join(c Contacts, host string, request []byte, silent time.Duration, vet fun
 	}
 	if !slices.ContainsFunc(m.peers, func(p *peer) bool { return p != nil }) {
 		m.Break()
+		if slices.ContainsFunc(c.Ranks, func(l location) bool { return l.Own != "" && len(l.from(m.self.Machine)) == 0 }) {
+			return nil, nil, fault.New(fault.Config, "join", "", "the ranks listen only on their own machine, %s", c.Ranks[0].Host).
+				Then("start the run with --listen and a network of both machines")
+		}
 		return nil, nil, fault.New(fault.Runtime, "join", "", "none of the ranks %v responds", unreachable)
 	}
 	return m, unreachable, nil
@@ -124,7 +142,7 @@ func (m *Mesh) admitGuest(conn net.Conn, h hello, more []byte) bool {
 		return true
 	}
 	var g greeting
-	if h.Guest == 0 || json.Unmarshal(more, &g) != nil || len(g.Contact.Addresses) == 0 {
+	if h.Guest == 0 || json.Unmarshal(more, &g) != nil || g.Contact.Own == "" {
 		return false
 	}
 	err := errors.New("this rank admits no guests")

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 )
 
@@ -98,6 +100,18 @@ func TestRefusal(t *testing.T) {
 	c = list[0].Contacts([]int{0})
 	if _, _, err := Join(c, "elsewhere", []byte("good"), 5*time.Second, vet); err == nil {
 		t.Error("joined a world that has ended")
+	}
+}
+
+// A guest on another machine does not connect to ranks that listen only on their own: the same address
+// on its machine may be that of a stranger, who would get the token.
+func TestGuestElsewhere(t *testing.T) {
+	list := meshes(t, 1, 5*time.Second, vet)
+	c := list[0].Contacts([]int{0})
+	c.Ranks[0].Machine = "another"
+	_, _, err := Join(c, "elsewhere", []byte("good"), 5*time.Second, vet)
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("%v", err)
 	}
 }
 

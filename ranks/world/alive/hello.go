@@ -1,6 +1,7 @@
 package alive
 
 import (
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -39,13 +40,18 @@ func (h hello) encode(more int) []byte {
 	return binary.LittleEndian.AppendUint32(append(b, stream), uint32(more))
 }
 
-func readHello(in io.Reader) (h hello, more []byte, err error) {
+// readHello reads a hello with the token of this world. It reads and allocates nothing more for
+// another token.
+func readHello(in io.Reader, own token) (h hello, more []byte, err error) {
 	b := make([]byte, helloBytes)
 	if _, err := io.ReadFull(in, b); err != nil {
 		return h, nil, err
 	}
 	at := len(h.Token)
 	h.Token = token(b[:at])
+	if subtle.ConstantTimeCompare(h.Token[:], own[:]) != 1 {
+		return h, nil, errors.New("another token")
+	}
 	h.From, h.To = binary.LittleEndian.Uint32(b[at:]), binary.LittleEndian.Uint32(b[at+4:])
 	h.Guest, h.Stream = binary.LittleEndian.Uint64(b[at+8:]), b[at+16] != 0
 	n := binary.LittleEndian.Uint32(b[at+17:])

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -37,6 +38,7 @@ type Event struct {
 // Mesh is one rank's connections to all others.
 type Mesh struct {
 	silent   time.Duration // after which a rank is lost
+	network  netip.Prefix  // in which ranks listen; zero: see Connect
 	token    token
 	events   chan Event
 	closed   chan struct{}
@@ -55,6 +57,8 @@ type Mesh struct {
 	where  []location // of all ranks
 	peers  []*peer    // by rank; nil: this rank, or no connection
 	guests map[uint64]*peer
+
+	waiting []net.Conn // accepted connections without a hello, the oldest first
 }
 
 // peer is the connection to a rank or a guest.
@@ -180,9 +184,9 @@ func (m *Mesh) ended(p *peer) bool {
 		return false
 	}
 	m.mu.Lock()
-	first := p.at.Addresses[0]
+	own := p.at.Own
 	m.mu.Unlock()
-	_, port, err := net.SplitHostPort(first)
+	_, port, err := net.SplitHostPort(own)
 	if err != nil {
 		return false
 	}

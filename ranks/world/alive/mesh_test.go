@@ -1,12 +1,18 @@
 package alive
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -16,7 +22,7 @@ func meshes(t *testing.T, n int, silent time.Duration, vet func(request []byte) 
 	t.Helper()
 	list := make([]*Mesh, n)
 	err := inproc.Run(n, func(c world.Comm) error {
-		m, err := Connect(c, silent, vet)
+		m, err := Connect(c, silent, netip.Prefix{}, vet)
 		list[c.Rank()] = m
 		return err
 	})
@@ -122,8 +128,7 @@ func TestRefusedElsewhere(t *testing.T) {
 	closed.Close()
 	l := &list[0].where[1]
 	list[0].mu.Lock()
-	l.Machine = "another"
-	l.Addresses = []string{l.Addresses[len(l.Addresses)-1], closed.Addr().String()}
+	l.Machine, l.Addresses = "another", []string{l.Own, closed.Addr().String()}
 	list[0].mu.Unlock()
 	list[1].peers[0].conn.Close() // the process and its port exist
 	if e := next(t, list[0]); !e.Lost || e.Certain {
@@ -132,9 +137,9 @@ func TestRefusedElsewhere(t *testing.T) {
 	// The same if the first address does not respond, and the second is that of this host.
 	list = meshes(t, 2, 5*time.Second, nil)
 	l = &list[0].where[1]
-	_, port, _ := net.SplitHostPort(l.Addresses[0])
+	_, port, _ := net.SplitHostPort(l.Own)
 	list[0].mu.Lock()
-	l.Machine, l.Addresses = "another", []string{"255.255.255.255:" + port, closed.Addr().String(), closed.Addr().String()}
+	l.Machine, l.Addresses = "another", []string{"255.255.255.255:" + port, closed.Addr().String()}
 	list[0].mu.Unlock()
 	list[1].peers[0].conn.Close()
 	if e := next(t, list[0]); !e.Lost || e.Certain {
@@ -146,17 +151,16 @@ func TestRefusedElsewhere(t *testing.T) {
 func TestAddressOfAnotherRank(t *testing.T) {
 	err := inproc.Run(3, func(c world.Comm) error {
 		m := newMesh(c.Rank(), 3, 5*time.Second)
-		if err := m.open("127.0.0.1:0"); err != nil {
+		if err := m.open(true); err != nil {
 			return err
 		}
 		defer m.Break()
 		if err := m.exchange(c); err != nil {
 			return err
 		}
-		last := func(rank int) string { return m.where[rank].Addresses[len(m.where[rank].Addresses)-1] }
-		other, own := last(1), last(0)
+		other, own := m.where[1].Own, m.where[0].Own
 		if c.Rank() == 2 {
-			m.where[0] = location{Machine: "another", Addresses: []string{other, own, "127.0.0.1:0"}}
+			m.where[0] = location{Machine: "another", Addresses: []string{other, own}}
 		}
 		if err := m.connect(); err != nil {
 			return err
@@ -175,7 +179,7 @@ func TestAddressOfAnotherRank(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	err := inproc.Run(2, func(c world.Comm) error {
 		m := newMesh(c.Rank(), 2, 5*time.Second)
-		if err := m.open("127.0.0.1:0"); err != nil {
+		if err := m.open(true); err != nil {
 			return err
 		}
 		defer m.Break()
@@ -186,7 +190,7 @@ func TestStrangers(t *testing.T) {
 			return m.connect()
 		}
 		for k, hello := range []string{"", "GET / HTTP/1.1\r\n\r\n", string(make([]byte, 20))} {
-			conn, err := net.Dial("tcp", m.where[0].Addresses[len(m.where[0].Addresses)-1])
+			conn, err := net.Dial("tcp", m.where[0].Own)
 			if err != nil {
 				return fmt.Errorf("stranger %d: %w", k, err)
 			}
@@ -201,5 +205,78 @@ func TestStrangers(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Strangers hold a bounded number of connections, and do not prevent the connection of a rank.
+func TestManyStrangers(t *testing.T) {
+	list := meshes(t, 1, 15*time.Second, vet)
+	first, err := net.Dial("tcp", list[0].self.Own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	for range mostWaiting + 1 {
+		conn, err := net.Dial("tcp", list[0].self.Own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	first.SetReadDeadline(time.Now().Add(20 * time.Second)) // a hello may take 60 s
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the oldest of %d connections is not closed: %v", mostWaiting+2, err)
+	}
+	join(t, list, 0)
+}
+
+// fixedPart fails if more than the fixed part of a hello is read from it.
+type fixedPart struct {
+	t *testing.T
+	b []byte
+}
+
+func (f *fixedPart) Read(b []byte) (int, error) {
+	if len(b) > helloBytes {
+		f.t.Errorf("%d bytes are allocated", len(b))
+	}
+	n := copy(b, f.b)
+	f.b = f.b[n:]
+	return n, nil
+}
+
+// A stranger cannot make a rank allocate memory: the token comes first.
+func TestTokenBeforeMemory(t *testing.T) {
+	h := hello{Token: token{1}, From: guestRank}
+	if _, _, err := readHello(&fixedPart{t, h.encode(mostRequest)}, token{2}); err == nil {
+		t.Error("another token is accepted")
+	}
+}
+
+// Ranks on one machine listen on the loopback interface, and ranks in a network on their address in it.
+func TestListensWhereNeeded(t *testing.T) {
+	list := meshes(t, 2, time.Minute, nil)
+	if at, err := netip.ParseAddrPort(list[0].listen.Addr().String()); err != nil || !at.Addr().IsLoopback() || len(list[0].where[1].Addresses) > 0 {
+		t.Errorf("listens at %v, other machines connect to %v: %v", at, list[0].where[1].Addresses, err)
+	}
+	m := newMesh(0, 1, time.Minute)
+	if err := m.open(false); err != nil {
+		t.Fatal(err)
+	}
+	if m.where = []location{m.location("a")}; !m.listen.Addr().(*net.TCPAddr).IP.IsUnspecified() {
+		t.Errorf("ranks on several machines listen at %v", m.listen.Addr())
+	}
+	m.Break()
+	m.network = netip.MustParsePrefix("127.0.0.0/30")
+	if err := m.open(false); err != nil {
+		t.Fatal(err)
+	}
+	if at := m.listen.Addr().(*net.TCPAddr); !m.network.Contains(at.AddrPort().Addr().Unmap()) {
+		t.Errorf("listens at %v, outside %v", at, m.network)
+	}
+	m.listen.Close()
+	m.network = netip.MustParsePrefix("192.0.2.128/32") // reserved for documentation (RFC 5737)
+	if err := m.open(false); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("%v", err)
 	}
 }

@@ -55,7 +55,7 @@ type Report struct {
 // Proposal is a request of a rank for the next view.
 type Proposal struct {
 	View   *world.View // nil: any
-	Leaves bool        // the rank must not carry members any more
+	Leaves bool        // the ranks of this rank's host must not carry members any more
 	Admits bool        // the view has ended for guests
 }
 
@@ -66,6 +66,7 @@ func (p Proposal) none() bool { return p == Proposal{} }
 type Decision struct {
 	View  world.View
 	Lost  []Loss
+	Left  []int // ranks that must not carry members any more, ascending
 	Done  bool  // the run has ended, or no rank is newly lost and none proposes anything
 	Few   bool  // fewer ranks are left than required: the run stops after an epoch
 	Lack  bool  // the states of a part are lost: the run continues from a checkpoint
@@ -80,7 +81,9 @@ type Machine struct {
 	rank, least int
 	view        world.View
 	zones       []string // of ranks
+	hosts       []string // of ranks
 	lost        []Loss
+	left        []int // ranks that must not carry members any more
 	settled     int      // number of losses before the current view
 	reports     []Report // by rank; Number is -1 before the first
 	joined      []Guest
@@ -88,9 +91,9 @@ type Machine struct {
 }
 
 // New returns the machine of a rank in the view v. The run stops if fewer than least ranks are left.
-// zones are names of failure domains, by rank; nil: each rank has its own.
-func New(rank, least int, v world.View, zones []string) *Machine {
-	m := &Machine{rank: rank, least: least, view: v, zones: zones, reports: make([]Report, v.Started())}
+// zones are names of failure domains, by rank, and hosts those of hosts; nil: each rank has its own.
+func New(rank, least int, v world.View, zones, hosts []string) *Machine {
+	m := &Machine{rank: rank, least: least, view: v, zones: zones, hosts: slices.Clone(hosts), reports: make([]Report, v.Started())}
 	for r := range m.reports {
 		m.reports[r].Number = -1
 	}
@@ -99,10 +102,10 @@ func New(rank, least int, v world.View, zones []string) *Machine {
 
 // Join returns the machine of the rank that a decision has admitted, in the view of the decision. The
 // other parameters are those of New.
-func Join(least int, d Decision, zones []string) *Machine {
-	m := New(d.View.Started()-1, least, d.View, zones)
+func Join(least int, d Decision, zones, hosts []string) *Machine {
+	m := New(d.View.Started()-1, least, d.View, zones, hosts)
 	m.Lose(d.Lost...)
-	m.settled, m.joined = len(d.Lost), d.Joined
+	m.settled, m.joined, m.left = len(d.Lost), d.Joined, d.Left
 	return m
 }
 
@@ -198,7 +201,7 @@ func (m *Machine) Decide() *Decision {
 		return nil
 	}
 	var proposed *world.View
-	var carriers []int // live ranks that may carry members
+	left := slices.Clone(m.left)
 	ended, same := true, len(m.lost) == m.settled
 	for _, r := range live {
 		p := m.reports[r]
@@ -209,12 +212,14 @@ func (m *Machine) Decide() *Decision {
 		if proposed == nil {
 			proposed = p.View
 		}
-		if !p.Leaves {
-			carriers = append(carriers, r)
+		if p.Leaves {
+			left = append(left, m.neighbours(r)...)
 		}
 	}
 	m.decided = true
-	d := &Decision{Lost: sorted(m.lost), Done: ended || same, Joined: m.joined}
+	slices.Sort(left)
+	d := &Decision{Lost: sorted(m.lost), Left: slices.Compact(left), Done: ended || same, Joined: m.joined}
+	carriers := slices.DeleteFunc(slices.Clone(live), func(r int) bool { return slices.Contains(d.Left, r) })
 	var admitted []Guest
 	if !d.Done {
 		admitted = m.admitted(live)
@@ -243,85 +248,6 @@ func (m *Machine) admitted(live []int) []Guest {
 		}
 	}
 	return nil
-}
-
-// next returns the view after the current one: the proposed one, in which the members of other ranks
-// than the given carriers move to the carrier of their View.Shadow, to carriers without members, or else
-// to those with the fewest. The view has the given number of new ranks.
-func (m *Machine) next(proposed *world.View, carriers []int, joined int) world.View {
-	next := m.view.Restart()
-	if proposed != nil && proposed.Replaces(m.view) {
-		next.Carrier = slices.Clone(proposed.Carrier)
-	}
-	next.Spares += joined
-	fewest := func() int {
-		best := carriers[0]
-		for _, r := range carriers {
-			if len(next.Carried(r)) < len(next.Carried(best)) {
-				best = r
-			}
-		}
-		return best
-	}
-	for rank := range m.reports {
-		if slices.Contains(carriers, rank) {
-			continue
-		}
-		idle := fewest()
-		all := len(next.Carried(idle)) == 0
-		for _, member := range next.Carried(rank) {
-			if shadow, ok := next.Shadow(member); ok && slices.Contains(carriers, m.view.Rank(shadow)) {
-				next.Carrier[member] = m.view.Rank(shadow)
-				continue
-			}
-			if next.Carrier[member] = idle; !all {
-				idle = fewest()
-			}
-		}
-	}
-	if last := next.Started() - 1; joined > 0 && len(next.Carried(last)) == 0 {
-		deal(next, last)
-	}
-	return next
-}
-
-// deal moves members to a rank that carries none, if fewer ranks carry members than at the start of
-// the run: those of a rank of the start that carries none now, and then others, until the numbers of
-// members differ by at most one.
-func deal(v world.View, to int) {
-	first := world.View{Parts: v.Parts, Ranks: v.Ranks, Servers: v.Servers, Bridges: v.Bridges}
-	most, carriers := 0, 0
-	for r := range v.Started() {
-		if n := len(v.Carried(r)); n > 0 {
-			carriers++
-			if n > len(v.Carried(most)) {
-				most = r
-			}
-		}
-	}
-	if carriers >= first.Started() {
-		return
-	}
-	for _, member := range v.Carried(most) {
-		if home := first.Rank(member); len(v.Carried(home)) == 0 {
-			for _, member := range first.Carried(home) {
-				v.Carrier[member] = to
-			}
-			break
-		}
-	}
-	for {
-		for r := range v.Started() {
-			if len(v.Carried(r)) > len(v.Carried(most)) {
-				most = r
-			}
-		}
-		list := v.Carried(most)
-		if len(list) < len(v.Carried(to))+2 {
-			return
-		}
-		v.Carrier[list[len(list)-1]] = to
-	}
 }
 
 // locate chooses the newest epoch of which all parts have a state, and for each part a rank that
@@ -370,8 +296,11 @@ func (m *Machine) Apply(d Decision) bool {
 		if m.zones != nil {
 			m.zones = append(m.zones, g.Zone)
 		}
+		if m.hosts != nil {
+			m.hosts = append(m.hosts, g.Host)
+		}
 	}
-	m.joined = d.Joined
+	m.joined, m.left = d.Joined, d.Left
 	return true
 }
 

@@ -47,7 +47,7 @@ type (
 func newNetwork(seed uint64, v world.View, least int) *network {
 	n := &network{rng: rand.New(rand.NewPCG(seed, 1)), pipes: map[[2]int][]any{}}
 	for r := range v.Started() {
-		n.add(&node{Machine: New(r, least, v, nil), addresses: world.All(v.Started()), running: true}, v.Parts)
+		n.add(&node{Machine: New(r, least, v, nil, nil), addresses: world.All(v.Started()), running: true}, v.Parts)
 	}
 	for part := range v.Parts {
 		n.nodes[v.Rank(part)].stored[part] = 5
@@ -197,7 +197,7 @@ func (x *node) follow() {
 	for _, g := range d.Joined[len(x.addresses)+len(d.Joined)-d.View.Started():] {
 		x.addresses = append(x.addresses, int(g.ID))
 		if int(g.ID) == x.address {
-			x.Machine = Join(1, d, nil)
+			x.Machine = Join(1, d, nil, nil)
 			x.send(d)
 			for _, g := range x.guests {
 				x.post(int(g.ID), d)
@@ -417,7 +417,7 @@ func decision(t *testing.T, m *Machine, proposals map[int]Proposal, states map[i
 // Lost ranks are replaced by idle ones first. Then their members are dealt to the ranks with the fewest.
 func TestMembersMove(t *testing.T) {
 	v := world.View{Parts: 6, Ranks: 3, Servers: 1, Spares: 1}
-	m := New(0, 1, v, nil)
+	m := New(0, 1, v, nil, nil)
 	m.Lose(Loss{1, true})
 	d := decision(t, m, nil, nil)
 	if got, want := fmt.Sprint(d.View.Carrier), "[0 0 4 4 2 2 3]"; got != want {
@@ -451,7 +451,7 @@ func TestMembersMoveToJoined(t *testing.T) {
 		{nil, []int{3}, "[0 0 1 1 2 2 4 4]"},
 		{[]int{1}, []int{2}, "[0 0 0 4 4 4 3 3]"},
 	} {
-		m := New(0, 1, v, nil)
+		m := New(0, 1, v, nil, nil)
 		for _, r := range tc.before {
 			m.Lose(Loss{r, true})
 			m.Apply(decision(t, m, nil, nil))
@@ -468,7 +468,7 @@ func TestMembersMoveToJoined(t *testing.T) {
 			t.Errorf("after the loss of %v and %v: %+v", tc.before, tc.now, d)
 			continue
 		}
-		if got := Join(1, *d, nil); got.rank != 4 || fmt.Sprint(got.Live()) == fmt.Sprint(m.Live()) || len(got.lost) != got.settled {
+		if got := Join(1, *d, nil, nil); got.rank != 4 || fmt.Sprint(got.Live()) == fmt.Sprint(m.Live()) || len(got.lost) != got.settled {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -476,7 +476,7 @@ func TestMembersMoveToJoined(t *testing.T) {
 
 // A guest that one live rank cannot reach does not join, and the run continues without it.
 func TestUnreachableGuest(t *testing.T) {
-	m := New(0, 1, world.View{Parts: 2, Ranks: 2}, nil)
+	m := New(0, 1, world.View{Parts: 2, Ranks: 2}, nil, nil)
 	m.Receive(0, Report{Proposal: Proposal{Admits: true}, Guests: []Guest{{ID: 7}}})
 	m.Receive(1, Report{})
 	if d := m.Decide(); d == nil || d.Done || len(d.Joined) > 0 || d.View.Started() != 2 {
@@ -484,20 +484,44 @@ func TestUnreachableGuest(t *testing.T) {
 	}
 }
 
+// All ranks of a host leave together, also idle ones, and carry nothing in later views. If no other host has ranks, the
+// run stops.
+func TestHostLeaves(t *testing.T) {
+	v := world.View{Parts: 4, Ranks: 2, Spares: 2}
+	m := New(0, 1, v, nil, []string{"a", "b", "a", "b"})
+	d := decision(t, m, map[int]Proposal{0: {Leaves: true}}, nil)
+	if got := fmt.Sprint(d.View.Carrier, d.Left, d.Few); got != "[3 3 1 1] [0 2] false" {
+		t.Errorf("host a leaves: %s", got)
+	}
+	m.Apply(d)
+	m.Lose(Loss{3, true})
+	d = decision(t, m, nil, nil)
+	if got := fmt.Sprint(d.View.Carrier, d.Left, d.Few); got != "[1 1 1 1] [0 2] false" {
+		t.Errorf("then rank 3 is lost: %s", got)
+	}
+	m.Apply(d)
+	if d = decision(t, m, map[int]Proposal{1: {Leaves: true}}, nil); !d.Few || d.Done {
+		t.Errorf("both hosts leave: %+v", d)
+	}
+	if j := Join(1, d, nil, nil); !slices.Equal(j.left, d.Left) {
+		t.Errorf("a rank that joins knows %v, want %v", j.left, d.Left)
+	}
+}
+
 // The run stops if too few ranks are left to carry members, and ends if nothing has changed.
 func TestFewRanks(t *testing.T) {
 	v := world.View{Parts: 3, Ranks: 3}
-	m := New(0, 2, v, nil)
+	m := New(0, 2, v, nil, nil)
 	m.Lose(Loss{1, true})
 	if d := decision(t, m, nil, nil); d.Few || d.Done {
 		t.Errorf("two of two: %+v", d)
 	}
-	m = New(0, 2, v, nil)
+	m = New(0, 2, v, nil, nil)
 	m.Lose(Loss{1, true})
 	if d := decision(t, m, map[int]Proposal{2: {Leaves: true}}, nil); !d.Few {
 		t.Errorf("one of two: %+v", d)
 	}
-	if d := decision(t, New(0, 1, v, nil), nil, nil); !d.Done {
+	if d := decision(t, New(0, 1, v, nil, nil), nil, nil); !d.Done {
 		t.Errorf("nothing has changed: %+v", d)
 	}
 }
@@ -506,14 +530,14 @@ func TestFewRanks(t *testing.T) {
 // possible.
 func TestNewestCommonEpoch(t *testing.T) {
 	v := world.View{Parts: 3, Ranks: 3}
-	m := New(0, 1, v, nil)
+	m := New(0, 1, v, nil, nil)
 	m.Lose(Loss{2, true})
 	states := map[int][]State{0: {{0, 7}, {0, 6}}, 1: {{1, 7}, {1, 6}, {2, 6}, {2, 5}, {0, 6}}}
 	d := decision(t, m, nil, states)
 	if d.Epoch != 6 || d.Lack || fmt.Sprint(d.From) != "[0 1 1]" {
 		t.Errorf("%+v", d)
 	}
-	m = New(0, 1, v, nil)
+	m = New(0, 1, v, nil, nil)
 	m.Lose(Loss{2, true})
 	delete(states, 1)
 	if d := decision(t, m, nil, states); !d.Lack || d.Epoch != -1 {
@@ -538,13 +562,13 @@ func TestExcluded(t *testing.T) {
 		{3, []Loss{{0, true}, {1, true}, {2, false}}, true},
 		{1, []Loss{{1, false}}, true},
 	} {
-		m := New(tc.rank, 1, v, nil)
+		m := New(tc.rank, 1, v, nil, nil)
 		m.Lose(tc.lost...)
 		if got := m.Excluded(); got != tc.want {
 			t.Errorf("rank %d without %v: %t", tc.rank, tc.lost, got)
 		}
 	}
-	m := New(0, 1, v, nil) // after a decision, earlier losses do not count
+	m := New(0, 1, v, nil, nil) // after a decision, earlier losses do not count
 	m.Lose(Loss{3, false})
 	m.Apply(decision(t, m, nil, nil))
 	m.Lose(Loss{2, false})
@@ -556,7 +580,7 @@ func TestExcluded(t *testing.T) {
 // Copies are in another zone where there is one.
 func TestShadow(t *testing.T) {
 	v := world.View{Parts: 4, Ranks: 4}
-	m := New(2, 1, v, []string{"a", "b", "b", "a"})
+	m := New(2, 1, v, []string{"a", "b", "b", "a"}, nil)
 	for _, step := range []struct{ lose, want int }{{-1, 0}, {0, 3}, {3, 1}, {1, -1}} {
 		if step.lose >= 0 {
 			m.Lose(Loss{step.lose, true})

@@ -65,6 +65,7 @@ func startWith(l world.Limits, limit pieces) (world.Comm, func(), error) {
 		say = func(string) {}
 	}
 	unshare := shareMemory(say)
+	closePorts()
 	finalize := initialize()
 	p := &process{pieces: limit, rank: gompi.WorldRank(), heard: map[place]uint64{}, unshare: unshare}
 	if err := p.connect(l, gompi.WorldSize()); err != nil {

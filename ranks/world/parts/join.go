@@ -61,7 +61,7 @@ func Join(j Joiner, job func(rank int) ElasticJob) error {
 	link := newRemoteLink(rank, mesh.Hosts())
 	link.limits = func() world.Limits { return j.Limits }
 	link.abort = func(code int, _ error) { os.Exit(code) } // the others continue without this rank
-	s := survivorOf(membership.Join(j.Least, d, j.zones(link.hosts)), rank, job(rank), j.Elasticity, mesh, link)
+	s := survivorOf(membership.Join(j.Least, d, j.zones(link.hosts), link.hosts), rank, job(rank), j.Elasticity, mesh, link)
 	s.o.Connected(Admission{s})
 	s.mu.Lock()
 	for _, l := range d.Lost {

@@ -59,11 +59,11 @@ func newSurvivor(c world.Comm, v world.View, job ElasticJob, o Elasticity) (*sur
 	if err != nil {
 		return nil, err
 	}
-	mesh, err := alive.Connect(c, o.LostAfter, o.Vet)
+	mesh, err := alive.Connect(c, o.LostAfter, o.Network, o.Vet)
 	if err != nil {
 		return nil, err
 	}
-	s := survivorOf(membership.New(c.Rank(), o.Least, v, o.zones(c.Hosts())), c.Rank(), job, o, mesh, link)
+	s := survivorOf(membership.New(c.Rank(), o.Least, v, o.zones(c.Hosts()), c.Hosts()), c.Rank(), job, o, mesh, link)
 	s.o.Connected(Admission{s})
 	go s.listen()
 	return s, nil

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"siafu/ranks/world"
@@ -31,6 +32,7 @@ type ElasticJob interface {
 // Elasticity has the settings of RunViews.
 type Elasticity struct {
 	LostAfter time.Duration            // a rank that has been silent for this time is lost
+	Network   netip.Prefix             // in which ranks listen; see alive.Connect
 	Least     int                      // the run stops if fewer ranks are left
 	Zone      func(host string) string // failure domain of a host; nil: each rank has its own
 	// Lost is called when ranks are lost, at any time, before members notice. MPI may use memory of

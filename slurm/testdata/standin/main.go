@@ -27,7 +27,7 @@ func main() {
 	stop := make(chan os.Signal, 8)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	end, _ := launch.Join(os.Args[1:])
-	code, err := train(os.Args[2:], stop)
+	code, err := train(os.Args[2:], stop, end)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		code = 1
@@ -48,7 +48,8 @@ func value(args []string, flag, absent string) string {
 	return absent
 }
 
-func train(args []string, stop <-chan os.Signal) (int, error) {
+// train reports a stop with end before it stops the MPI library, which waits for mpirun.
+func train(args []string, stop <-chan os.Signal, end func(int, error)) (int, error) {
 	epochs, _ := strconv.Atoi(value(args, "--epochs", "10"))
 	crashAt, _ := strconv.Atoi(value(args, "--crash-at", "0"))
 	nap, err := time.ParseDuration(value(args, "--nap", "50ms"))
@@ -76,6 +77,7 @@ func train(args []string, stop <-chan os.Signal) (int, error) {
 		}
 		if stopping && (e < epochs || endless) {
 			r.log("stopped after=%d", e)
+			end(75, nil)
 			leave()
 			return 75, nil
 		}
