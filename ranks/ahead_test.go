@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 	"testing"
+	"time"
 
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -101,12 +102,17 @@ func TestInvocationsAhead(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, kept: c.Dropout == 0, begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
+					// Failures and late attempts reduce the attempts that may wait: then none begin early.
+					limit := patience
+					if w.calm = !moody; w.calm {
+						limit = time.Minute
+					}
 					w.work = func(message []byte) []byte {
 						start.Do(func() { other = startProcess(t, sentOf(r)) })
 						return other.work(message)
 					}
 					ways = append(ways, w)
-					b := tensor.NewRemote(w, wishes()[0], patient(patience, 100), silence)
+					b := tensor.NewRemote(w, wishes()[0], patient(limit, 100), silence)
 					b.InvokeAhead()
 					return b
 				})
