@@ -132,7 +132,7 @@ type flags map[string]string
 // costs is fixed.
 var usual = flags{
 	"layers": "3", "hidden": "8", "epochs": "4", "ranks": "2", "servers": "0", "threads": "2", "intervals": "3", "partitioner": "hash", "dropout": "0.3",
-	"recompute-ghosts": "none", "cache-input": "off", "pre-aggregate": "off", "checkpoint-every": "off", "lr": "0.005",
+	"recompute-ghosts": "none", "cache-input": "off", "pre-aggregate": "off", "checkpoint-every": "off", "lr": "0.001",
 }
 
 // merged returns the settings of features. The flags of earlier ones take precedence over those of

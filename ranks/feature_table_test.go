@@ -86,11 +86,11 @@ var decisions = map[string]decision{
 	"dropout": trains("0"), "input-dropout": trains("0", "0.5"), "attention-dropout": trains("0.6 model=gat"), "input-scale": trains("2"),
 	"pool-hidden": trains("5 model=sage-pool"), "alpha": trains("0.3 model=gcnii"), "theta": trains("1 model=gcnii"), "hops": trains("3 model=appnp"),
 	"steps": trains("2 model=sign"), "embedding": trains("8 data=links"), "link-score": trains("mlp data=links"), "link-layers": none(ofLinks),
-	"link-hidden": none(ofLinks), "link-dropout": none(ofLinks), "init": none(byPath), "initializer": trains("he", "small-logits"),
+	"link-hidden": none(ofLinks), "link-dropout": none(ofLinks), "init": none(byPath), "initializer": trains("xavier", "torch"),
 
 	"recipe": none("sets other flags"), "defaults": none("sets other flags"), "task": none("is that of the dataset"), "batch": leavesLosses("approximate:1"),
 	"pipeline": none(ofPipelines), "microbatches": none(ofPipelines), "schedule": none(ofPipelines), "balance": none(ofPipelines), "redundancy": none(ofPipelines),
-	"history-format": none(ofInexact), "epochs": none("is short"), "lr": trains("0.001"), "optimizer": trains("sgd", "adamw"), "momentum": trains("0 optimizer=sgd"),
+	"history-format": none(ofInexact), "epochs": none("is short"), "lr": trains("0.002"), "optimizer": trains("sgd", "adamw"), "momentum": trains("0 optimizer=sgd"),
 	"weight-decay": trains("0.1"), "inner-decay": trains("0.1 model=gcnii"), "weight-decay-on": trains("all"), "seed": trains("7"), "label-smoothing": trains("0.1"),
 	"class-weights": trains("balanced"), "eval-every": trains("2", "0"), "patience": none(chooses), "monitor": none(chooses), "target-acc": none(chooses),
 	"local-epochs": none(inexact), "server-correction": none(ofInexact), "correction-batch": none(ofInexact),
