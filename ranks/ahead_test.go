@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 	"testing"
+	"time"
 
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -79,13 +80,15 @@ func TestInvocationsAhead(t *testing.T) {
 		"gcn on two":        func(c *Config) { c.Layers = 3 },
 		"gat, nopipe":       func(c *Config) { c.Model, c.Heads, c.Mode = "gat", 2, "nopipe" },
 		"sums of ghosts":    func(c *Config) { c.PreAggregate = "on" },
+		"computed ghosts":   func(c *Config) { c.RecomputeGhosts, c.Layers = "layers:2", 3 },
+		"some computed":     func(c *Config) { c.RecomputeGhosts, c.Layers, c.PreAggregate = "layers:1.5", 3, "on" },
 		"ÂX kept":           func(c *Config) { c.Dropout = 0 },
 		"async on one rank": func(c *Config) { *c = asynchronous(*c, 0, 1); c.Ranks, c.Servers = 1, 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := quick(t)
-			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 4, 2, 0, 3, 2
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.EvalEvery, c.RecomputeGhosts = 3, 2, 0, 3, 2, "none"
 			set(&c)
 			want := train(t, c, data)
 			for _, moody := range []bool{false, true} {
@@ -99,12 +102,17 @@ func TestInvocationsAhead(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, kept: c.Dropout == 0, begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
+					// Failures and late attempts reduce the attempts that may wait: then none begin early.
+					limit := patience
+					if w.calm = !moody; w.calm {
+						limit = time.Minute
+					}
 					w.work = func(message []byte) []byte {
 						start.Do(func() { other = startProcess(t, sentOf(r)) })
 						return other.work(message)
 					}
 					ways = append(ways, w)
-					b := tensor.NewRemote(w, wishes()[0], patient(patience, 100), silence)
+					b := tensor.NewRemote(w, wishes()[0], patient(limit, 100), silence)
 					b.InvokeAhead()
 					return b
 				})

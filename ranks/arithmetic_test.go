@@ -63,9 +63,12 @@ func runMembers(c Config, data string, out IO, place func(*member), body func(*m
 	})
 }
 
-// trainMember trains as a member of the world w of a view.
-func trainMember(c Config, data string, v world.View, w world.Comm, kind string) error {
+// trainMember trains as a member of the world w of a view, which each of place changes first.
+func trainMember(c Config, data string, v world.View, w world.Comm, kind string, place ...func(*member)) error {
 	r := newMember(c, data, v, w, kind, IO{Out: io.Discard, Err: os.Stderr})
+	for _, change := range place {
+		change(r)
+	}
 	r.limits = limitsOf(v, world.Limits{})
 	defer r.views.close()
 	defer r.close()

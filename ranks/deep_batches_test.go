@@ -279,6 +279,37 @@ func (d *deepHistory) step(s deepStep, lr float64) (loss, count float64) {
 	return loss, count
 }
 
+// forOthers returns, by depth and rank, the vertices whose rows other ranks read in a gather with depth-1
+// gathers above although no training vertex of their owner does: those fewer hops from a training vertex
+// of any rank than along edges a of one rank, from training vertices or vertices of a lower depth.
+func forOthers(owner []int, split []uint8, a [][]float64, layers int) [][][]int {
+	read, computed, list := make([]int, len(owner)), make([]int, len(owner)), make([][][]int, layers+1)
+	for v := range owner {
+		if split[v] != graph.SplitTrain {
+			read[v], computed[v] = layers+1, layers+1
+		}
+	}
+	for depth := 1; depth <= layers; depth++ {
+		for v := range owner {
+			for u := range owner {
+				if a[v][u] != 0 && read[v] == depth-1 {
+					read[u] = min(read[u], depth)
+				}
+				if a[v][u] != 0 && computed[v] == depth-1 && owner[u] == owner[v] {
+					computed[u] = min(computed[u], depth)
+				}
+			}
+		}
+		list[depth] = make([][]int, slices.Max(owner)+1)
+		for v, q := range owner {
+			if read[v] == depth && computed[v] > depth {
+				list[depth][q], computed[v] = append(list[depth][q], v), depth
+			}
+		}
+	}
+	return list
+}
+
 // around returns the vertices of some owners that reach some of the given vertices of the same owner
 // along at most one edge.
 func (d *deepHistory) around(set []bool) []bool {
@@ -376,6 +407,11 @@ func (d *deepHistory) vertices(c Config, kind string, epoch, k, ranks, batches i
 	for at := len(d.gathers) - 1; at >= 0; at-- {
 		if !s.fresh {
 			field = d.around(field)
+			for q, list := range forOthers(d.owner, d.content.Split, d.a, len(d.gathers))[len(d.gathers)-at] {
+				for _, v := range deal(c, epoch, q, k, batches, list) {
+					field[v] = true
+				}
+			}
 		}
 		s.pushed[at] = field
 	}

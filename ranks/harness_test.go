@@ -68,14 +68,22 @@ func (r trained) losses() []float64 {
 // sameLosses compares two runs epoch by epoch.
 func sameLosses(t testing.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
+	if why := differs(got, want, tolerance); why != "" {
+		t.Fatalf("%s: %s", what, why)
+	}
+}
+
+// differs describes the first epoch whose losses differ by more than a tolerance; "": there is none.
+func differs(got, want []float64, tolerance float64) string {
 	if len(got) != len(want) {
-		t.Fatalf("%s: %d losses, want %d", what, len(got), len(want))
+		return fmt.Sprintf("%d losses, want %d", len(got), len(want))
 	}
 	for i := range want {
 		if d := math.Abs(got[i]-want[i]) / max(math.Abs(want[i]), 1e-3); !(d <= tolerance) {
-			t.Fatalf("%s: epoch %d has loss %.9g, want %.9g (relative difference %.2g)", what, i+1, got[i], want[i], d)
+			return fmt.Sprintf("epoch %d has loss %.9g, want %.9g (relative difference %.2g)", i+1, got[i], want[i], d)
 		}
 	}
+	return ""
 }
 
 // generated returns a small generated graph.

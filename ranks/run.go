@@ -14,6 +14,7 @@ import (
 	"siafu/ranks/bridge"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/engine"
+	"siafu/ranks/forecast"
 	"siafu/ranks/inject"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
@@ -54,6 +55,7 @@ type member struct {
 	// invocations; nil except in tests.
 	backend   func(*joined) tensor.Backend
 	functions func(*functions)
+	rates     func(*forecast.Forecast) forecast.Rates // of ghostRates; nil except in tests
 }
 
 // newMember makes a member of the world w, which belongs to a view. An empty view means one

@@ -176,9 +176,12 @@ func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
 
 // varied makes an update as VR-GCN does with all neighbours of the same rank sampled:
 // neighbours on other ranks are read from the history at the start of the step. targets are
-// training vertices.
-func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
+// training vertices, and more are vertices whose rows are computed for other ranks.
+func (g *scaled) varied(owner []int, targets, more []int, lr float64) (loss float64) {
 	target, fresh := make([]bool, len(owner)), make([]bool, len(owner))
+	for _, v := range more {
+		fresh[v] = true
+	}
 	for _, v := range targets {
 		target[v] = true
 		for u := range owner {

@@ -15,8 +15,8 @@ import (
 	"siafu/ranks/world/worldtest/slow"
 )
 
-// trainOver trains with each rank on its own host of a network.
-func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
+// trainOver trains with each rank on its own host of a network. Each of place changes the members first.
+func trainOver(t testing.TB, n *slow.Network, c Config, data string, place ...func(*member)) trained {
 	t.Helper()
 	hosts := make([]string, c.Ranks)
 	for r := range hosts {
@@ -27,7 +27,7 @@ func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 		if err != nil {
 			return err
 		}
-		return trainMember(c, data, world.View{}, s, "in-process")
+		return trainMember(c, data, world.View{}, s, "in-process", place...)
 	})
 	if err != nil {
 		t.Fatal(err)

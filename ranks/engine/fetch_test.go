@@ -65,6 +65,7 @@ func TestFetchOrder(t *testing.T) {
 		for l := range 2 {
 			for k := range intervals {
 				want = append(want, [2]byte{byte(l), byte(k)})
+				awaitFetched(f, l*intervals+k) // a task that comes first reads for itself
 				for _, stage := range []schedule.Stage{schedule.GatherOwn, schedule.Apply} {
 					if _, _, err := f.await(schedule.Task{Stage: stage, Layer: l, Interval: k}); err != nil {
 						t.Fatal(err)
@@ -79,6 +80,15 @@ func TestFetchOrder(t *testing.T) {
 		if got := only(read()[before:]); !slices.Equal(got, want) {
 			t.Errorf("order %v", got)
 		}
+	}
+}
+
+// awaitFetched returns when the fetcher has read the k-th leg of an interval.
+func awaitFetched(f *fetcher, k int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !f.states[k].fetched {
+		f.changed.Wait()
 	}
 }
 

@@ -178,11 +178,11 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if s.returnsGradients() { // gradients of other ranks must arrive
+		if s.awaitsGradients(t.Layer) {
 			return
 		}
 	case schedule.ReceiveBackward:
-		if len(s.sumPieces) > 1 { // AddSums follows
+		if len(s.sumPieces) > 1 && !s.localGhosts.covers(t.Layer) { // AddSums follows
 			return
 		}
 	case schedule.AddSums:

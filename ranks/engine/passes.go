@@ -154,8 +154,8 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 		sums := p.addPieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, sums))
 	}
-	if (p.Barrier || p.Late) && ghosts != nil {
-		rows = ghosts
+	if (p.Barrier || p.Late) && ghosts != nil { // computed ghost rows may be complete before the own rows
+		rows = p.join(slices.Concat(rows, ghosts))
 	}
 	rows = p.addSlices(schedule.LoadSlice, schedule.GatherSlice, l, rows)
 	return p.addPerInterval(schedule.GatherGhosts, l, p.addPerInterval(schedule.GatherOwn, l, rows), ghosts)

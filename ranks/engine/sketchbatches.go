@@ -67,7 +67,9 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 // sketchVariates allocates the memory of steps with sampled neighbours, as newVariates does,
 // without the samples, which each step makes again.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
-	rows, inner := e.maxFieldSize(int(c.Train))
+	more := make([]int, len(e.Network.GatherLayers())+1)
+	more[1] = RefreshedRows(c, len(more)-1) // at the depth with most neighbours
+	rows, inner := e.maxFieldSize(int(c.Train), more)
 	net := e.variatesNetwork()
 	e.sketchStepBuffers(net, net.Section(), []int{rows}, a)
 	e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), a.For(graphwork.Coefficients))

@@ -80,6 +80,11 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 // returnsGradients reports whether gradients of ghosts return to their owners along the route.
 func (r *route) returnsGradients() bool { return r.ghosts != nil && !r.keepsGradients }
 
+// awaitsGradients reports whether gradients of a layer's rows arrive from other ranks.
+func (r *route) awaitsGradients(l int) bool {
+	return r.returnsGradients() && (!r.localGhosts.covers(l) || r.localGhosts.receives(l))
+}
+
 // shapes returns the layers that gather along a route.
 func (s *lockstep) shapes(r *route) []halo.Shape {
 	var list []halo.Shape

@@ -21,10 +21,11 @@ import (
 // (history.Variates).
 type variates struct {
 	*stepBuffers
-	source  *history.Variates
-	samples int // samples per vertex
-	layers  int // layers that gather
-	targets []uint32
+	source    *history.Variates
+	samples   int // samples per vertex
+	layers    int // layers that gather
+	targets   []uint32
+	refreshed [][]uint32 // refreshedRows
 
 	input      kernels.Mat // ÂX of own vertices if cached
 	places     []int32     // by own vertex: its position in the field; -1: none
@@ -44,11 +45,18 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	if e.Network.CacheInput {
 		v.input = t.store.Forward(0, model.Gathered)
 	}
-	rows, inner := e.maxFieldSize(len(v.targets))
+	var err error
+	if v.refreshed, err = e.refreshedRows(v.layers); err != nil {
+		return err
+	}
+	more := make([]int, len(v.refreshed))
+	for depth, list := range v.refreshed {
+		more[depth] = len(list)
+	}
+	rows, inner := e.maxFieldSize(len(v.targets), more)
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
 	v.stepBuffers = e.newStepBuffers(t, e.variatesNetwork(), []int{rows}, b.count, update)
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
-	var err error
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
 	if err != nil {
 		return err
@@ -71,12 +79,13 @@ func (e *Engine) trainVertices() (list []uint32) {
 	return list
 }
 
-// maxFieldSize returns the maximal number of vertices in a step, and of those with samples,
-// for the given number of training vertices on the rank.
-func (e *Engine) maxFieldSize(training int) (rows, inner int) {
-	rows = (training + e.Config.Batches() - 1) / e.Config.Batches()
-	for range e.Network.GatherLayers() {
-		inner, rows = rows, min(e.Shard.NumOwn(), rows*(1+e.Config.Samples()))
+// maxFieldSize returns the maximal number of vertices in a step, and of those with samples, for the
+// given number of training vertices on the rank and, by depth, of refreshedRows.
+func (e *Engine) maxFieldSize(training int, refreshed []int) (rows, inner int) {
+	steps := e.Config.Batches()
+	rows = (training + steps - 1) / steps
+	for k := range e.Network.GatherLayers() {
+		inner, rows = rows, min(e.Shard.NumOwn(), rows*(1+e.Config.Samples())+(refreshed[k+1]+steps-1)/steps)
 	}
 	return rows, inner
 }
@@ -85,7 +94,11 @@ func (e *Engine) maxFieldSize(training int) (rows, inner int) {
 func (v *variates) step(epoch, k int) *lockstep {
 	e := v.e
 	draws := rand.New(rand.NewPCG(e.Config.Seed+1, uint64(epoch*e.Config.Batches()+k)<<24|uint64(e.Peers.Rank())))
-	v.sample(e.shuffledShare(v.targets, epoch, k), draws)
+	more := make([][]uint32, len(v.refreshed))
+	for depth, list := range v.refreshed {
+		more[depth] = e.shuffledShare(list, epoch, k)
+	}
+	v.sample(e.shuffledShare(v.targets, epoch, k), more, draws)
 	v.loadInputs()
 	v.scratch.Free()
 	newRoute := &route{ghosts: v.source, keepsGradients: true}
@@ -109,8 +122,9 @@ func (e *Engine) shuffledShare(list []uint32, epoch, k int) []uint32 {
 	return share
 }
 
-// sample samples the field of the given target numbers.
-func (v *variates) sample(targets []uint32, rng *rand.Rand) {
+// sample samples the field of the given target numbers. more are vertices that the field has in addition,
+// by depth.
+func (v *variates) sample(targets []uint32, more [][]uint32, rng *rand.Rand) {
 	f := &v.field
 	for _, u := range f.Rows {
 		v.places[u] = -1
@@ -120,9 +134,12 @@ func (v *variates) sample(targets []uint32, rng *rand.Rand) {
 		v.fieldPlace(t)
 	}
 	f.Ends = append(f.Ends, len(f.Rows))
-	for range v.layers {
+	for k := range v.layers {
 		for len(f.Offsets) <= f.Ends[len(f.Ends)-1] {
 			v.sampleNeighbours(f.Rows[len(f.Offsets)-1], rng)
+		}
+		for _, u := range more[k+1] {
+			v.fieldPlace(u)
 		}
 		f.Ends = append(f.Ends, len(f.Rows))
 	}

@@ -99,7 +99,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	} else if batches := c.Batches(); batches > 0 && !f.Predicts {
 		each, rows := f.batch, int(n)/batches
 		if d := c.Samples(); d > 0 {
-			rows = min(int(n), size.Product(int(p.Train)/batches+1, 1+d))
+			rows = min(int(n), size.Product((int(p.Train)+engine.RefreshedRows(p, len(f.Net.GatherLayers())))/batches+1, 1+d))
 			m.add("samples of a step", Heap, size.Product(int64(rows), int64(d+1), 16))
 		}
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
