@@ -46,7 +46,7 @@ func (f Activation) slope(x float32) float32 {
 		return float32(math.Exp(float64(x)))
 	case f == GELU:
 		v := float64(x)
-		return float32(normal(v) + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+		return float32(normal(v) + float64(v*math.Exp(-v*v/2))/math.Sqrt(2*math.Pi))
 	case f == LeakyReLU:
 		return leak
 	}

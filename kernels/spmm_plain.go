@@ -33,7 +33,7 @@ func (k *spmmTask) plainRows(lo, hi int) {
 func (k *spmmTask) put(dst, sum []float32, r int) {
 	scale, dst := k.rowScale(r), dst[:len(sum)]
 	for j, v := range sum {
-		v *= scale
+		v = float32(v * scale)
 		if k.add {
 			v += dst[j]
 		}

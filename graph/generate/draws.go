@@ -32,10 +32,10 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	var sum float64
 	for _, a := range bs {
 		for _, b := range bs {
-			sum -= a.count * b.count * math.Expm1(-rate*a.p*b.p)
+			sum -= float64(a.count * b.count * math.Expm1(-rate*a.p*b.p))
 		}
 		if same {
-			sum += a.count * math.Expm1(-rate*a.p*a.p)
+			sum += float64(a.count * math.Expm1(-rate*a.p*a.p))
 		}
 	}
 	return sum

@@ -24,7 +24,7 @@ func (m *moments) add(x float64) {
 	m.n++
 	d := x - m.mean
 	m.mean += d / m.n
-	m.squares += d * (x - m.mean)
+	m.squares += float64(d * (x - m.mean))
 }
 
 func newEncoder(c graph.Column, at int) *encoder {

@@ -87,7 +87,7 @@ func (p *profile) add(at int64, cell []byte) {
 		p.dates.add(at, cell, x, isNumber)
 		if isNumber {
 			p.numbers++
-			p.squares += x * x
+			p.squares += float64(x * x)
 			if hasLeadingZero(cell) {
 				p.codes.add(at, cell)
 			}

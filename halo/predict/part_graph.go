@@ -94,7 +94,7 @@ func (g *partGraph) emitRows(lo, hi int) {
 
 func dot(x, y []float32) (sum float32) {
 	for j, v := range x {
-		sum += v * y[j]
+		sum += float32(v * y[j])
 	}
 	return sum
 }
@@ -127,7 +127,7 @@ func (g *partGraph) attendRow(dst []float32, v int, x []float32, w matrices) (ls
 		weight := math.Exp(score - most)
 		sum += weight
 		for j, y := range row {
-			dst[j] += float32(weight) * y
+			dst[j] += float32(float32(weight) * y)
 		}
 	}
 	if sum > 0 {
@@ -157,10 +157,10 @@ func (g *partGraph) attendRowGrad(grad matrices, v int, x, dm, m []float32, lse 
 		}
 		total += by
 		for j, y := range row {
-			da[j] += by * y
+			da[j] += float32(by * y)
 		}
 	}
 	for j, y := range x[v*columns : (v+1)*columns] {
-		grad.target.Host()[j] += total * y
+		grad.target.Host()[j] += float32(total * y)
 	}
 }
