@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/graph"
+	"siafu/internal/elementary"
 )
 
 // splits is the number of split values.
@@ -104,9 +105,9 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 	}
 	sum := 0.0
 	for _, x := range z {
-		sum += math.Exp(float64(x) - top)
+		sum += elementary.Exp(float64(x) - top)
 	}
-	norm, share := top+math.Log(sum), o.Smoothing/float64(len(z))
+	norm, share := top+elementary.Log(sum), o.Smoothing/float64(len(z))
 	all := 0.0 // Σ q
 	of := func(c int) float64 {
 		q := share
@@ -122,7 +123,7 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 		}
 	}
 	for c := range grad { // grad and z may be the same: each element is read before it is written
-		grad[c] = float32(scale * (float64(all*math.Exp(float64(z[c])-norm)) - of(c)))
+		grad[c] = float32(scale * (float64(all*elementary.Exp(float64(z[c])-norm)) - of(c)))
 	}
 	return loss
 }
@@ -132,10 +133,10 @@ func (o *Objective) multiLabel(grad, z []float32, t *Truth, r int, scale float64
 	for c, v := range z {
 		x, w := float64(v), o.weight(c)
 		q := float64((1-o.Smoothing)*float64(y[c])) + o.Smoothing/2
-		e := math.Exp(-math.Abs(x))
+		e := elementary.Exp(-math.Abs(x))
 		// -log σ(x) = max(-x, 0) + rest and -log(1-σ(x)) = max(x, 0) + rest and σ(x) = p do not
 		// overflow in this form.
-		rest, p := math.Log1p(e), 1/(1+e)
+		rest, p := elementary.Log1p(e), 1/(1+e)
 		if x < 0 {
 			p = e / (1 + e)
 		}
