@@ -151,11 +151,6 @@ func (o *DiskOptions) rows(ctx context.Context, w io.Writer, memory int64) (err 
 	}
 	team := kernels.NewTeam(threads)
 	defer team.Close()
-	if kernel, _ := kernels.Fastest(); kernel != "" {
-		if err := team.Use(kernel); err != nil {
-			return err
-		}
-	}
 	var list []rowRate
 	for bytes := int64(min(leastArray, memory)); ; bytes = min(4*bytes, memory) {
 		if err := context.Cause(ctx); err != nil {

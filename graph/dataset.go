@@ -136,10 +136,12 @@ func (m *Meta) check() error {
 		return fmt.Errorf("its task is %s, but its held-out edges are %+v", m.Task, m.Links)
 	case len(m.ClassCounts) != m.Classes:
 		return fmt.Errorf("it has %d classes and counts of %d", m.Classes, len(m.ClassCounts))
+	case BadScaling(m.TargetScaling, m.Task, m.Classes):
+		return fmt.Errorf("its target_scaling %v does not scale the %d columns of a regression", m.TargetScaling, m.Classes)
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
 		return fmt.Errorf("it has %d classes and %d class names", m.Classes, len(m.ClassNames))
 	}
-	return nil
+	return m.Schema().Check()
 }
 
 // Fingerprint returns a hash over the checksums of the dataset's files. It identifies the

@@ -224,7 +224,7 @@ func TestInvalid(t *testing.T) {
 		{"feature values", func(c *Content) { c.Features.Dense = c.Features.Dense[:9] }, "9 feature values for 5 rows of 2"},
 		{"NaN", func(c *Content) { c.Features.Dense[5] = nan }, "feature 1 of vertex 2 is NaN"},
 		{"infinity", func(c *Content) { c.Features.Dense[0] = float32(math.Inf(-1)) }, "feature 0 of vertex 0 is -Inf"},
-		{"negative sum", func(c *Content) { c.Normalize = true; c.Features.Dense[0] = -9 }, "vertex 0 sum to -6"},
+		{"negative feature", func(c *Content) { c.Normalize = true; c.Features.Dense[0] = -3 }, "vertex 0 has the feature -3: rows with negative numbers cannot be divided by their sums"},
 		{"sparse column", sparse(SparseRows{rows, []uint32{1, 4}, []float32{1, 1}}), "vertex 1 has feature column 4 of 4"},
 		{"sparse duplicate", sparse(SparseRows{[]int64{0, 2, 2, 2, 2, 2}, []uint32{1, 1}, []float32{1, 1}}), "vertex 0 has feature column 1 after 1"},
 		{"sparse NaN", sparse(SparseRows{rows, []uint32{1, 2}, []float32{1, nan}}), "feature 2 of vertex 1 is NaN"},

@@ -18,8 +18,18 @@ type Held struct {
 	Edges Pairs
 	Not   Pairs // negative pairs that all edges share; none is an edge of the whole graph
 	// Each [Edges x Ranked] are negative destinations per edge: vertices without an edge to or
-	// from the edge's source in the whole graph.
+	// from the edge's source in the whole graph. If an edge has fewer, its own destination fills
+	// the rest (Candidates).
 	Each []uint32
+}
+
+// Candidates returns the number of negative destinations of an edge to dst in its part of Held.Each.
+func Candidates(each []uint32, dst uint32) int {
+	n := len(each)
+	for n > 0 && each[n-1] == dst {
+		n--
+	}
+	return n
 }
 
 // HeldOut contains the held-out edges of a dataset for link prediction. The dataset's graph

@@ -15,7 +15,9 @@ type Schema struct {
 	Task       string   `json:"task,omitempty"`                    // empty: MultiClass
 	ClassNames []string `json:"classes,omitempty"`                 // nil: classes have only numbers
 	Normalized bool     `json:"features_row_normalized,omitempty"` // each feature row is divided by its sum
-	Table      *Table   `json:"table,omitempty"`                   // nil: the dataset was not imported from a table
+	// TargetScaling is the scaling of the targets on which the network was trained.
+	TargetScaling []Scaling `json:"target_scaling,omitempty"`
+	Table         *Table    `json:"table,omitempty"` // nil: the dataset was not imported from a table
 	// EdgeImport records how the import read edges; nil if unknown. Directed and Weighted are
 	// copied from Meta, and only if EdgeImport is set.
 	EdgeImport *EdgeImport `json:"edge_import,omitempty"`
@@ -28,7 +30,7 @@ type Schema struct {
 
 // Schema returns the schema of the dataset.
 func (m *Meta) Schema() *Schema {
-	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
+	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, TargetScaling: m.TargetScaling, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
 		s.Task = m.Task
 	}
@@ -49,6 +51,17 @@ func (m *Meta) Trains(op, dir string) error {
 	}
 	return fault.New(fault.Data, op, dir, "no vertex has a label").
 		Then("train on a dataset with labels; siafu predict takes one without")
+}
+
+// Check returns an error if an import or a network cannot rely on the schema.
+func (s *Schema) Check() error {
+	if e := s.EdgeImport; e != nil && len(e.Ends) != 0 && len(e.Ends) != 2 {
+		return fmt.Errorf("its edges have %d ends", len(e.Ends))
+	}
+	if !slices.Contains([]string{"", MultiClass, MultiLabel, Regression, Links}, s.Task) {
+		return fmt.Errorf("its task is %q", s.Task)
+	}
+	return s.Table.check()
 }
 
 // IsPlain reports whether the schema has only default values: multi-class labels without names,
@@ -89,6 +102,9 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	}
 	if s.Table != nil && m.Table != nil {
 		why := otherColumns(s.Table.Columns, m.Table.Columns)
+		if why == "" && s.Table.Missing != nil && m.Table.Missing != nil && !slices.Equal(s.Table.Missing, m.Table.Missing) {
+			why = fmt.Sprintf("its missing cells are %q, in the training data %q", m.Table.Missing, s.Table.Missing)
+		}
 		if why == "" && use.Features {
 			why = otherColumns(s.Table.EdgeColumns, m.Table.EdgeColumns)
 		}
@@ -187,6 +203,9 @@ func (m *Meta) Identity() map[string]string {
 	case Links:
 		list["task"], list[linkFile] = m.Task, m.Files[linkFile].describe()
 	default:
+		if m.TargetScaling != nil {
+			list["target scaling"] = fmt.Sprint(m.TargetScaling)
+		}
 		list["task"], list[targetFile] = m.Task, m.Files[targetFile].describe()
 	}
 	return list

@@ -1,5 +1,11 @@
 package graph
 
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
 // Table records how the columns of a table were converted to features, classes and a split.
 // Another table can then be read in the same way.
 type Table struct {
@@ -8,6 +14,8 @@ type Table struct {
 	Split   string    `json:"split"` // column of the split, or how the split was sampled
 	Columns []Column  `json:"columns"`
 	Dropped []Dropped `json:"dropped,omitempty"`
+	// Missing are the texts of cells without a value, in any case; nil: unknown.
+	Missing []string `json:"missing,omitempty"`
 	// EdgeColumns are the columns of the edge table that became edge features.
 	EdgeColumns []Column `json:"edge_columns,omitempty"`
 }
@@ -46,4 +54,46 @@ type Column struct {
 	// Format is the format of dates that are numbers: yyyymmdd, or a unit of time since 1970
 	// (s, ms, us, ns). Empty: ISO 8601, or the format that the file declares.
 	Format string `json:"format,omitempty"`
+}
+
+// check returns an error if the columns cannot be those of an import: their features must follow one
+// another, and their numbers must be usable. An import with --like relies on it.
+func (t *Table) check() error {
+	if t == nil {
+		return nil
+	}
+	for _, list := range [][]Column{t.Columns, t.EdgeColumns} {
+		first := 0
+		for _, c := range list {
+			if why := c.invalid(); why != "" || c.First != first {
+				return fmt.Errorf("its column %q of kind %q is invalid: features %d to %d after %d features, mean %v, scale %v, %d values%s",
+					c.Name, c.Kind, c.First, c.First+c.Width-1, first, c.Mean, c.Scale, len(c.Values), why)
+			}
+			first += c.Width
+		}
+	}
+	if i := slices.IndexFunc(t.EdgeColumns, func(c Column) bool { return c.Kind != NumberColumn }); i >= 0 {
+		return fmt.Errorf("its column %q of edges is no number", t.EdgeColumns[i].Name)
+	}
+	return nil
+}
+
+// invalid returns why the fields of a column contradict its kind, "" if they do not.
+func (c *Column) invalid() string {
+	scaled := c.Scale != 0 && !math.IsNaN(c.Scale-c.Scale) && !math.IsNaN(c.Mean-c.Mean)
+	ok := false
+	switch c.Kind {
+	case NumberColumn:
+		ok = scaled && c.Width == 1
+	case DateColumn:
+		ok = scaled && (c.Width == 5 || c.Width == 7)
+	case CategoryColumn, WordsColumn:
+		ok = c.Width == len(c.Values)
+	case HashColumn:
+		ok = true
+	}
+	if !ok || c.Width < 1 || c.Width > maxFeatures-c.First {
+		return "; its width, scale or values do not fit its kind"
+	}
+	return ""
 }

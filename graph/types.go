@@ -119,9 +119,12 @@ type Content struct {
 	// Targets [Vertices x Classes] are the labels of tasks with several columns. The row of a
 	// vertex without a label is NaN.
 	Targets []float32
-	Split   []uint8 // [Vertices], Split… values
-	IDs     *IDs    // nil: 0..n-1
-	Table   *Table  // nil: not imported from a table
+	// TargetScaling [Classes] scales the targets of Regression during a training; nil: not scaled.
+	// Targets are stored in the user's units.
+	TargetScaling []Scaling
+	Split         []uint8 // [Vertices], Split… values
+	IDs           *IDs    // nil: 0..n-1
+	Table         *Table  // nil: not imported from a table
 	// EdgeImport records how an importer read the edges; nil without an importer.
 	EdgeImport *EdgeImport
 	HeldOut    *HeldOut // for the task Links, which has no labels
@@ -163,34 +166,36 @@ const (
 
 // Meta is the content of meta.json.
 type Meta struct {
-	Format      int                 `json:"format"` // FormatVersion, LaterFormat, EdgeFormat or HalfFormat
-	Name        string              `json:"name"`
-	Source      string              `json:"source,omitempty"`
-	Licence     string              `json:"licence,omitempty"`
-	Synthetic   bool                `json:"synthetic"`
-	Vertices    int64               `json:"vertices"`
-	Edges       int64               `json:"edges"` // directed, as stored
-	Directed    bool                `json:"directed"`
-	Weighted    bool                `json:"weighted,omitempty"`      // edges have weights
-	EdgeDim     int                 `json:"edge_features,omitempty"` // features per edge
-	FeatureDim  int                 `json:"feature_dim"`
-	FeatureKind string              `json:"feature_kind"` // DenseFeatures, …
-	FeatureNNZ  int64               `json:"feature_nnz"`
-	FeatureNorm float64             `json:"feature_norm,omitempty"` // root mean square of the rows' Euclidean norms; 0: unknown
-	Normalized  bool                `json:"features_row_normalized"`
-	Task        string              `json:"task"` // MultiClass, …
-	Classes     int                 `json:"classes"`
-	ClassNames  []string            `json:"class_names,omitempty"`
-	ClassCounts []int64             `json:"class_counts"` // labelled vertices per class; for Regression, all labelled vertices
-	Train       int64               `json:"train"`
-	Val         int64               `json:"val"`
-	Test        int64               `json:"test"`
-	MaxInDegree int64               `json:"max_in_degree"`
-	Isolated    int64               `json:"isolated"`
-	Links       *LinkCounts         `json:"links,omitempty"` // only for the task Links
-	Table       *Table              `json:"table,omitempty"`
-	EdgeImport  *EdgeImport         `json:"edge_import,omitempty"` // nil: unknown
-	Files       map[string]FileInfo `json:"files"`
+	Format      int         `json:"format"` // FormatVersion, LaterFormat, EdgeFormat or HalfFormat
+	Name        string      `json:"name"`
+	Source      string      `json:"source,omitempty"`
+	Licence     string      `json:"licence,omitempty"`
+	Synthetic   bool        `json:"synthetic"`
+	Vertices    int64       `json:"vertices"`
+	Edges       int64       `json:"edges"` // directed, as stored
+	Directed    bool        `json:"directed"`
+	Weighted    bool        `json:"weighted,omitempty"`      // edges have weights
+	EdgeDim     int         `json:"edge_features,omitempty"` // features per edge
+	FeatureDim  int         `json:"feature_dim"`
+	FeatureKind string      `json:"feature_kind"` // DenseFeatures, …
+	FeatureNNZ  int64       `json:"feature_nnz"`
+	FeatureNorm float64     `json:"feature_norm,omitempty"` // root mean square of the rows' Euclidean norms; 0: unknown
+	Normalized  bool        `json:"features_row_normalized"`
+	Task        string      `json:"task"` // MultiClass, …
+	Classes     int         `json:"classes"`
+	ClassNames  []string    `json:"class_names,omitempty"`
+	ClassCounts []int64     `json:"class_counts"` // labelled vertices per class; for Regression, all labelled vertices
+	Train       int64       `json:"train"`
+	Val         int64       `json:"val"`
+	Test        int64       `json:"test"`
+	MaxInDegree int64       `json:"max_in_degree"`
+	Isolated    int64       `json:"isolated"`
+	Links       *LinkCounts `json:"links,omitempty"` // only for the task Links
+	// TargetScaling is Content.TargetScaling.
+	TargetScaling []Scaling           `json:"target_scaling,omitempty"`
+	Table         *Table              `json:"table,omitempty"`
+	EdgeImport    *EdgeImport         `json:"edge_import,omitempty"` // nil: unknown
+	Files         map[string]FileInfo `json:"files"`
 	// Checksum is the CRC-32C of the other fields, in 8 hex digits.
 	Checksum string `json:"checksum"`
 }

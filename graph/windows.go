@@ -7,7 +7,9 @@ import (
 
 	"siafu/internal/arrayfile"
 	"siafu/internal/fault"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
+	"siafu/internal/size"
 	"siafu/internal/workers"
 )
 
@@ -57,6 +59,10 @@ type direction struct {
 // newWindows counts the edges of c and allocates its memory in a.
 func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 	n := int(c.Vertices)
+	degrees := size.Product(c.Vertices+1, 16)
+	if err := host.RequireMemory(opWrite, "", degrees, host.LargerMachine); err != nil {
+		return nil, err
+	}
 	in := &direction{offsets: mapped.Make[int64](a, n+1), built: -1}
 	w := &windows{source: c.Edges, in: in, out: in}
 	if !c.Symmetrise {
@@ -80,7 +86,11 @@ func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 		w.dim = w.features.EdgeDim()
 		bytes += 4 * int64(w.dim)
 	}
-	w.cut(cmp.Or(c.EdgeMemory, EdgeMemory)/bytes, a)
+	budget := cmp.Or(c.EdgeMemory, EdgeMemory)
+	if err := host.RequireMemory(opWrite, "", min(budget, size.Product(w.counted, bytes)), host.LargerMachine); err != nil {
+		return nil, err
+	}
+	w.cut(budget/bytes, a)
 	return w, nil
 }
 

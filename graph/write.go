@@ -55,7 +55,7 @@ func (w *writer) all() error {
 	w.meta = Meta{
 		Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
-		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames,
+		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames, TargetScaling: c.TargetScaling,
 		Table: c.Table, EdgeImport: c.EdgeImport, Files: map[string]FileInfo{},
 	}
 	for _, step := range []func() error{w.edges, w.features, w.labels, w.links, w.ids} {

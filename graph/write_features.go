@@ -91,16 +91,17 @@ func narrow(x float32, v int, c uint32) (BF16, error) {
 }
 
 // scale returns the factor of row v: 1 or, with normalisation, one over the row's sum. A row of
-// zeros is not scaled. A negative sum is an error because it would change the signs.
+// zeros is not scaled. A negative feature is an error: a sum near 0 would scale the row to huge
+// numbers, and a negative sum would change the signs.
 func (w *writer) scale(v int) (float32, error) {
 	if !w.content.Normalize {
 		return 1, nil
 	}
-	sum := 0.0
-	w.content.Features.row(v, func(_ uint32, x float32) { sum += float64(x) })
+	sum, least := 0.0, float32(0)
+	w.content.Features.row(v, func(_ uint32, x float32) { sum, least = sum+float64(x), min(least, x) })
 	switch {
-	case sum < 0:
-		return 0, invalid("import without --normalize-features", "the features of vertex %d sum to %v and cannot be normalised by their sum", v, sum)
+	case least < 0:
+		return 0, invalid("import without --normalize-features; tables may be scaled with --standardise", "vertex %d has the feature %v: rows with negative numbers cannot be divided by their sums", v, least)
 	case sum == 0:
 		return 1, nil
 	}

@@ -3,7 +3,6 @@ package kernels
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"siafu/internal/fault"
@@ -17,6 +16,11 @@ import (
 //	openblas       the machine's OpenBLAS for dense products, package avx for the rest
 //	go             plain Go
 
+const openBLAS = "openblas"
+
+// CPUVariable is the environment variable with which tests make a processor look older.
+const CPUVariable = avx.CPUVariable
+
 // Variants returns the names that Use accepts on this machine and in this build, best first.
 func Variants() []string {
 	var names []string
@@ -24,7 +28,7 @@ func Variants() []string {
 		names = append(names, set.String())
 	}
 	if _, ok := level3.OpenBLAS(); ok {
-		names = append(names, "openblas")
+		names = append(names, openBLAS)
 	}
 	return append(names, avx.None.String())
 }
@@ -34,7 +38,7 @@ func (t *Team) Kernel() string { return t.kernel }
 
 // Use selects a variant. It returns a Config fault if this machine or build lacks it.
 func (t *Team) Use(kernel string) error {
-	if kernel == "openblas" {
+	if kernel == openBLAS {
 		return t.useOpenBLAS()
 	}
 	for set := avx.None; set <= avx.Best(); set++ {
@@ -54,30 +58,37 @@ func (t *Team) useOpenBLAS() error {
 		return fault.New(fault.Config, "kernels", "", "this build has no OpenBLAS").
 			Then("install libopenblas-dev and build with -tags openblas, or use %s", Variants()[0])
 	}
-	t.kernel, t.set = "openblas", avx.Best()
+	t.kernel, t.set = openBLAS, avx.Best()
 	t.product = product{blas, openblasRows, openblasRows, false}
 	return nil
 }
 
-// Fastest returns the fastest variant, with the rate of each in GFLOP/s. Its first call in a
-// process measures a dense product in the caches with one worker, for a few milliseconds.
-// Timing is noisy, so a variant must be 10 % faster than those before it in Variants.
-var Fastest = sync.OnceValues(measureVariants)
+// Best returns the best variant of this processor and build with siafu's bits. No measurement
+// decides: two equal runs would differ in their bits or in their speed.
+func Best() string { return avx.Best().String() }
 
-func measureVariants() (best string, rates map[string]float64) {
-	rates = make(map[string]float64)
+// Common returns the best variant of a run: the least of its ranks' Best. level is a rank's position in
+// that order, for a minimum over ranks.
+func Common(level int64) string { return avx.Set(level).String() }
+
+// Level returns the position of Best among the variants with siafu's bits.
+func Level() int64 { return int64(avx.Best()) }
+
+// SameBits reports whether two variants give the same bits.
+func SameBits(a, b string) bool { return (a == openBLAS) == (b == openBLAS) }
+
+// Rates returns the rate of each variant in GFLOP/s. It measures a dense product in the caches with
+// one worker, for a few milliseconds.
+func Rates() map[string]float64 {
+	rates := make(map[string]float64)
 	team := NewTeam(1)
 	defer team.Close()
 	for _, v := range Variants() {
-		if team.Use(v) != nil {
-			continue
-		}
-		rates[v] = productRate(team)
-		if best == "" || rates[v] > 1.1*rates[best] {
-			best = v
+		if team.Use(v) == nil {
+			rates[v] = productRate(team)
 		}
 	}
-	return best, rates
+	return rates
 }
 
 // productRate returns the rate of the fastest of a few products; the first one warms up.

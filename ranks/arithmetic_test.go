@@ -24,12 +24,9 @@ func guarded(r *member) {
 		if first != nil {
 			return first.Fork(), nil
 		}
-		team, kernel := kernels.NewTeam(1), r.cfg.Kernel
-		if kernel == "auto" {
-			kernel, _ = kernels.Fastest()
-		}
+		team := kernels.NewTeam(1)
 		first = kerneltest.NewGuarded(team)
-		return first, team.Use(kernel)
+		return first, team.Use(r.cfg.KernelVariant())
 	}
 }
 

@@ -72,34 +72,37 @@ func resumeKeeps(t *testing.T, kind, data string) {
 func TestSettleCacheInput(t *testing.T) {
 	t.Parallel()
 	powers := func(c *Config) { c.Model = "sign" }
+	yes, no := true, false
+	with, without := &yes, &no
 	dense := &graph.Meta{Vertices: 1000, Edges: 10_000, FeatureDim: 30, FeatureKind: "dense", Classes: 4}
 	sparse := &graph.Meta{Vertices: 1000, Edges: 2000, FeatureDim: 3000, FeatureKind: "sparse", FeatureNNZ: 5000, Classes: 4}
 	for name, tc := range map[string]struct {
-		set                 func(*Config)
-		meta                *graph.Meta
-		drop                float64
-		fits, with, without bool
-		want                string
+		set     func(*Config)
+		meta    *graph.Meta
+		drop    float64
+		fits    bool
+		earlier *bool
+		want    string
 	}{
-		"fits":                                 {nil, dense, 0, true, false, false, "on"},
-		"does not fit":                         {nil, dense, 0, false, false, false, "off"},
-		"fits, but the run did without":        {nil, dense, 0, true, false, true, "off"},
-		"does not fit, but the run has had it": {nil, dense, 0, false, true, false, "on"},
-		"fits, and the run has had it":         {nil, dense, 0, true, true, false, "on"},
-		"dropout, so never":                    {nil, dense, 0.5, true, false, false, "auto"},
-		"dropout, so never, no room":           {nil, dense, 0.5, false, false, true, "auto"},
-		"costs more than it saves":             {nil, sparse, 0, true, false, false, "auto"},
-		"was asked for all the same":           {nil, sparse, 0, true, true, false, "on"},
-		"powers fit":                           {powers, dense, 0, true, false, false, "on"},
-		"powers do not fit, but have been had": {powers, dense, 0, false, true, false, "on"},
-		"powers cost more than they save":      {powers, sparse, 0, true, false, false, "auto"},
+		"fits":                                 {nil, dense, 0, true, nil, "on"},
+		"does not fit":                         {nil, dense, 0, false, nil, "off"},
+		"fits, but the run did without":        {nil, dense, 0, true, without, "off"},
+		"does not fit, but the run has had it": {nil, dense, 0, false, with, "on"},
+		"fits, and the run has had it":         {nil, dense, 0, true, with, "on"},
+		"dropout, so never":                    {nil, dense, 0.5, true, nil, "auto"},
+		"dropout, so never, no room":           {nil, dense, 0.5, false, without, "auto"},
+		"costs more than it saves":             {nil, sparse, 0, true, nil, "auto"},
+		"was asked for all the same":           {nil, sparse, 0, true, with, "on"},
+		"powers fit":                           {powers, dense, 0, true, nil, "on"},
+		"powers do not fit, but have been had": {powers, dense, 0, false, with, "on"},
+		"powers cost more than they save":      {powers, sparse, 0, true, nil, "auto"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config.Defaults()
 			if c.InputDropout = tc.drop; tc.set != nil {
 				tc.set(&c)
 			}
-			if got := chooseCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.with, tc.without); got != tc.want {
+			if got := chooseCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.earlier); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

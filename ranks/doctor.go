@@ -60,8 +60,8 @@ func doctorHere(f *doctorReport) error {
 
 // findKernels reports the variant that --kernel auto would choose, and why.
 func findKernels(f *doctorReport) {
-	best, rates := kernels.Fastest()
-	facts := []any{"auto", best}
+	rates := kernels.Rates()
+	facts := []any{"auto", kernels.Best()}
 	for _, v := range kernels.Variants() {
 		facts = append(facts, v+"_gflops", math.Round(rates[v]))
 	}

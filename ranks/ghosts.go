@@ -32,12 +32,8 @@ func (r *joined) chooseGhosts(fits bool) error {
 	if r.cfg.RecomputeGhosts != "auto" || !r.cfg.Exact() || r.cfg.Tensor == config.TensorCUDA {
 		return nil
 	}
-	past, err := world.BcastBlob(r.world, []byte(r.pastGhosts()), 0)
-	if err != nil {
-		return err
-	}
-	if len(past) > 0 {
-		r.cfg.RecomputeGhosts = string(past)
+	if r.earlier.Ghosts != "" {
+		r.cfg.RecomputeGhosts = r.earlier.Ghosts
 		return nil
 	}
 	if oneHost(r.world.Hosts()[:r.Graph]) {
@@ -104,17 +100,6 @@ func (r *joined) receiveWithoutMemory(fits bool) error {
 		r.reporter.Note("recompute_ghosts choice=none (without memory for the ghosts' inputs)\n")
 	}
 	return nil
-}
-
-// pastGhosts returns the choice of the run that rank 0 resumes, empty in a new run.
-func (r *joined) pastGhosts() string {
-	switch {
-	case r.state == nil:
-		return ""
-	case r.state.Ghosts == "":
-		return "auto"
-	}
-	return r.state.Ghosts
 }
 
 func oneHost(hosts []string) bool {

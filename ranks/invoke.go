@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"siafu/internal/fault"
-	"siafu/kernels"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/lambda/invoke"
@@ -66,20 +64,12 @@ const spareConnections = 64
 // invoke makes the backend of a graph rank with tensor work in functions. The engine closes
 // it.
 func (r *joined) invoke() (tensor.Backend, error) {
-	kernel := r.cfg.Kernel
-	if kernel == "auto" {
-		kernel, _ = kernels.Fastest()
-	}
-	if kernel == "openblas" {
-		return nil, fault.New(fault.Config, "train", "", "--tensor lambda: --kernel auto selected the kernels openblas").
-			Then("set --kernel, for example --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
-	}
 	options, err := engine.RequestOptions(&r.cfg)
 	if err != nil {
 		return nil, err
 	}
 	f := r.functionSettings(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn(), int64(len(r.shard.In.Cols))))
-	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
+	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: r.cfg.KernelVariant()}
 	t, err := r.transport(f, n)
 	if err != nil {
 		return nil, err

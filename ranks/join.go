@@ -16,7 +16,6 @@ import (
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/internal/fault"
-	"siafu/kernels"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world/alive"
 	"siafu/ranks/world/parts"
@@ -43,7 +42,6 @@ type invitation struct {
 // same bits.
 type credentials struct {
 	Build       string // hash of the executable
-	Kernels     string // kernels with the same bits
 	Fingerprint string // of the dataset
 	Host        string
 }
@@ -71,10 +69,7 @@ func credentialsOf(data, host string) (c credentials, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.Fingerprint, c.Host, c.Kernels = meta.Fingerprint(), host, "avx"
-	if kernels.Variants()[0] == "go" {
-		c.Kernels = "go"
-	}
+	c.Fingerprint, c.Host = meta.Fingerprint(), host
 	return c, nil
 }
 
@@ -92,8 +87,6 @@ func (c *viewSequence) vet(request []byte) error {
 		return errors.New("its executable differs from that of the run; use the same siafu")
 	case other.Fingerprint != own.Fingerprint:
 		return fmt.Errorf("the dataset in %s differs from that of the run; copy it from another host", c.data)
-	case other.Kernels != own.Kernels:
-		return fmt.Errorf("its processor has the kernels %s, the run uses %s, with other rounding errors", other.Kernels, own.Kernels)
 	}
 	_, err = readZones(c.cfg.Zones, []string{other.Host})
 	return err

@@ -56,11 +56,10 @@ func TestCredentials(t *testing.T) {
 	}
 	c.cfg.Zones = zones
 	for says, change := range map[string]func(*credentials){
-		"":                     func(o *credentials) {},
-		"executable differs":   func(o *credentials) { o.Build = "0" },
-		"dataset in " + data:   func(o *credentials) { o.Fingerprint = "0" },
-		"has the kernels none": func(o *credentials) { o.Kernels = "none" },
-		`host "node2" has no`:  func(o *credentials) { o.Host = "node2" },
+		"":                    func(o *credentials) {},
+		"executable differs":  func(o *credentials) { o.Build = "0" },
+		"dataset in " + data:  func(o *credentials) { o.Fingerprint = "0" },
+		`host "node2" has no`: func(o *credentials) { o.Host = "node2" },
 	} {
 		other, err := credentialsOf(data, "node1")
 		if err != nil {

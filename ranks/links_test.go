@@ -47,6 +47,7 @@ func TestGradientOfLinks(t *testing.T) {
 				c.LinkScore, c.LinkHidden = "mlp", 7
 			}
 			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
+			c.EvalEvery = 0 // the last weights are saved
 			if strings.HasSuffix(scored, "dropout") {
 				// The loss of an epoch is the loss of its training pass. The masks of a pair
 				// must not depend on the order of its ends; a small dropout would hide that.

@@ -70,7 +70,7 @@ func choiceLines(c *Config, score string, epoch int, validated bool) (lines []st
 	}
 	chosen := fmt.Sprintf("saved weights: epoch %d, %s", epoch, objectiveOf(c.Monitor, score))
 	if !validated {
-		chosen = "saved weights: the last, because there are no validation vertices"
+		chosen = "saved weights: the last, because the dataset has nothing to validate on"
 	} else {
 		chosen += ", --monitor " + c.Monitor + why("monitor")
 	}

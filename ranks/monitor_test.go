@@ -58,8 +58,8 @@ func TestMonitor(t *testing.T) {
 				r := train(t, c, tc.data)
 				epoch, value := monitoredBest(r, tc.metric)
 				s := r.Summary
-				if s.BestEpoch > s.Epochs { // the last weights, which have no line
-					value = *s.Metrics.Val.Value(tc.metric)
+				if last := *s.Metrics.Val.Value(tc.metric); s.BestEpoch > s.Epochs && (last > value) != (tc.metric == "mae") { // the last weights, which have no line
+					value = last
 				} else if s.BestEpoch != epoch {
 					t.Errorf("%d ranks: the best epoch is %d, of lines %d", ranks, s.BestEpoch, epoch)
 				}

@@ -11,21 +11,18 @@ import (
 // the numbers depend on it, so a resumed or repeated run must not choose again. Collective over the
 // world.
 func (r *joined) chooseOrders() (orders string, err error) {
-	votes := []int64{1, 1, 1} // ÂX fits; the resumed run has not cached it; has not run without it
+	requested := r.cfg
+	defer func() { r.decide(&requested) }()
+	votes := []int64{1} // ÂX fits
 	if !r.isServer() {
 		votes[0] = r.cacheFits()
-	}
-	if s := r.state; s != nil && s.Cached {
-		votes[1] = 0
-	} else if s != nil {
-		votes[2] = 0
 	}
 	if err := world.MinInt64s(r.world, votes); err != nil {
 		return "", err
 	}
 	fits := votes[0] == 1
 	if r.cfg.CacheInput == "auto" {
-		r.cfg.CacheInput = chooseCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
+		r.cfg.CacheInput = chooseCache(r.cfg, r.net, r.meta, fits, r.earlier.Cached)
 	}
 	if err := r.chooseGhosts(fits); err != nil {
 		return "", err
@@ -38,15 +35,18 @@ func (r *joined) chooseOrders() (orders string, err error) {
 	return orders, nil
 }
 
-// chooseCache resolves auto: on or off if a resumed run or the free memory decides,
+// chooseCache resolves auto: on or off if an earlier decision or the free memory decides,
 // otherwise auto.
-func chooseCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without bool) string {
+func chooseCache(c Config, net model.Spec, meta *graph.Meta, fits bool, earlier *bool) string {
 	kept := func(fits bool) bool {
 		net := net
 		c.Orders(&net, meta, fits)
 		return net.CacheInput
 	}
-	keep := (kept(fits) || with) && !without
+	keep := kept(fits)
+	if earlier != nil {
+		keep = *earlier
+	}
 	switch {
 	case kept(true) == kept(false) && keep == kept(fits):
 		return "auto"

@@ -200,7 +200,8 @@ func (r *joined) writePredictions(o predictions.Options, found *engine.Inference
 	case graph.Links:
 		rows.Embeddings = found.Logits()
 	case graph.Regression:
-		rows.Values = found.Logits()
+		values := found.Values()
+		rows.Values, rows.Logits = values, values
 	default:
 		rows.Class, rows.Probabilities = found.Classes()
 	}
@@ -257,6 +258,7 @@ func (r *member) openModel(p PredictConfig, g memoryGate) (*predicting, error) {
 		return nil, err
 	}
 	if m.meta, err = graph.ReadMeta(r.data); err == nil {
+		m.meta.TargetScaling = loaded.TargetScaling // of the training targets
 		err = m.openShard()
 	}
 	if err := agree(r.world, err); err != nil {
@@ -298,6 +300,8 @@ type loadedModel struct {
 	Heads [2]int // of hidden layers and of the last
 
 	Design model.Design
+	// TargetScaling is the scaling of the training targets.
+	TargetScaling []graph.Scaling
 }
 
 func (m *loadedModel) spec() model.Spec {
@@ -319,7 +323,7 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err
 	}
-	m.Task = r.schema.TaskName()
+	m.Task, m.TargetScaling = r.schema.TaskName(), r.schema.TargetScaling
 	meta, err := graph.ReadMeta(r.data)
 	if err == nil {
 		err = suits(r.data, meta, m, r.schema)

@@ -157,6 +157,7 @@ func (p *reporter) header(r *prepared) error {
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
 	p.log("plan %s", r.orders)
+	p.printDecisions(r.decided)
 	if r.codedBits > 0 {
 		p.log("edges coded bits=%.2f", r.codedBits)
 	}
@@ -298,7 +299,7 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.view.Started(), Servers: r.Servers, Bridges: r.view.Bridges, Parts: r.view.Parts, Threads: r.rankThreads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
-		Codec: c.Codec, Chosen: r.engine.ChosenCodec(), Tensor: c.Tensor, Seed: c.Seed,
+		Codec: c.Codec, Chosen: r.engine.ChosenCodec(), Tensor: c.Tensor, Seed: c.Seed, Kernel: r.engine.Kernel(), Decided: r.decided,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
 		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics(), r.meta.ClassName),
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,

@@ -134,7 +134,7 @@ func (r *opener) admit() error {
 
 // continues reports whether an earlier view or an earlier attempt of this launch has written the run
 // folder with this marker.
-func (r *opener) continues(m *inventory.Marker) bool { return r.view.Number > 0 || sameLaunch(m) }
+func (r *opened) continues(m *inventory.Marker) bool { return r.view.Number > 0 || sameLaunch(m) }
 
 // findCheckpoint reads the checkpoint to resume from, nil for none.
 func (r *opener) findCheckpoint(folder *runfolder.Folder) (*checkpoint.State, error) {

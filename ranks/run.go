@@ -90,8 +90,10 @@ type joined struct {
 	hops     []shard.Hop    // counts of the shard's ghosts; nil on servers, and if they are not counted
 	heldOut  *graph.HeldOut // of link prediction, else nil
 
-	codedBits float64   // estimated bits of a coded edge, 0 if edges are plain
-	placement placement // of values in memory and in the scratch file
+	earlier   decisions         // of the run, before this attempt or view
+	decided   map[string]string // flags that repeat the decisions of this run
+	codedBits float64           // estimated bits of a coded edge, 0 if edges are plain
+	placement placement         // of values in memory and in the scratch file
 }
 
 // prepared is a member that is ready to compute.

@@ -32,7 +32,11 @@ func Schema(runDir string) (*graph.Schema, error) {
 func decodeSchema(op, path string, md map[string]string) (*graph.Schema, error) {
 	s := &graph.Schema{Dataset: md["dataset"]}
 	if text, ok := md[schemaKey]; ok {
-		if err := json.Unmarshal([]byte(text), s); err != nil {
+		err := json.Unmarshal([]byte(text), s)
+		if err == nil {
+			err = s.Check()
+		}
+		if err != nil {
 			return nil, fault.New(fault.Data, op, path, "its metadata %q is not a valid schema: %v", schemaKey, err).
 				Then("use the model.safetensors of a run folder")
 		}
@@ -49,6 +53,10 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 	s.Classes = m.Dims[len(m.Dims)-1]
 	if s.ClassNames != nil && len(s.ClassNames) != s.Classes {
 		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d of %d classes", len(s.ClassNames), s.Classes).
+			Then("use the model.safetensors of a run folder")
+	}
+	if graph.BadScaling(s.TargetScaling, s.Task, s.Classes) {
+		return nil, fault.New(fault.Data, "predict", path, "its metadata scales the targets by %v, which does not fit %d columns of the task %s", s.TargetScaling, s.Classes, s.TaskName()).
 			Then("use the model.safetensors of a run folder")
 	}
 	return s, nil

@@ -83,6 +83,9 @@ func (r *opener) open() (err error) {
 	if text := config.IgnoredWeights(r.meta, r.net); text != "" {
 		fmt.Fprintf(r.out.Err, "siafu: warning: %s\n", text)
 	}
+	if r.meta.Edges == 0 && r.net.Propagates() {
+		fmt.Fprintf(r.out.Err, "siafu: warning: %s has no edges, so that vertices learn nothing from each other; import the dataset with edges, or train with --model mlp\n", r.data)
+	}
 	if r.cfg.Trace != "" {
 		if err := trace.Check(r.cfg.Trace); err != nil {
 			return err
@@ -288,6 +291,9 @@ func (r *joined) prepare() (*prepared, error) {
 		return nil, err
 	}
 	if err := r.agreeOnGPUs(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.agreeOnKernels(), r.shareDecisions()); err != nil {
 		return nil, err
 	}
 	orders, err := r.chooseOrders()

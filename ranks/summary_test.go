@@ -28,7 +28,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
 	c.ClassWeights = "root"
 	c.Instance, c.Recipe = "c5n.2xlarge", "gcn-cora" // with other flags than its own
-	c.Initializer = "he"                             // auto is resolved
+	c.Initializer, c.Kernel = "he", "go"             // auto is resolved
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
 	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)
 	flags := map[string]string{}
@@ -49,7 +49,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 			}
 		}
 		switch key {
-		case "synthetic", "codec-chosen", "bridges", "chosen", "predict-seconds", "predict-bytes", "predictions", "predict-fallbacks", "disk": // see TestTooFewRowsToPredict, TestOrderOfIntervals, TestAutoCodec, TestBridges, TestChosenSettings of siafu
+		case "synthetic", "codec-chosen", "decided", "bridges", "chosen", "predict-seconds", "predict-bytes", "predictions", "predict-fallbacks", "disk": // see TestEarlierDecisionsAreTakenOver, TestTooFewRowsToPredict, TestOrderOfIntervals, TestAutoCodec, TestBridges, TestChosenSettings of siafu
 		default:
 			if s.Field(i).IsZero() {
 				t.Errorf("%s is never said", key)

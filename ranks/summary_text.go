@@ -52,7 +52,11 @@ func (p *reporter) printHeader(r *prepared) {
 func (p *reporter) printSummary(s *runfolder.Summary) {
 	p.print("trained", "%d epochs in %.1f s, %.4f s per epoch (stopped by: %s)", s.Epochs, s.TotalSeconds, s.EpochSecondsMedian, s.StoppedBy)
 	if p.history.Best != nil {
-		p.print(metricLabel(p.metric), "test %.4f, validation %.4f, largest class %.4f", s.TestAccAtBestVal, s.BestValAcc, s.MajorityTestAcc)
+		line := fmt.Sprintf("test %.4f, validation %.4f", s.TestAccAtBestVal, s.BestValAcc)
+		if p.metric == accuracy {
+			line += fmt.Sprintf(", largest class %.4f", s.MajorityTestAcc)
+		}
+		p.print(metricLabel(p.metric), "%s", line)
 		if m := s.Metrics; m != nil && m.Test != nil && m.Test.BalancedAccuracy != nil {
 			p.print("", "balanced accuracy %.4f", *m.Test.BalancedAccuracy)
 		}

@@ -3,6 +3,7 @@ package ranks
 import (
 	"slices"
 
+	"siafu/graph"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/engine"
@@ -87,7 +88,7 @@ func (r *begun) trainAfter(epoch int, weights []float32, u *params.Updater, h *s
 // history returns the history of earlier epochs.
 func (r *begun) history() *stopping.History {
 	c := r.cfg
-	rule := stopping.Rule{Patience: c.Patience, Monitor: c.Monitor, Target: c.TargetAcc, Validated: r.meta.Val > 0}
+	rule := stopping.Rule{Patience: c.Patience, Monitor: c.Monitor, Target: c.TargetAcc, Validated: r.validates()}
 	if r.asynchronous() {
 		rule.Within = c.SwitchToSync
 	}
@@ -99,6 +100,14 @@ func (r *begun) history() *stopping.History {
 		h.Resume(slices.Clone(r.from.best), r.from.BestLine, r.from.Last, r.from.Record)
 	}
 	return h
+}
+
+// validates reports whether evaluations have validation vertices, or held-out edges for link prediction.
+func (r *joined) validates() bool {
+	if r.task == graph.Links {
+		return r.heldOut != nil && r.heldOut.Val.Edges.Len() > 0
+	}
+	return r.meta.Val > 0
 }
 
 // source returns the source of weights after an epoch. Without servers every rank updates them

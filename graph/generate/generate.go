@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"siafu/graph"
+	"siafu/internal/host"
+	"siafu/internal/size"
 	"siafu/internal/workers"
 )
 
@@ -43,6 +45,9 @@ func content(asked Options) (*graph.Content, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := host.RequireMemory(op, "", o.bytes(), "set fewer --vertices or a smaller --scale"); err != nil {
+		return nil, err
+	}
 	e, err := newEdges(o)
 	if err != nil {
 		return nil, err
@@ -71,6 +76,15 @@ func content(asked Options) (*graph.Content, error) {
 		c.Source += best
 	}
 	return c, nil
+}
+
+// bytes returns the memory for the vertices: a label, a split, the degrees, and targets.
+func (o *Options) bytes() int64 {
+	vertex := int64(4 + 1 + 16)
+	if o.Task != graph.MultiClass {
+		vertex += 4 * int64(o.Labels)
+	}
+	return size.Product(o.Vertices, vertex)
 }
 
 func (o *Options) source(fitted float64) string {

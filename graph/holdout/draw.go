@@ -1,11 +1,14 @@
 package holdout
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/size"
 )
 
 // drawer samples edges and pairs of a dataset's graph.
@@ -52,7 +55,36 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	if min(sizes[0], sizes[1]) == 0 {
 		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("set larger percentages")
 	}
+	if err := require(d.ds.Dir, heldBytes*(sizes[0]+sizes[1]), "set smaller percentages in --split"); err != nil {
+		return err
+	}
 	d.hold(h, pairs, sizes)
+	return nil
+}
+
+// Memory of a held-out pair and its key; and of a negative pair, which is also in a map.
+const (
+	heldBytes     = 16
+	negativeBytes = 48
+)
+
+func require(dir string, bytes int64, remedy string) error {
+	return host.RequireMemory(op, dir, bytes, remedy)
+}
+
+// requireNegatives returns a fault if the memory is too small for the negative pairs and the
+// candidates of the held-out edges.
+func (d *drawer) requireNegatives(h *graph.HeldOut, count int) error {
+	for _, s := range []*graph.Held{&h.Val, &h.Test} {
+		n := int64(s.Edges.Len())
+		bytes := size.Product(cmp.Or(int64(count), n), negativeBytes)
+		if s.Each == nil {
+			bytes = size.Sum(bytes, size.Product(n, int64(h.Ranked), 4))
+		}
+		if err := require(d.ds.Dir, bytes, "set a smaller --ranked, smaller percentages in --split or a smaller --negatives"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -122,25 +154,43 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	return nil
 }
 
-// ranked samples each candidates per edge for Each. A candidate may occur twice.
+// ranked samples different candidates per edge for Each, or takes all of them if there are fewer.
 func (d *drawer) ranked(h *graph.Held, each int) error {
 	if each == 0 {
 		return nil
 	}
 	h.Each = make([]uint32, 0, h.Edges.Len()*each)
-	for _, u := range h.Edges.Src {
+	for i, u := range h.Edges.Src {
 		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
 			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).Then("disable MRR with --ranked 0")
 		}
-		for range each {
-			v := d.vertex()
-			for v == u || d.linked(u, v) {
-				v = d.vertex()
-			}
-			h.Each = append(h.Each, v)
-		}
+		list := d.candidates(u, each)
+		h.Each = append(append(h.Each, list...), slices.Repeat(h.Edges.Dst[i:i+1], each-len(list))...)
 	}
 	return nil
+}
+
+// candidates returns at most count different vertices without an edge to or from u, in random order.
+//
+// Variant: rejection sampling if most samples are new, else a shuffled list of all.
+func (d *drawer) candidates(u uint32, count int) (list []uint32) {
+	free := d.ds.Meta.Vertices - 1 - int64(d.near(u))
+	if free > 2*int64(count) {
+		seen := make(map[uint32]bool, count)
+		for len(list) < count {
+			if v := d.vertex(); v != u && !seen[v] && !d.linked(u, v) {
+				seen[v], list = true, append(list, v)
+			}
+		}
+		return list
+	}
+	for v := range uint32(d.ds.Meta.Vertices) {
+		if v != u && !d.linked(u, v) {
+			list = append(list, v)
+		}
+	}
+	d.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list[:min(len(list), count)]
 }
 
 // near returns the number of vertices with an edge to or from u.

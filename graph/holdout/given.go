@@ -46,10 +46,51 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 		return fault.New(fault.Data, op, o.Test, "it ranks each edge among %d vertices, but %s ranks among %d", ranked[1], o.Val, ranked[0]).
 			Then("give the same number for both")
 	}
+	warnOfHeld(h, d.ds.Meta.Directed, o)
 	slices.Sort(d.taken)
 	d.taken = slices.Compact(d.taken)
 	if h.Val.Not.Len()+h.Test.Not.Len() > 0 || ranked[0] > 0 {
 		h.Ranked = ranked[0]
 	}
 	return nil
+}
+
+// heldCounts are the numbers of held-out pairs that are also other pairs, or none.
+type heldCounts struct{ loops, repeated, reversed, shared int }
+
+func (c *heldCounts) any() bool { return *c != heldCounts{} }
+
+// countHeld counts pairs (v, v), pairs that occur twice in a set, pairs whose reverse is in the same
+// set and, on an undirected graph, is the same pair, and test pairs that are validation pairs.
+func countHeld(h *graph.HeldOut, directed bool) (c heldCounts) {
+	all := map[uint64]int{} // set of each pair, from 1
+	for k, held := range []*graph.Held{&h.Val, &h.Test} {
+		seen := map[[2]uint32]bool{}
+		for i, u := range held.Edges.Src {
+			v := held.Edges.Dst[i]
+			key := pair(u, v)
+			if directed {
+				key = uint64(u)<<32 | uint64(v)
+			}
+			switch {
+			case u == v:
+				c.loops++
+			case seen[[2]uint32{u, v}]:
+				c.repeated++
+			case seen[[2]uint32{v, u}] && !directed:
+				c.reversed++
+			case all[key] == 1 && k == 1:
+				c.shared++
+			}
+			seen[[2]uint32{u, v}], all[key] = true, k+1
+		}
+	}
+	return c
+}
+
+func warnOfHeld(h *graph.HeldOut, directed bool, o Options) {
+	if c := countHeld(h, directed); c.any() && o.Log != nil {
+		o.Log("warning: %s and %s: pairs (v, v)=%d, repeated=%d, reversed=%d, in both files=%d: they count twice or are no links; remove them",
+			o.Val, o.Test, c.loops, c.repeated, c.reversed, c.shared)
+	}
 }

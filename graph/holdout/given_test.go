@@ -1,6 +1,7 @@
 package holdout_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,8 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/holdout"
+	"siafu/internal/fault"
+	"siafu/internal/host"
 )
 
 // write writes files of a folder, and gives their paths.
@@ -106,5 +109,34 @@ func TestGivenRefused(t *testing.T) {
 		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
+	}
+}
+
+// TestGivenTwice: pairs of the user's files that are no links, or count twice, are counted in a
+// warning.
+func TestGivenTwice(t *testing.T) {
+	f := write(t, "src,dst\n1,0\n50,10\n", "src,dst\n2,3\n", "src,dst\n1,0\n1,0\n0,1\n4,4\n", "src,dst\n0,1\n2,3\n")
+	for _, c := range []struct{ val, test, want string }{
+		{f[0], f[1], ""},
+		{f[2], f[1], "pairs (v, v)=1, repeated=1, reversed=1, in both files=0"},
+		{f[0], f[3], "pairs (v, v)=0, repeated=0, reversed=0, in both files=1"},
+	} {
+		var log strings.Builder
+		o := holdout.Options{Split: "85/5/10", Val: c.val, Test: c.test, Log: func(format string, args ...any) { fmt.Fprintf(&log, format, args...) }}
+		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), o, false); err != nil {
+			t.Fatal(err)
+		}
+		if (log.Len() > 0) != (c.want != "") || !strings.Contains(log.String(), c.want) {
+			t.Errorf("got %q, want %q", log.String(), c.want)
+		}
+	}
+}
+
+// TestMemoryFirst: candidates that do not fit into memory are refused before they are sampled.
+func TestMemoryFirst(t *testing.T) {
+	defer host.LimitMemory(1 << 20)()
+	_, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), holdout.Options{Split: "85/5/10", Ranked: 100_000}, false)
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "set a smaller --ranked") {
+		t.Errorf("got %v", err)
 	}
 }

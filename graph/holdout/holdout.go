@@ -15,16 +15,18 @@ import (
 type Options struct {
 	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Percent of connected pairs for training, validation and test. Pairs for training stay in the graph."`
 	Negatives int    `default:"0" help:"Negative pairs in each split; 0: the number of positive pairs. Kipf & Welling 2016 use equal numbers."`
-	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. No candidate is adjacent to the edge's source."`
+	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. Candidates differ, and none is adjacent to the edge's source; if there are fewer, all are ranked."`
 	Seed      uint64 `default:"1" help:"Seed of all random samples."`
 
-	Val            string `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
-	Test           string `placeholder:"FILE" help:"File of the test edges, in a format of --val."`
-	ValNegatives   string `name:"val-not" placeholder:"FILE" help:"File of the negative pairs for validation, in a format of --val. Empty: negatives in --val, else --negatives random pairs."`
-	TestNegatives  string `name:"test-not" placeholder:"FILE" help:"File of the negative pairs for the test, as --val-not."`
-	ValCandidates  string `name:"val-each" placeholder:"FILE" help:"File of the candidate vertices to rank each validation edge with. Text with the same number of ids in each line, or an .npy array; one row for each edge."`
-	TestCandidates string `name:"test-each" placeholder:"FILE" help:"File of the candidate vertices for the test, as --val-each."`
-	KeepHeld       bool   `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
+	Val            string                           `placeholder:"FILE" help:"File of the validation edges; without it they are sampled. Text with columns src and dst, .npy, .npz, or a .pt split file of the Open Graph Benchmark, which may contain negatives."`
+	Test           string                           `placeholder:"FILE" help:"File of the test edges, in a format of --val."`
+	ValNegatives   string                           `name:"val-not" placeholder:"FILE" help:"File of the negative pairs for validation, in a format of --val. Empty: negatives in --val, else --negatives random pairs."`
+	TestNegatives  string                           `name:"test-not" placeholder:"FILE" help:"File of the negative pairs for the test, as --val-not."`
+	ValCandidates  string                           `name:"val-each" placeholder:"FILE" help:"File of the candidate vertices to rank each validation edge with. Text with the same number of ids in each line, or an .npy array; one row for each edge."`
+	TestCandidates string                           `name:"test-each" placeholder:"FILE" help:"File of the candidate vertices for the test, as --val-each."`
+	Log            func(format string, args ...any) `kong:"-"` // nil: silent
+
+	KeepHeld bool `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
 }
 
 const op = "hold out"
@@ -76,6 +78,9 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 		err = d.draw(held, o, val, test)
 	} else {
 		err = d.read(held, o)
+	}
+	if err == nil {
+		err = d.requireNegatives(held, o.Negatives)
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,8 +77,12 @@ func TestEveryPairIsInOnePlace(t *testing.T) {
 					t.Errorf("%d-%d is held, an edge of the whole graph %t, of what is left %t", u, v, has(whole, u, v), has(left, u, v))
 				}
 				left[[2]uint32{min(u, v), max(u, v)}] = true // nobody else may hold it
-				for _, x := range held.Each[30*i : 30*i+30] {
-					if x == u || has(whole, u, x) {
+				candidates, found := held.Each[30*i:30*i+30], map[uint32]bool{}
+				for _, x := range candidates {
+					if found[x] {
+						t.Errorf("%d is ranked twice beside the edge of %d to %d", x, u, v)
+					}
+					if found[x] = true; x == u || has(whole, u, x) {
 						t.Errorf("%d is ranked beside the edge of %d to %d", x, u, v)
 					}
 				}
@@ -91,6 +96,34 @@ func TestEveryPairIsInOnePlace(t *testing.T) {
 		}
 		if seen != len(whole) {
 			t.Errorf("%d pairs, want %d", seen, len(whole))
+		}
+	}
+}
+
+// Of a vertex with fewer candidates than requested, each is ranked once.
+func TestAllCandidatesOfSmallGraphs(t *testing.T) {
+	dir, dst := random(t, 60, 400, false), filepath.Join(t.TempDir(), "links")
+	if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Ranked: 100, Negatives: 20, Seed: 2}, false); err != nil {
+		t.Fatal(err)
+	}
+	whole := pairsOf(open(t, dir))
+	h, done, err := graph.OpenHeldOut(dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for i, u := range h.Test.Edges.Src {
+		each := h.Test.Each[100*i : 100*i+100]
+		each = slices.Clone(each[:graph.Candidates(each, h.Test.Edges.Dst[i])])
+		slices.Sort(each)
+		var want []uint32
+		for v := range uint32(60) {
+			if v != u && !whole[[2]uint32{min(u, v), max(u, v)}] {
+				want = append(want, v)
+			}
+		}
+		if !slices.Equal(each, want) {
+			t.Errorf("%d has the candidates %d, want %d", u, each, want)
 		}
 	}
 }

@@ -108,9 +108,13 @@ func (s splitter) markAll(at input, vs []int64, set uint8) {
 	}
 }
 
+// indexMask is the remedy for a list of vertices where a mask is expected.
+const indexMask = "write a list of vertices as a mask: mask = zeros(n, bool); mask[list] = True"
+
 // markMask marks the vertices whose entries of a mask [n] are not 0.
 func (s splitter) markMask(at input, mask []int64, set uint8) {
 	for v, in := range mask {
+		at.require(in == 0 || in == 1, indexMask, "entry %d of the mask is %d, expected 0 or 1", v, in)
 		if in != 0 {
 			s.mark(at, v, int64(v), set)
 		}

@@ -96,7 +96,7 @@ func TestBadEdgeColumns(t *testing.T) {
 	}{
 		{"a word", "src,dst,f\na,b,1\nb,c,x\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{"edges.csv", `line 3 column 3 (f): "x" is not a float32 number`, "write a decimal number"}},
 		{"infinite", "src,dst,f\na,b,1e39\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "1e39" is not a float32 number`}},
-		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): "" is a missing value`, "--fill"}},
+		{"missing", "src,dst,f\na,b,\n", TableOptions{EdgeFeatures: []string{"f"}}, fault.Data, []string{`line 2 column 3 (f): the cell has no value`, "--fill"}},
 		{"no column", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"g"}}, fault.Data, []string{`no column "g"`, "src, dst, f", "--edge-features"}},
 		{"an end", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"dst"}}, fault.Usage, []string{"names dst", "leave it out"}},
 		{"twice", "src,dst,f\na,b,1\n", TableOptions{EdgeFeatures: []string{"f", "f"}}, fault.Usage, []string{"named twice"}},

@@ -21,29 +21,36 @@ type edgeList struct {
 	least, top int64 // of the ids
 }
 
-// readEdgeList reads lines of source, destination and other fields, separated by blanks or
-// commas. Lines that start with # or % are comments, and so is the first line of a .csv file
-// if it has words.
-func readEdgeList(k *resources, at input) *edgeList {
+// readEdgeList reads lines of source and destination, separated by blanks or commas. Other fields,
+// such as weights and times, are refused unless ignoreOthers is set. Lines that start with # or %
+// are comments, and so is the first line of a .csv file if it has words.
+func readEdgeList(k *resources, at input, ignoreOthers bool) *edgeList {
 	l := &edgeList{
 		resources: k, input: at, least: math.MaxInt64, top: math.MinInt64,
 		narrow: &chunks[uint32]{resources: k, input: at},
 	}
 	heading := strings.HasSuffix(strings.TrimSuffix(at.path, ".gz"), ".csv")
-	parseFile(at, func(b block) ([]int64, error) { return parseEdges(at, b, heading) }, l.take)
+	parseFile(at, func(b block) ([]int64, error) { return parseEdges(at, b, heading, ignoreOthers) }, l.take)
 	return l
 }
 
-func parseEdges(at input, b block, heading bool) ([]int64, error) {
+// matrixMarket begins the first line of a file in the exchange format of MatrixMarket.
+const matrixMarket = "%%MatrixMarket"
+
+func parseEdges(at input, b block, heading, ignoreOthers bool) ([]int64, error) {
 	pairs := make([]int64, 0, 2*(bytes.Count(b.text, []byte{'\n'})+1))
 	for line, text := b.line, b.text; len(text) > 0; line++ {
 		var row []byte
 		row, text = nextLine(text)
 		src, rest := nextWord(row)
+		if bytes.HasPrefix(row, []byte(matrixMarket)) {
+			return nil, at.bad("line %d: the list is a file of MatrixMarket, whose first numbers are sizes", line).
+				Then("delete its lines up to the sizes, drop its values with --drop-weights, and set --symmetrise if it is symmetric")
+		}
 		if len(src) == 0 || src[0] == '#' || src[0] == '%' {
 			continue
 		}
-		dst, _ := nextWord(rest)
+		dst, rest := nextWord(rest)
 		u, ok1 := parseInt(src)
 		v, ok2 := parseInt(dst)
 		if !ok1 && !ok2 && line == 1 && heading {
@@ -52,6 +59,10 @@ func parseEdges(at input, b block, heading bool) ([]int64, error) {
 		if !ok1 || !ok2 {
 			return nil, at.bad("line %d: %.60q does not start with two ids", line, row).
 				Then("write an edge as SOURCE DESTINATION, a comment behind #")
+		}
+		if third, _ := nextWord(rest); len(third) > 0 && third[0] != '#' && !ignoreOthers {
+			return nil, at.bad("line %d: %.60q has a third column, which edges of this format cannot have", line, row).
+				Then("drop it with --drop-weights, or import the edges as csv with --weight or --edge-features")
 		}
 		pairs = append(pairs, u, v)
 	}

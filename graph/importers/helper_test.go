@@ -296,7 +296,7 @@ func tinyBsnap() map[string][]byte {
 
 func tinySnap() map[string][]byte {
 	return map[string][]byte{
-		"edges.txt":    []byte("# Directed graph\n-5 10\n10\t1000000000000 0.5\n% weights are ignored\n1000000000000,-5\r\n\n7000000000000   -5"),
+		"edges.txt":    []byte("# Directed graph\n-5 10\n10\t1000000000000\n% a comment\n1000000000000,-5\r\n\n7000000000000   -5"),
 		"features.npy": f4s(4, 2, tinyFeatures...),
 		"labels.npy":   array("|u1", "(4, 1)", []byte{0, 1, 1, 0}),
 		"split.npy":    array("|u1", "(4,)", []byte{1, 1, 2, 3}),

@@ -100,6 +100,7 @@ func HelpLists() map[string]string {
 	}
 	return map[string]string{
 		"formats":  strings.Join(Names(), ", "),
+		"missing":  strings.Join(usualMissing, ", "),
 		"tables":   where((*importer).isTable),
 		"weighted": where(func(f *importer) bool { return f.weights }),
 		"featured": where(func(f *importer) bool { return f.features }),
@@ -122,26 +123,18 @@ func Import(from string, o Options) (report *graph.WriteReport, err error) {
 	defer k.release()
 	c := must(f.load(k, o))
 	warnOfLabels(c, o)
-	report, err = graph.Write(o.Dst, *c, o.Force)
-	if err != nil || f.after == nil {
-		return report, err
+	if report, err = graph.Write(o.Dst, *c, o.Force); err != nil {
+		return nil, err
+	}
+	f.warnOfEdges(c, o, report)
+	if f.after == nil {
+		return report, nil
 	}
 	if err := f.after(o, report); err != nil {
 		os.RemoveAll(o.Dst) // incomplete
 		return nil, err
 	}
 	return report, nil
-}
-
-func warnOfLabels(c *graph.Content, o Options) {
-	first := slices.IndexFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled })
-	switch {
-	case first < 0 && c.Classes == 0:
-		o.Log("warning: no vertex has a label: use the dataset with siafu predict or siafu holdout")
-	case first < 0 || c.Targets != nil:
-	case !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled && l != c.Labels[first] }):
-		o.Log("warning: all labelled vertices have the same class, so there is nothing to learn; a label of -1 means no label: number the classes from 0")
-	}
 }
 
 // load converts the source to a dataset in the memory of k.
@@ -158,6 +151,7 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		columns := o.TableOptions
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
+		columns.Standardise = false // scaleTargets checks it
 		if f.named != nil {
 			f.checkNamed(k.input, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
@@ -174,6 +168,7 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	o.checkDrawn(k.input, c)
 	complete(c, o)
 	checkContent(k.input, c)
+	scaleTargets(k.input, o, c)
 	if task := cmp.Or(c.Task, graph.MultiClass); o.Task != "" && o.Task != task && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
 		k.refuse("import such labels as npz or csv", "--task=%s, but its labels are for %s", o.Task, task)
 	}

@@ -30,6 +30,23 @@ type block struct {
 	line int64 // number of the first line, from 1
 }
 
+// lineEnds is the remedy for line ends of old Macintosh programs.
+const lineEnds = "convert its line ends: tr '\\r' '\\n' < FILE > NEW"
+
+// checkLineEnds refuses a carriage return within a line, since it may be meant as the end.
+func (b block) checkLineEnds(at input) error {
+	for from := 0; ; {
+		i := bytes.IndexByte(b.text[from:], '\r')
+		if from += i + 1; i < 0 || from == len(b.text) {
+			return nil
+		}
+		if b.text[from] != '\n' {
+			line := b.line + int64(bytes.Count(b.text[:from], []byte{'\n'}))
+			return at.bad("line %d has a carriage return in its middle", line).Then(lineEnds)
+		}
+	}
+}
+
 // openText opens a text file, unpacked if its name ends in .gz or .zst.
 func openText(at input) io.ReadCloser { return openPacked(at, filepath.Ext(at.path)) }
 
@@ -118,7 +135,9 @@ func parseText[T any](r io.Reader, at input, parse func(block) (T, error), take 
 	for range workers {
 		running.Go(func() {
 			for j := range jobs {
-				j.value, j.err = parse(j.block)
+				if j.err = j.block.checkLineEnds(at); j.err == nil {
+					j.value, j.err = parse(j.block)
+				}
 				close(j.parsed)
 			}
 		})

@@ -1,9 +1,13 @@
 package importers
 
 import (
+	"unsafe"
+
 	"siafu/internal/fault"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/npy"
+	"siafu/internal/size"
 )
 
 // resources are the source of an import, its open files and its memory. They are valid until
@@ -51,10 +55,12 @@ func (k *resources) array(at input) ndarray {
 // reserve makes n elements in the arena of the resources. Sizes come from files, so that lack of
 // memory is a fault.
 func reserve[T mapped.Elem](k *resources, at input, n int) []T {
+	var element T
+	check(host.RequireMemory(at.op, at.path, size.Product(int64(n), int64(unsafe.Sizeof(element))), host.LargerMachine))
 	defer func() {
 		if r := recover(); r != nil {
 			check(fault.New(fault.Runtime, at.op, at.path, "%d elements do not fit into memory (%v)", n, r).
-				Then("use a machine with more memory"))
+				Then(host.LargerMachine))
 		}
 	}()
 	return mapped.Make[T](k.arena, n)

@@ -88,6 +88,7 @@ func pygSplit(k *resources, o Options, in namedArrays, labels []int32) []uint8 {
 
 // maskColumn returns a mask [n], or one column of [n x splits].
 func (a ndarray) maskColumn(n, column int) []int64 {
+	a.require(len(a.Shape) > 0 && a.Shape[0] == n, indexMask, "the mask has shape %v for %d vertices", a.Shape, n)
 	if len(a.Shape) != 2 {
 		return a.integers(n)
 	}
@@ -191,6 +192,9 @@ func pygWeights(o Options, in namedArrays, edges int, features string) []float32
 		}
 		if len(a.Shape) == 2 {
 			a.require(a.Shape[1] <= 1, "rename it edge_attr if it holds edge features", "it has %d columns, but an edge has one weight", a.Shape[1])
+		}
+		if name == "edge_attr" && !o.DropWeights {
+			a.checkKinds()
 		}
 		weights := a.edgeWeights(edges)
 		switch {

@@ -11,7 +11,7 @@ import (
 
 var snapFormat = importer{
 	entry: entry{Name: "snap", Help: "folder with an edge list and NumPy arrays"},
-	read:  snap, recognises: isSnap,
+	read:  snap, recognises: isSnap, weights: true,
 }
 
 // edgeExtensions lists the extensions of edge lists not named edges.txt.
@@ -65,7 +65,7 @@ func snap(k *resources, o Options) *graph.Content {
 
 // snapGraph reads the edges and fits their ids to the rows of features.
 func snapGraph(k *resources, o Options, c *graph.Content) {
-	l := readEdgeList(k, must(snapEdges(k.input)))
+	l := readEdgeList(k, must(snapEdges(k.input)), o.DropWeights)
 	r := l.rank()
 	to := r.of
 	if r.n == c.Vertices {

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"siafu/internal/fault"
+	"siafu/internal/host"
+	"siafu/internal/size"
 )
 
 // tableFile is rows of named columns in a file, of CSV or Parquet.
@@ -71,6 +74,14 @@ func (t *tableFile) list() string {
 		return strings.Join(names[:most], ", ") + " …"
 	}
 	return strings.Join(names, ", ")
+}
+
+// checkColumns refuses more columns than the memory has room for, before anything is allocated for
+// each of them.
+func (t *tableFile) checkColumns(count int) {
+	const values = 1 << 10 // for the values of a column with few of them
+	check(host.RequireMemory(t.op, t.path, size.Product(int64(count), int64(unsafe.Sizeof(profile{}))+values),
+		fmt.Sprintf("remove some of its %d columns", count)))
 }
 
 func (t *tableFile) checkNames() {

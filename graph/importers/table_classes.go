@@ -18,14 +18,18 @@ type classList struct {
 	names  []string // of the classes, once they are numbered
 	// negative is the number of vertices whose label is -1, which means no label.
 	negative int64
+	missing  gap // labels whose texts mean no label
 }
 
-// add reads the label of the next vertex; an empty one means none.
-func (l *classList) add(at int64, label []byte) {
+// add reads the label of the next vertex; an empty or missing one means none.
+func (l *classList) add(at int64, label []byte, m missingTexts) {
 	if l.values == nil {
 		l.values = newIDIndex()
 	}
-	if len(label) == 0 {
+	if m.has(label) {
+		if len(label) > 0 {
+			l.missing.add(at, label)
+		}
 		l.labels = append(l.labels, graph.Unlabelled)
 		return
 	}
@@ -36,11 +40,10 @@ func (l *classList) add(at int64, label []byte) {
 	l.labels = append(l.labels, int32(v))
 }
 
-// numeric reports whether all values are numbers or mark a missing one.
+// numeric reports whether all values are numbers.
 func (l *classList) numeric() bool {
 	for v := range l.values.len() {
-		value := l.values.at(uint32(v))
-		if _, ok := number(value); !ok && !isAbsent(value) {
+		if _, ok := number(l.values.at(uint32(v))); !ok {
 			return false
 		}
 	}
@@ -65,7 +68,7 @@ func (l *classList) canonical(t *tableFile, column int, known []string) []string
 			names[v] = name
 		case slices.Contains(known, short):
 			names[v] = short
-		case isNumber && x == -1, numeric && isAbsent(value):
+		case isNumber && x == -1:
 		case numeric && x != math.Trunc(x):
 			check(t.fault(l.first[v], column, value, "is a quantity, not a class").Then("write class names or whole numbers, or set --task regression"))
 		case numeric && x < 0:
@@ -121,7 +124,7 @@ func (l *classList) number(names []string) {
 			continue
 		}
 		l.labels[v] = class[names[value]]
-		if names[value] == "" && !isAbsent(l.values.at(uint32(value))) {
+		if names[value] == "" {
 			l.negative++
 		}
 	}

@@ -2,6 +2,7 @@ package importers
 
 import (
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"siafu/graph"
@@ -27,6 +28,15 @@ func (m *moments) add(x float64) {
 	m.squares += float64(d * (x - m.mean))
 }
 
+// scaling returns the map to mean 0 and standard deviation 1. A constant column keeps its scale.
+func (m moments) scaling() graph.Scaling {
+	s := graph.Scaling{Mean: m.mean, Scale: 1}
+	if deviation := math.Sqrt(m.squares / m.n); deviation > 0 {
+		s.Scale = deviation
+	}
+	return s
+}
+
 func newEncoder(c graph.Column, at int) *encoder {
 	e := &encoder{Column: c, at: at}
 	if c.Kind == graph.CategoryColumn || c.Kind == graph.WordsColumn {
@@ -38,17 +48,11 @@ func newEncoder(c graph.Column, at int) *encoder {
 	return e
 }
 
-func (e *encoder) isMissing(cell []byte) bool {
-	return len(cell) == 0 || isAbsent(cell) && (e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn)
-}
-
 // fill writes the features of a missing cell at the given position.
-func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) {
-	switch {
-	case e.Kind == graph.WordsColumn:
-		return // a text without words
-	case e.Fill == nil:
-		check(t.fault(at, e.at, cell, "is a missing value").Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out with --features"))
+func (e *encoder) fill(t *tableFile, at int64, r *featureRows) {
+	isNumber := e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn
+	if isNumber && e.Fill == nil {
+		check(t.bad("%s %d %s: the cell has no value", t.unit, at, t.called(e.at)).Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out"))
 	}
 	e.missing++
 	if e.Kind == graph.NumberColumn {
@@ -58,15 +62,15 @@ func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) {
 
 // encode writes the features of a cell to the last row, in ascending order.
 func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) {
-	if e.isMissing(cell) {
-		e.fill(t, at, cell, r)
+	if len(cell) == 0 {
+		e.fill(t, at, r)
 		return
 	}
 	switch e.Kind {
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			check(t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --features"))
+			check(t.fault(at, e.at, cell, "is not a float32 number").Then("write a decimal number (for a date, days since a fixed day), or leave the column out with --drop"))
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
 	case graph.DateColumn:

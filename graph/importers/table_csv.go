@@ -79,8 +79,10 @@ func (c *csvReader) heading() {
 		c.in.Discard(len(mark))
 	}
 	c.require(c.record(), "write the column names in the first line", "line 1: it is empty")
+	c.require(bytes.IndexByte(c.text, '\r') < 0 || bytes.IndexByte(c.text, '"') >= 0, lineEnds, "line 1 has a carriage return in its middle")
 	if c.delimiter == 0 {
 		c.delimiter = guessDelimiter(c.text)
+		c.checkColumns(1 + bytes.Count(c.text, []byte{c.delimiter}))
 	}
 	c.split()
 }

@@ -221,7 +221,7 @@ func TestLikeDates(t *testing.T) {
 	for rows, want := range map[string]string{
 		"a,2023-01-01\nb,7/3/2023\n": `line 3 column 2 (when): "7/3/2023" is not a date; write dates as 2024-05-14`,
 		"a,1688385600\n":             `line 2 column 2 (when): "1688385600" is not a date`,
-		"a,\n":                       `line 2 column 2 (when): "" is a missing value; fill missing cells`,
+		"a,\n":                       `line 2 column 2 (when): the cell has no value; fill missing cells`,
 	} {
 		if _, err := like(rows); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q: got %v, want %q", rows, err, want)
@@ -276,7 +276,7 @@ func TestBadDates(t *testing.T) {
 		{"years", table("1999", "2024"), asked, `line 2 column 4 (when): "1999" is not a date: numeric dates are as 20240514, or seconds`, true},
 		{"one without a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14T10:00Z"), asked, `line 3 column 4 (when): "2024-05-14T10:00" has no time zone, unlike 2 other cells such as 2024-05-14T10:00Z; write all times with a time zone, or all without`, true},
 		{"one with a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14 11:00"), TableOptions{}, `dropped column=when: line 2 column 4 (when): "2024-05-14T10:00Z" has a time zone`, false},
-		{"mostly dates", table("2024-05-14", "unknown", "2024-05-16"), TableOptions{}, `dropped column=when: 2 of 3 cells are dates, and "unknown" in line 3 is not: write dates as 2024-05-14`, false},
+		{"mostly dates", table("2024-05-14", "later", "2024-05-16"), TableOptions{}, `dropped column=when: 2 of 3 cells are dates, and "later" in line 3 is not: write dates as 2024-05-14`, false},
 		{"another notation, not asked for", table("05/14/2024", "05/15/2024", "05/16/2024 10:00"), TableOptions{}, `dropped column=when: "05/14/2024" in line 2 looks like a date in an unsupported format: write dates as`, false},
 		{"eight digits, not asked for", table("20240514", "20240515"), TableOptions{}, "warning: column=when has numbers such as 20240514, which look like dates: use --dates when", false},
 		{"two units", table("1715692930000", "1715692930", "1715692930001"), asked, "warning: column=when: 1715692930 in line 3 is read as ms since 1970, which is 1970-01-20T20:34:52.93Z", false},

@@ -3,7 +3,6 @@ package importers
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ type edgeTable struct {
 	ends           [2]int     // columns of source and destination
 	weight         int        // -1: edges have none
 	zeros, unknown int64      // omitted edges
+	rows           int64      // of the last pass
 	dropped        bool       // weights that are not 1
 	columns        []*encoder // of features
 	row            featureRows
@@ -27,6 +27,7 @@ func (im *tableImport) readEdges() graph.EdgeSource {
 	e := &edgeTable{im: im, tableFile: im.openTable(im.Edges, "edges")}
 	e.findColumns(im.TableOptions)
 	e.findLike()
+	e.blank(im.missing, e.ends[0], e.ends[1])
 	e.chooseFeatures()
 	out := newWeightedEdges(im.resources, e.input)
 	out.dim = len(e.columns)
@@ -45,8 +46,9 @@ func (im *tableImport) readEdges() graph.EdgeSource {
 }
 
 func (e *edgeTable) eachEdge(yield func(at int64, cells [][]byte, pair [2]uint32, weight float32)) {
-	e.zeros, e.unknown = 0, 0
+	e.zeros, e.unknown, e.rows = 0, 0, 0
 	e.each(func(at int64, cells [][]byte) {
+		e.rows++
 		var pair [2]uint32
 		if weight := e.edge(at, cells, &pair); weight != 0 {
 			yield(at, cells, pair, weight)
@@ -135,7 +137,10 @@ func (e *edgeTable) logOmitted() {
 	if e.dropped {
 		e.im.Log("warning: edges=%s weights are dropped", e.path)
 	}
-	if e.zeros+e.unknown > 0 {
+	switch lost := e.zeros + e.unknown; {
+	case isLarge(lost, e.rows):
+		e.im.Log("warning: edges=%s: %d of %d edges are left out: weight_0=%d unknown_ends=%d; check the weights, and write ids as in the vertex table", e.path, lost, e.rows, e.zeros, e.unknown)
+	case lost > 0:
 		e.im.Log("edges=%s left_out: weight_0=%d unknown_ends=%d", e.path, e.zeros, e.unknown)
 	}
 }
@@ -201,11 +206,8 @@ func (e *encoder) settle(o Options) {
 	}
 }
 
-// standardise sets mean and scale from the moments. A constant column keeps its scale.
+// standardise sets mean and scale from the moments.
 func (e *encoder) standardise() {
-	m := e.counting
-	e.Mean = m.mean
-	if deviation := math.Sqrt(m.squares / m.n); deviation > 0 {
-		e.Scale = deviation
-	}
+	s := e.counting.scaling()
+	e.Mean, e.Scale = s.Mean, s.Scale
 }

@@ -20,6 +20,7 @@ type tableImport struct {
 	times            *times         // of the vertices; nil: no split by time
 	profiles         []*profile     // of columns that may become features, else nil
 	like             *graph.Schema
+	missing          missingTexts
 	table            graph.Table
 	edges            graph.EdgeImport
 	columns          []*encoder
@@ -82,13 +83,15 @@ func (im *tableImport) findColumns(defaults graph.Table) {
 			t.needs(label, "--label")
 		}
 	}
+	im.findMissing()
+	t.blank(im.missing, im.id, im.label)
 	im.findSplit(defaults.Split)
 	for _, l := range im.lists() {
 		for _, name := range l.names {
 			t.needs(name, l.flag)
 		}
 	}
-	im.table = graph.Table{ID: t.names[im.id], Label: label, Split: cmp.Or(im.Split, defaults.Split)}
+	im.table = graph.Table{Missing: im.missing, ID: t.names[im.id], Label: label, Split: cmp.Or(im.Split, defaults.Split)}
 	im.profiles = make([]*profile, len(t.names))
 	for i, name := range t.names {
 		if im.isFeature(i) {
@@ -103,6 +106,8 @@ func (im *tableImport) isFeature(i int) bool {
 	switch {
 	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:
 		return false
+	case slices.Contains(im.Drop, name):
+		reason = "--drop names it"
 	case name == "":
 		name, reason = im.nodes.called(i), "it has no name"
 	case len(im.Features) > 0 && !slices.Contains(im.Features, name):

@@ -21,7 +21,9 @@ type TableOptions struct {
 	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Ignore edge features (${featured=})."`
 	DropWeights      bool     `help:"Ignore edge weights. Formats: ${weighted=}."`
 	DropUnknown      bool     `help:"Drop edges whose ends are not in the vertex table (${tables=})."`
-	Standardise      bool     `help:"Scale numbers to mean 0 and standard deviation 1 (${tables=}). Statistics are over the training rows; for edge features over all edges."`
+	Standardise      bool     `help:"Scale numbers (${tables=}) and the targets of a regression (every format) to mean 0 and standard deviation 1. Statistics are over the training rows; for edge features over all edges. Predictions and metrics are in the targets' own units."`
+	Drop             []string `placeholder:"A,B" help:"Columns of the vertex table that are not features (${tables=})."`
+	Missing          []string `placeholder:"A,B" help:"Texts of cells without a value, in any case (${tables=}). Empty: ${missing=}."`
 	Fill             string   `enum:",mean,zero" default:"" help:"Value for missing numbers: mean or zero (${tables=}). mean: over the training rows, or over all edges. Empty: missing cells are an error."`
 	Categories       []string `placeholder:"A,B" help:"Columns to one-hot encode, also numeric ones (${tables=})."`
 	Hash             []string `placeholder:"A,B" help:"Columns to hash into 64 features each (${tables=})."`
@@ -40,7 +42,7 @@ type columnList struct {
 func (o *TableOptions) lists() []columnList {
 	return []columnList{
 		{"--categories", graph.CategoryColumn, o.Categories}, {"--hash", graph.HashColumn, o.Hash},
-		{"--words", graph.WordsColumn, o.Words}, {"--dates", graph.DateColumn, o.Dates}, {"--features", "", o.Features},
+		{"--words", graph.WordsColumn, o.Words}, {"--dates", graph.DateColumn, o.Dates}, {"--drop", "", o.Drop}, {"--features", "", o.Features},
 	}
 }
 
@@ -61,9 +63,9 @@ func (o *Options) checkTable(at input) {
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
 		at.refuse("name two, a source and a destination", "--ends names %d columns", len(o.Ends))
 	}
-	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures)
+	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures) + len(o.Drop) + len(o.Missing)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
-		at.refuse("leave out --features, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill",
+		at.refuse("leave out --features, --drop, --missing, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill",
 			"--like reuses the column settings of %s", o.Like)
 	}
 }

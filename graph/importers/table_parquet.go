@@ -103,6 +103,7 @@ func (t *tableFile) readParquet(use func(*parquetReader)) {
 // columns reads the names of columns and the units of dates. An index stored by pandas has no
 // name.
 func (p *parquetReader) columns() {
+	p.checkColumns(len(p.table.Root().Columns()))
 	for _, c := range p.table.Root().Columns() {
 		name := c.Name()
 		if name == "__index_level_0__" {

@@ -21,21 +21,25 @@ const (
 // profile has the statistics of one pass over a column.
 type profile struct {
 	rows, numbers int64
-	empty, absent gap // cells without text; cells such as NA
+	missing       gap // cells without a value
 	odd           gap // other cells
 	commas        gap // other cells that are numbers with a decimal comma
+	thousands     gap // other cells that are numbers if commas separate thousands
 	codes         gap // numbers with leading zeros
 	dates         dateProfile
 	squares       float64
-	most          int // maximum number of stored values; beyond it none are
-	values        map[string]bool
+	most          int              // maximum number of stored values; beyond it none are
+	values        map[string]int32 // and the label with which a value occurs, or mixed
 	words         map[string]int64 // nil: not requested
+	numbering     numbering
+	spans         []span // of the numbers, by label
+	manyLabels    bool   // there are more labels than spans
 }
 
 // newProfile returns the profile of a column with the user's request. unit is the unit of
 // dates, "" if the file has none.
 func newProfile(asked, unit string) *profile {
-	p := &profile{most: fewValues, values: map[string]bool{}, dates: dateProfile{unit: unit}}
+	p := &profile{most: fewValues, values: map[string]int32{}, dates: dateProfile{unit: unit}}
 	if asked == graph.CategoryColumn {
 		p.most = mostValues
 	}
@@ -57,55 +61,64 @@ func (g *gap) add(at int64, value []byte) {
 	}
 }
 
-// isAbsent reports whether a cell of a column of numbers marks a missing number.
-func isAbsent(cell []byte) bool {
-	switch string(cell) {
-	case "NA", "N/A", "NaN", "nan", "NaT", "NULL", "null", "None", "-", `\N`:
-		return true
-	}
-	return false
-}
-
 // number reads a cell that is a finite number as float32.
 func number(cell []byte) (float64, bool) {
 	x, ok := parseFloat(cell)
 	return x, ok && math.Abs(x) <= math.MaxFloat32
 }
 
-// add reads one cell.
-func (p *profile) add(at int64, cell []byte) {
+// add reads the cell of a row with a label, which classes number.
+func (p *profile) add(at int64, cell []byte, label int32) {
 	p.rows++
-	x, isNumber := 0.0, false
-	switch {
-	case len(cell) == 0:
-		p.empty.add(at, cell)
+	if len(cell) == 0 {
+		p.missing.add(at, cell)
 		return
-	case isAbsent(cell):
-		p.absent.add(at, cell)
-	default:
-		x, isNumber = number(cell)
-		p.dates.add(at, cell, x, isNumber)
-		if isNumber {
-			p.numbers++
-			p.squares += float64(x * x)
-			if hasLeadingZero(cell) {
-				p.codes.add(at, cell)
-			}
-		} else {
-			p.odd.add(at, cell)
-			if _, ok := parseFloat(bytes.Replace(cell, []byte{','}, []byte{'.'}, 1)); ok {
-				p.commas.add(at, cell)
-			}
-		}
 	}
-	if len(p.values) <= p.most && !p.values[string(cell)] {
-		p.values[string(cell)] = true
+	x, isNumber := number(cell)
+	p.dates.add(at, cell, x, isNumber)
+	if isNumber {
+		p.addNumber(at, cell, x)
+		p.addLabelled(x, label)
+	} else {
+		p.addOdd(at, cell)
 	}
+	p.addValue(cell, label)
 	if p.words != nil {
 		for _, w := range debWords(string(cell)) {
 			p.words[w]++
 		}
 	}
+}
+
+func (p *profile) addNumber(at int64, cell []byte, x float64) {
+	p.numbers++
+	p.squares += float64(x * x)
+	p.numbering.add(x)
+	if hasLeadingZero(cell) {
+		p.codes.add(at, cell)
+	}
+}
+
+func (p *profile) addOdd(at int64, cell []byte) {
+	p.odd.add(at, cell)
+	if _, ok := parseFloat(bytes.Replace(cell, []byte{','}, []byte{'.'}, 1)); ok {
+		p.commas.add(at, cell)
+	}
+	if _, ok := parseFloat(withoutThousands(cell)); ok && bytes.IndexByte(cell, ',') > 0 {
+		p.thousands.add(at, cell)
+	}
+}
+
+// withoutThousands returns a number such as 14,197 or 1,234,567.5 without its separators, and other
+// cells unchanged.
+func withoutThousands(cell []byte) []byte {
+	whole, _, _ := bytes.Cut(bytes.TrimLeft(cell, "+-"), []byte{'.'})
+	for i, group := range bytes.Split(whole, []byte{','}) {
+		if len(group) > 3 || len(group) == 0 || i > 0 && len(group) != 3 {
+			return cell
+		}
+	}
+	return bytes.ReplaceAll(cell, []byte{','}, nil)
 }
 
 // kind returns the kind of the column's features, or in why the reason for none. asked is the
@@ -130,6 +143,8 @@ func (p *profile) kind(t *tableFile, column int, requested string) (kind, reason
 		return graph.DateColumn, ""
 	case p.numbers == filled:
 		return graph.NumberColumn, ""
+	case 2*(p.thousands.count+p.numbers) > filled && p.thousands.count == p.odd.count:
+		check(t.fault(p.thousands.at, column, p.thousands.value, "has a comma").Then("write %s, or %s if the comma is a decimal point", withoutThousands(p.thousands.value), bytes.Replace(p.thousands.value, []byte{','}, []byte{'.'}, 1)))
 	case 2*p.commas.count > filled:
 		check(t.fault(p.commas.at, column, p.commas.value, "has a decimal comma").Then("write numbers with a decimal point"))
 	case 2*p.numbers > filled:
@@ -141,7 +156,7 @@ func (p *profile) kind(t *tableFile, column int, requested string) (kind, reason
 	return "", p.whyText(t, column)
 }
 
-func (p *profile) filled() int64 { return p.rows - p.empty.count - p.absent.count }
+func (p *profile) filled() int64 { return p.rows - p.missing.count }
 
 // whyText explains why a column of text is not a feature, and which flags make it one.
 func (p *profile) whyText(t *tableFile, column int) string {

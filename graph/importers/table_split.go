@@ -101,7 +101,7 @@ func (l *times) add(t *tableFile, at int64, cells [][]byte) {
 	bad := func(remedy, format string, args ...any) {
 		check(t.fault(at, l.column, cell, format, args...).Then("%s", remedy))
 	}
-	if len(cell) == 0 || isAbsent(cell) {
+	if len(cell) == 0 {
 		l.missing = append(l.missing, rowOf{len(l.values), at})
 		l.values = append(l.values, math.NaN())
 		return

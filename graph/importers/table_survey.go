@@ -18,7 +18,7 @@ func (im *tableImport) survey() {
 		im.times.add(im.nodes, at, cells)
 		for i, p := range im.profiles {
 			if p != nil {
-				p.add(at, cells[i])
+				p.add(at, cells[i], im.classes.labels[len(im.classes.labels)-1])
 			}
 		}
 	})
@@ -30,9 +30,9 @@ func (im *tableImport) addLabel(at int64, cells [][]byte) {
 	case im.targets != nil:
 		im.classes.labels = append(im.classes.labels, im.targets.add(im.nodes, at, cells))
 	case im.label >= 0:
-		im.classes.add(at, cells[im.label])
+		im.classes.add(at, cells[im.label], im.missing)
 	default:
-		im.classes.add(at, nil)
+		im.classes.add(at, nil, im.missing)
 	}
 }
 
@@ -61,6 +61,9 @@ func (im *tableImport) settleClasses() {
 	if n := im.classes.negative; n > 0 {
 		im.Log("warning: label=%s: -1 means no label, vertices=%d; give the class a name if -1 is one", im.table.Label, n)
 	}
+	if g := im.classes.missing; g.count > 0 {
+		im.Log("warning: label=%s: cells such as %s mean no label, vertices=%d; name the texts of missing cells with --missing if one is a class", im.table.Label, g.value, g.count)
+	}
 	if im.like == nil {
 		const most = 20
 		names := strings.Join(im.classes.names[:min(most, len(im.classes.names))], ", ")
@@ -81,6 +84,7 @@ func (im *tableImport) logColumns() {
 			break
 		}
 		im.Log("%s", e)
+		im.warnOfLosses(e)
 	}
 	for i, d := range im.table.Dropped {
 		if i == maxLogged {
@@ -90,8 +94,20 @@ func (im *tableImport) logColumns() {
 		im.Log("dropped column=%s: %s", d.Name, d.Why)
 	}
 	im.warnOfCodes()
+	im.warnOfLeaks()
 	if !im.Standardise && im.like == nil {
 		im.compareScales()
+	}
+}
+
+// warnOfLosses warns of many cells without a value that the features express.
+func (im *tableImport) warnOfLosses(e *encoder) {
+	rows := int64(im.ids.len())
+	if im.like != nil && isLarge(e.unknown, rows) {
+		im.Log("warning: column=%s: %d of %d values are unknown to the model of --like, and set no feature", e.Name, e.unknown, rows)
+	}
+	if 2*e.missing > rows {
+		im.Log("warning: column=%s: %d of %d cells are missing; leave the column out with --drop %s if that is no value", e.Name, e.missing, rows, e.Name)
 	}
 }
 

@@ -48,7 +48,7 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 	missing := 0
 	for _, c := range t.at {
 		y, ok := number(cells[c])
-		if isAbsent(cells[c]) || len(cells[c]) == 0 {
+		if len(cells[c]) == 0 {
 			y, ok = math.NaN(), true
 			missing++
 		}
@@ -79,7 +79,7 @@ func (im *tableImport) settleTargets(c *graph.Content) {
 		return // all vertices are to be predicted
 	}
 	if im.like != nil {
-		o.Task = im.like.Task
+		o.Task, c.TargetScaling = im.like.Task, im.like.TargetScaling
 	}
 	setTargets(o, c, t.values, len(t.at), im.nodes.input)
 	c.ClassNames = t.names

@@ -90,3 +90,39 @@ func TestBadTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestStandardisedTargets: --standardise scales targets by their training rows, in tables and arrays.
+// The targets are stored in the user's units. --like takes the scaling over.
+func TestStandardisedTargets(t *testing.T) {
+	want := []graph.Scaling{{Mean: 200, Scale: 100}, {Mean: 7, Scale: 1}}
+	edges := "src,dst\n0,1\n1,2\n"
+	table := Options{Src: files(t, map[string][]byte{
+		"nodes.csv": []byte("id,f,a,b,split\n0,1,100,7,train\n1,2,300,7,train\n2,4,9000,8,test\n3,5,,,\n"), "edges.csv": []byte(edges)})}
+	table.Label, table.Standardise = "a,b", true
+	arrays := Options{Src: files(t, map[string][]byte{"a.npz": bundle("x", f4s(4, 2, tinyFeatures...),
+		"edge_index", array("<i8", "(2, 2)", little([]int64{0, 1, 1, 2})), "y", f4s(4, 2, 100, 7, 300, 7, 9000, 8.5, nan, nan),
+		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 0, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}))}) + "/a.npz"}
+	arrays.Standardise = true
+	scaled, run := written(t, "csv", table)
+	fromArrays, _ := written(t, "npz", arrays)
+	like := Options{Src: files(t, map[string][]byte{"nodes.csv": []byte("id,f,a,b,split\n9,1,-5,1,train\n8,3,6,2,test\n"), "edges.csv": []byte("src,dst\n9,8\n")})}
+	like.Like = scaled.Dir
+	newer, _ := written(t, "csv", like)
+	for name, d := range map[string]*graph.Dataset{"csv": scaled, "npz": fromArrays, "like": newer} {
+		if !slices.Equal(d.Meta.TargetScaling, want) || d.Targets[0] != 100 && name != "like" {
+			t.Errorf("%s: targets %v scaled by %v, want %v", name, d.Targets, d.Meta.TargetScaling, want)
+		}
+	}
+	if strings.Contains(run, "with --standardise") {
+		t.Error(run)
+	}
+	table.Standardise = false
+	if d, log := written(t, "csv", table); d.Meta.TargetScaling != nil || !strings.Contains(log, "column 0 of the labels has mean 200 and deviation 100: training converges badly; import with --standardise") {
+		t.Errorf("%v %s", d.Meta.TargetScaling, log)
+	}
+	classes := Options{Src: files(t, map[string][]byte{"a.npz": tinyPyG()}) + "/a.npz", Dst: t.TempDir() + "/out"}
+	classes.Standardise = true
+	if _, err := Import("npz", classes); fault.KindOf(err) != fault.Usage {
+		t.Errorf("--standardise of classes in arrays: %v", err)
+	}
+}

@@ -59,7 +59,7 @@ func TestLongText(t *testing.T) {
 		fmt.Fprintf(&text, "%d\t%d\n", i*7919%1000003, i)
 		want = append(want, i*7919%1000003, i)
 	}
-	parse := func(b block) ([]int64, error) { return parseEdges(input{"test", "x"}, b, false) }
+	parse := func(b block) ([]int64, error) { return parseEdges(input{"test", "x"}, b, false, true) }
 	parsed := func(text []byte, take func([]int64)) (err error) {
 		defer catch(&err)
 		parseText(bytes.NewReader(text), input{"test", "x"}, parse, take)
@@ -123,7 +123,7 @@ func FuzzEdgeList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, heading bool) {
 		var pairs []int64
 		var err error
-		decodertest.Heap(t, int64(len(b)), func() { pairs, err = parseEdges(input{"fuzz", "x"}, block{b, 1}, heading) })
+		decodertest.Heap(t, int64(len(b)), func() { pairs, err = parseEdges(input{"fuzz", "x"}, block{b, 1}, heading, true) })
 		if err != nil && fault.KindOf(err) != fault.Data {
 			t.Fatalf("%v is no Data fault", err)
 		}

@@ -3,6 +3,7 @@ package importers
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"siafu/graph"
 )
@@ -78,6 +79,23 @@ func (a ndarray) edgeWeights(edges int) []float32 {
 		return nil
 	}
 	return weights
+}
+
+// fewKinds is the limit of integers that are probably kinds of edges, not weights.
+const fewKinds = 100
+
+// checkKinds refuses an edge_attr of whole numbers that look like kinds of edges: as weights, they
+// would multiply the messages, and edges of kind 0 would be dropped.
+func (a ndarray) checkKinds() {
+	values := must(a.Float32s())
+	if len(values) == 0 || slices.ContainsFunc(values, isFraction) {
+		return
+	}
+	least, most := slices.Min(values), slices.Max(values)
+	isInteger := !strings.ContainsAny(a.Type, "fb")
+	a.require(least == most || least < 0 || most >= fewKinds || least > 0 && !isInteger,
+		"import kinds of edges with --edge-features edge_attr, leave them out with --drop-weights, or rename the array to edge_weight if it has weights",
+		"its whole numbers from %g to %g may be kinds of edges", least, most)
 }
 
 // checkWeights refuses weights that are negative or not finite. remedy is added to the message.

@@ -13,6 +13,7 @@ import (
 	"siafu/internal/durable"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
+	"siafu/internal/size"
 )
 
 // Run partitions the dataset in the folder dir: graph.Open, Assign and Build. It writes the shards
@@ -33,11 +34,24 @@ func divide(dir, final string, o Options) (*Report, error) {
 	if err := replaceable(final); err != nil {
 		return nil, err
 	}
+	if err := host.RequireMemory(op, dir, memoryNeed(ds.Meta, o.withDefaults().Method), "use a machine with more memory, or another --method"); err != nil {
+		return nil, err
+	}
 	owner, err := Assign(ds, o)
 	if err != nil {
 		return nil, err
 	}
 	return build(ds, owner, final, o)
+}
+
+// memoryNeed returns the memory that a partitioning needs at least: 16 bytes per vertex, and 60 for the
+// levels of package multilevel.
+func memoryNeed(m *graph.Meta, method string) int64 {
+	vertex := int64(16)
+	if method == multilevelMethod.Name {
+		vertex += 60
+	}
+	return size.Product(m.Vertices, vertex)
 }
 
 // Build writes the shards of ds for o.Parts ranks, and meta.json, to the folder parts/P of the

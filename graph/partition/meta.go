@@ -3,6 +3,8 @@ package partition
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,8 +17,9 @@ import (
 )
 
 // formatVersion is the version of the folder parts/P that this package writes and reads. Since
-// version 2, ranks may number their vertices in another order than the dataset.
-const formatVersion = 2
+// version 2, ranks may number their vertices in another order than the dataset. Version 3 added
+// Meta.Checksum.
+const formatVersion = 3
 
 const metaName = "meta.json"
 
@@ -33,6 +36,16 @@ type Meta struct {
 	Assignment  string                    `json:"assignment"`  // hash of the owners, as in each shard
 	Report      *Report                   `json:"report"`
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
+	// Checksum is the CRC-32C of the other fields, in 8 hex digits. The counts in Report determine
+	// allocations of siafu plan.
+	Checksum string `json:"checksum"`
+}
+
+// sum returns the checksum of all fields except Checksum.
+func (m Meta) sum() (string, error) {
+	m.Checksum = ""
+	text, err := json.Marshal(m)
+	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), err
 }
 
 // Find reads the Meta of the shards for the given number of ranks in the dataset folder dir. It does
@@ -59,6 +72,9 @@ func find(folder, dir string, parts int) (*Meta, error) {
 	}
 	if m.Format != formatVersion {
 		return nil, again(path, "format %d, expected %d", m.Format, formatVersion)
+	}
+	if sum, err := m.sum(); err != nil || m.Checksum != sum {
+		return nil, again(path, "its checksum is %q, but its content has %s", m.Checksum, sum)
 	}
 	if m.Parts != parts || m.Report == nil || len(m.Report.Ranks) != parts {
 		return nil, again(path, "it does not describe %d parts", parts)
@@ -93,6 +109,10 @@ func again(path, format string, args ...any) error {
 // write writes m to meta.json in the folder dir. No other process may use the folder yet.
 func (m *Meta) write(dir string) error {
 	path := filepath.Join(dir, metaName)
+	var err error
+	if m.Checksum, err = m.sum(); err != nil {
+		return fault.System(op, path, err)
+	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return fault.System(op, path, err)

@@ -115,6 +115,7 @@ type holdoutCmd struct {
 }
 
 func (c *holdoutCmd) Run(io commandline.Console) error {
+	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.Out, "holdout "+format+"\n", args...) }
 	report, err := holdout.Write(c.Data, c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err

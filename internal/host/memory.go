@@ -129,7 +129,11 @@ func look() Memory {
 	if time.Since(seen.at) >= fresh {
 		seen.memory, seen.at = memoryIn("/"), time.Now()
 	}
-	return seen.memory
+	m := seen.memory
+	if most := ceiling.Load(); most > 0 {
+		m.Available, m.Most = min(m.Available, most), min(m.Most, most)
+	}
+	return m
 }
 
 // memoryIn returns the memory of the host. root is "/" except in tests.

@@ -83,9 +83,17 @@ func (a *Array) CopyFloat32s(dst []float32) error {
 	if err != nil {
 		return a.bad("%v", err)
 	}
+	first, beyond := n, 0.0
 	a.each(n, func(from, to int) {
-		dst[to] = float32(value(a.Data[from*e.bytes:]))
+		x := value(a.Data[from*e.bytes:])
+		dst[to] = float32(x)
+		if math.Abs(x) > math.MaxFloat32 && !math.IsInf(x, 0) && math.IsInf(float64(dst[to]), 0) && to < first {
+			first, beyond = to, x
+		}
 	})
+	if first < n {
+		return a.bad("element %d is %g, which is beyond the range of float32, %.2g", first, beyond, math.MaxFloat32)
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"siafu/internal/fault"
+	"siafu/internal/host"
 	"siafu/internal/mapped"
 )
 
@@ -135,6 +136,9 @@ func (z *Zip) reserve(size int, where string) (b []byte, err error) {
 			err = fault.New(fault.Config, "read npz", where, "its %d bytes do not fit into memory: %v", size, f).Then("use a machine with more memory")
 		}
 	}()
+	if err := host.RequireMemory("read npz", where, int64(size), host.LargerMachine); err != nil {
+		return nil, err
+	}
 	defer mapped.Catch(&err)
 	return mapped.Make[byte](z.arena, size), nil
 }

@@ -3,6 +3,8 @@ package objective
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"siafu/internal/elementary"
 )
@@ -97,6 +99,13 @@ func Reciprocal(score float32, others []float32) float64 {
 	return 1 / (1 + float64(above) + float64(equal)/2)
 }
 
+// HitsNeed returns the number of pairs without an edge that the metric of this name needs, 0 if it is not
+// Hits@K.
+func HitsNeed(metric string) int64 {
+	k, _ := strconv.ParseInt(strings.TrimPrefix(metric, "hits@"), 10, 64)
+	return k
+}
+
 // hitsAt contains the K of Hits@K.
 var hitsAt = [...]int{10, 20, 50, 100}
 
@@ -104,7 +113,7 @@ var hitsAt = [...]int{10, 20, 50, 100}
 // pairs without an edge. Links sorts both lists. ROC AUC is defined as in ROCAUC, and average
 // precision as in scikit-learn's average_precision_score. Hits@K follows OGB's evaluators of
 // ogbl-collab, ogbl-ddi and ogbl-ppa: the fraction of edges with a higher score than the K-th highest
-// score in without. It is 1 if without has fewer than K scores.
+// score in without. It is undefined if without has fewer than K scores.
 func Links(edges, without []float32) (m Metrics) {
 	if len(edges) == 0 {
 		return m
@@ -115,11 +124,10 @@ func Links(edges, without []float32) (m Metrics) {
 	auc, precision := areas(edges, without)
 	m.ROCAUC, m.AP = &auc, &precision
 	for i, to := range []**float64{&m.Hits10, &m.Hits20, &m.Hits50, &m.Hits100} {
-		share := 1.0
 		if k := hitsAt[i]; k <= len(without) {
-			share = float64(above(edges, without[k-1])) / float64(len(edges))
+			share := float64(above(edges, without[k-1])) / float64(len(edges))
+			*to = &share
 		}
-		*to = &share
 	}
 	return m
 }

@@ -166,9 +166,12 @@ func (o *Objective) setErrors(m *Metrics, t Tally, split int) {
 	n, columns := float64(m.Vertices), float64(o.Outputs)
 	var mse, mae, r2 float64
 	for c := range o.Outputs {
-		squared := t.Sums[2*c]
-		mse += squared / n / columns
-		mae += t.Sums[2*c+1] / n / columns
+		squared, unit := t.Sums[2*c], 1.0
+		if o.Units != nil {
+			unit = o.Units[c]
+		}
+		mse += squared * unit * unit / n / columns
+		mae += t.Sums[2*c+1] * unit / n / columns
 		switch spread := o.Spread[split][c]; {
 		case spread > 0:
 			r2 += (1 - squared/spread) / columns

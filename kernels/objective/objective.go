@@ -24,6 +24,8 @@ type Objective struct {
 	// on all ranks, and Σ(y - mean)² of each column.
 	Rows   [splits]int64
 	Spread [splits][]float64
+	// Units [Outputs] are the sizes of the targets' units in Regression's MSE and MAE; nil: 1.
+	Units []float64
 }
 
 // Truth contains the target values of rows.

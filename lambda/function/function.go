@@ -80,7 +80,7 @@ func (f *Function) setNetwork(spec json.RawMessage) error {
 		return err
 	}
 	if f.ops.Use(n.Kernel) != nil { // this processor lacks the instructions
-		if err := f.ops.Use(kernels.Variants()[0]); err != nil {
+		if err := f.ops.Use(kernels.Best()); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,8 @@ type State struct {
 	Settings Settings            `json:"settings"`                   // all others that a resumed run must have
 	Cached   bool                `json:"cache_input"`                // whether ÂX is cached, which changes the last bits of results
 	Ghosts   string              `json:"recompute_ghosts,omitempty"` // the resolved --recompute-ghosts; empty in older checkpoints
+	Kernel   string              `json:"kernel,omitempty"`           // the variant of the kernels; empty in older checkpoints
+	Codec    string              `json:"codec,omitempty"`            // the codec that --codec auto has settled on; empty: none
 	Metadata map[string]string   `json:"metadata"`                   // of the weight files: the network; Save adds "epoch"
 	Metrics  Metrics             `json:"metrics"`                    // the lines of metrics.jsonl up to Epoch
 	Switched bool                `json:"switched"`                   // from bounded asynchrony to lockstep, until the end

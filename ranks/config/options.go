@@ -54,20 +54,22 @@ type ExchangeOptions struct {
 
 // ComputeOptions describe where and in which number format a rank computes.
 type ComputeOptions struct {
-	Tensor     string `default:"cpu" enum:"cpu,cuda,lambda" usual:"" help:"Where tensor work runs: cpu, cuda or lambda. cpu: on the ranks; cuda: on GPUs, with graph work unless --graph cpu; lambda: in invocations of a function (--lambda)." toml:"tensor"`
-	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu or cuda. cuda needs --tensor cuda. Empty: on GPUs with --tensor cuda, else on the ranks." toml:"graph"`
-	CUDABLAS   string `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" help:"Float32 matrix products on GPUs (--tensor cuda): auto, cublas or own. auto: cuBLAS if this host has it, else siafu's own kernels." toml:"cuda-blas"`
-	Kernel     string `default:"auto" enum:"auto,avx512,avx2,openblas,go" help:"Compute kernels: auto, avx512, avx2, openblas or go. auto: the fastest available ones, by timing. openblas needs a build with that tag." toml:"kernel"`
-	Precision  string `default:"float32" enum:"float32,mixed" usual:"" help:"Number format: float32 or mixed. mixed: --gather bf16 --features bf16, faster where memory bandwidth limits an epoch; sums, products and weights stay float32." toml:"precision"`
-	Gather     string `default:"" enum:",float32,bf16" help:"Format of gathered rows: float32 or bf16. bf16: rounded first, faster where memory bandwidth limits the gather; sums stay float32. Empty: by --precision." toml:"gather"`
-	Features   string `default:"" enum:",float32,bf16" help:"Storage format of --cache-input: float32 or bf16. bf16 halves the memory. Empty: by --precision." toml:"features"`
-	Order      string `default:"auto" enum:"auto,gather-first,apply-first" help:"Order of products: auto, gather-first or apply-first. gather-first: (ÂH)W; apply-first: Â(HW); auto: the cheaper one by shape." toml:"order"`
-	CacheInput string `default:"auto" enum:"auto,on,off" help:"Compute the input layer's ÂX once and cache it: auto, on or off. sgc: Â^K X, K = --layers; sign: each power up to --steps. auto: if it pays and fits in memory." toml:"cache-input"`
-	Recompute  bool   `help:"Recompute activations in the backward pass (not async). Saves memory; forward computation at most doubles, gathers and traffic are unchanged. siafu plan --recompute estimates the memory." toml:"recompute"`
-	Memory     string `default:"" help:"Memory limit of a rank, such as 8GB. Ranks then store most values only for the intervals that run. A run that needs more is refused; --scratch makes it need less. Empty: this host's available memory divided by the ranks on it." toml:"memory"`
-	Edges      string `default:"auto" enum:"auto,plain,coded" help:"Storage of the columns of edges that gathers read: auto, plain or coded. coded: about 5 to 16 bits an edge instead of 32, which gathers decode; the results are the same bits. auto: coded if ranks fit in memory only then. See docs/training.md." toml:"edges"`
-	Scratch    string `default:"" placeholder:"DIR" help:"Folder for values that do not fit in --memory, in an unnamed file that ends with the run. Only values that are read in order move there: the results are the same bits. See docs/training.md." toml:"scratch"`
-	Slices     int    `default:"0" help:"Gather columns of rows in N slices, so that one slice of the rows is in memory (--scratch, one graph rank). Each slice reads the edges again; the results are the same bits. 0: as few as --memory requires." range:"0..64" placeholder:"N" toml:"slices"`
+	Tensor       string `default:"cpu" enum:"cpu,cuda,lambda" usual:"" help:"Where tensor work runs: cpu, cuda or lambda. cpu: on the ranks; cuda: on GPUs, with graph work unless --graph cpu; lambda: in invocations of a function (--lambda)." toml:"tensor"`
+	GraphWork    string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu or cuda. cuda needs --tensor cuda. Empty: on GPUs with --tensor cuda, else on the ranks." toml:"graph"`
+	CUDABLAS     string `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" help:"Float32 matrix products on GPUs (--tensor cuda): auto, cublas or own. auto: cuBLAS if this host has it, else siafu's own kernels." toml:"cuda-blas"`
+	Kernel       string `default:"auto" enum:"auto,avx512,avx2,openblas,go" help:"Compute kernels: auto, avx512, avx2, openblas or go. auto: the best ones that the processors of all ranks have. All but openblas give the same bits; openblas needs a build with that tag." toml:"kernel"`
+	SettledCodec string `kong:"-" toml:"-"` // of --codec auto, in a resumed run
+	CommonKernel string `kong:"-" toml:"-"` // for --kernel auto, after the ranks have agreed
+	Precision    string `default:"float32" enum:"float32,mixed" usual:"" help:"Number format: float32 or mixed. mixed: --gather bf16 --features bf16, faster where memory bandwidth limits an epoch; sums, products and weights stay float32." toml:"precision"`
+	Gather       string `default:"" enum:",float32,bf16" help:"Format of gathered rows: float32 or bf16. bf16: rounded first, faster where memory bandwidth limits the gather; sums stay float32. Empty: by --precision." toml:"gather"`
+	Features     string `default:"" enum:",float32,bf16" help:"Storage format of --cache-input: float32 or bf16. bf16 halves the memory. Empty: by --precision." toml:"features"`
+	Order        string `default:"auto" enum:"auto,gather-first,apply-first" help:"Order of products: auto, gather-first or apply-first. gather-first: (ÂH)W; apply-first: Â(HW); auto: the cheaper one by shape." toml:"order"`
+	CacheInput   string `default:"auto" enum:"auto,on,off" help:"Compute the input layer's ÂX once and cache it: auto, on or off. sgc: Â^K X, K = --layers; sign: each power up to --steps. auto: if it pays and fits in memory." toml:"cache-input"`
+	Recompute    bool   `help:"Recompute activations in the backward pass (not async). Saves memory; forward computation at most doubles, gathers and traffic are unchanged. siafu plan --recompute estimates the memory." toml:"recompute"`
+	Memory       string `default:"" help:"Memory limit of a rank, such as 8GB. Ranks then store most values only for the intervals that run. A run that needs more is refused; --scratch makes it need less. Empty: this host's available memory divided by the ranks on it." toml:"memory"`
+	Edges        string `default:"auto" enum:"auto,plain,coded" help:"Storage of the columns of edges that gathers read: auto, plain or coded. coded: about 5 to 16 bits an edge instead of 32, which gathers decode; the results are the same bits. auto: coded if ranks fit in memory only then. See docs/training.md." toml:"edges"`
+	Scratch      string `default:"" placeholder:"DIR" help:"Folder for values that do not fit in --memory, in an unnamed file that ends with the run. Only values that are read in order move there: the results are the same bits. See docs/training.md." toml:"scratch"`
+	Slices       int    `default:"0" help:"Gather columns of rows in N slices, so that one slice of the rows is in memory (--scratch, one graph rank). Each slice reads the edges again; the results are the same bits. 0: as few as --memory requires." range:"0..64" placeholder:"N" toml:"slices"`
 }
 
 // FunctionOptions describe functions that do tensor tasks, with --tensor lambda.

@@ -131,8 +131,14 @@ func (c *Config) monitors(task string, m *graph.Meta) error {
 		return nil
 	}
 	names := objective.MetricsOf(task, m.Classes)
-	if task == graph.Links && (m.Links == nil || m.Links.Ranked == 0) {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "mrr" })
+	if task == graph.Links {
+		var pairs graph.LinkCounts
+		if m.Links != nil {
+			pairs = *m.Links
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return name == "mrr" && pairs.Ranked == 0 || objective.HitsNeed(name) > pairs.NotVal
+		})
 	}
 	if slices.Contains(names, c.Monitor) {
 		return nil

@@ -73,6 +73,11 @@ func (i *Inference) Logits() []float32 {
 	return slices.Clone(kernels.Fetch(i.t.workers.teams[0], i.t.logits(), new([]float32)))
 }
 
+// Values returns the predicted numbers of each own vertex [own x columns] in the targets' units.
+func (i *Inference) Values() []float32 {
+	return graph.UnscaleTargets(i.Logits(), i.t.engine.Meta.TargetScaling)
+}
+
 // Embeddings returns the input of the output layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 

@@ -37,7 +37,7 @@ func (e *Engine) newLinkHead() (*linkHead, error) {
 	at := e.Network.HeadRange()
 	h := &linkHead{idle: make(chan *headLane, headLanes), grad: make([]float32, at.Hi-at.Lo)}
 	for k := range h.lanes {
-		team, err := newTeam(e.Config.Kernel, 1)
+		team, err := newTeam(&e.Config, 1)
 		if err != nil {
 			return nil, err
 		}

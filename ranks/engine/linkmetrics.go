@@ -149,7 +149,9 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 		resize(&shares, len(others)/each)
 		p.team.Run(len(shares), 16, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				shares[i] = objective.Reciprocal(edges[first/each+i], others[i*each:(i+1)*each])
+				edge := first/each + i
+				n := graph.Candidates(h.Each[at[edge]*each:(at[edge]+1)*each], h.Edges.Dst[at[edge]])
+				shares[i] = objective.Reciprocal(edges[edge], others[i*each:i*each+n])
 			}
 		})
 		for _, share := range shares {

@@ -34,7 +34,10 @@ func (e *Engine) PrepareTargets() error {
 	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {
 		return nil
 	}
-	e.targets = task.Target{Objective: o, Values: values}
+	for _, s := range e.Meta.TargetScaling {
+		o.Units = append(o.Units, s.Scale)
+	}
+	e.targets = task.Target{Objective: o, Values: graph.ScaleTargets(values, e.Meta.TargetScaling)}
 	truth := e.truth()
 	var err error
 	if o.Task == graph.Regression {

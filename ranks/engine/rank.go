@@ -90,6 +90,7 @@ type Snapshot struct {
 	History  *stopping.History
 	Parts    []PartState // of all parts, on rank 0; nil if no part has its own state
 	Switched bool        // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
+	Codec    string      // that an automatic choice has settled on, empty without one
 	Rows     []byte      // the history of representations of all ranks, nil without a history
 }
 
@@ -125,7 +126,7 @@ func New(r Rank) (*Engine, error) {
 	if e.workers, err = newWorkers(r); err != nil {
 		return nil, err
 	}
-	if e.packers, err = newTeam(r.Config.Kernel, r.Threads); err != nil {
+	if e.packers, err = newTeam(&r.Config, r.Threads); err != nil {
 		e.workers.close()
 		return nil, err
 	}

@@ -48,7 +48,8 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	t := &tuning{Engine: e, chooser: tune.NewChooser(names, first, e.Config.Epochs), exchange: s.exchange, seen: map[exchangeKey]*observed{}}
+	t := &tuning{Engine: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange, seen: map[exchangeKey]*observed{}}
+	s.exchange.Use(e.Codecs[t.chooser.Current()])
 	s.exchange.Observe(t)
 	e.tuning, s.tuning = t, t
 }
@@ -67,6 +68,14 @@ func (t *tuning) name() string {
 		return ""
 	}
 	return t.Codecs[t.chooser.Current()].Name()
+}
+
+// settled returns the codec that the choice has settled on, "" if it has not.
+func (t *tuning) settled() string {
+	if t == nil || !t.chooser.Settled() {
+		return ""
+	}
+	return t.name()
 }
 
 // Leaving implements halo.Observer. It stores some of the rows.

@@ -55,7 +55,7 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 		return false, nil
 	}
 	began := time.Now()
-	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over()}
+	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over(), Codec: t.lockstep.tuning.settled()}
 	if t.comm.Rank() == 0 {
 		if s.Slots, err = t.source.State(); err != nil {
 			return false, err

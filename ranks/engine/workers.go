@@ -28,7 +28,7 @@ func newWorkers(r Rank) (*workers, error) {
 	c := &workers{fault: r.Fault}
 	ops := r.Ops
 	if ops == nil {
-		ops = func() (kernels.Ops, error) { return newTeam(r.Config.Kernel, 1) }
+		ops = func() (kernels.Ops, error) { return newTeam(&r.Config, 1) }
 	}
 	for w := range r.Threads {
 		o, err := ops()
@@ -163,12 +163,9 @@ func (c *workers) pauseClocks() func() {
 }
 
 // newTeam starts the workers of a rank on the requested kernels.
-func newTeam(kernel string, threads int) (*kernels.Team, error) {
-	if kernel == "auto" {
-		kernel, _ = kernels.Fastest()
-	}
+func newTeam(c *config.Config, threads int) (*kernels.Team, error) {
 	t := kernels.NewTeam(threads)
-	if err := t.Use(kernel); err != nil {
+	if err := t.Use(c.KernelVariant()); err != nil {
 		t.Close()
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	f.heap(m, rank, p, count, c.Asynchronous())
 	m.add(targets, Mapped, floats(n, int64(f.Targets)))
 	if f.Labels {
-		m.add("labels as targets", Heap, floats(n, int64(f.Net.Dims[f.Net.Layers()])))
+		m.add("converted targets", Heap, floats(n, int64(f.Net.Dims[f.Net.Layers()])))
 	}
 	if f.Links != nil {
 		f.pairs(m, rank, p, *f.Links)

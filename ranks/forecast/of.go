@@ -49,7 +49,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {
 		run.Targets = meta.Classes
 	}
-	run.Labels = run.Targets == 0 && c.Task == graph.MultiLabel
+	run.Labels = run.Targets == 0 && c.Task == graph.MultiLabel || meta.TargetScaling != nil
 	return New(run), nil
 }
 

@@ -27,7 +27,7 @@ type Run struct {
 	Servers  int
 	Predicts bool              // predict once, without training
 	Targets  int               // columns of labels for multi-label classification and regression, else 0
-	Labels   bool              // classes are trained as labels, with one column each
+	Labels   bool              // the targets are copied: classes as labels with one column each, or scaled
 	Links    *graph.LinkCounts // of link prediction, else nil
 	Limit    int64             // memory of a rank's part with Config.Scratch, in bytes; 0: as little as possible
 	Whole    bool              // the only rank uses the dataset's edges and features (shard.Shard.Whole)

@@ -78,10 +78,6 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 	if q.Config.Threads > 0 {
 		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.view.Ranks))
 	}
-	kernel := q.Config.Kernel
-	if kernel == "auto" {
-		kernel, _ = kernels.Fastest()
-	}
 	c := &calibration{
 		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), memory: host.AvailableMemory() / 2, disk: q.disk,
 		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
@@ -94,7 +90,7 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 		c.close()
 		return nil, err
 	}
-	if err := c.team.Use(kernel); err != nil {
+	if err := c.team.Use(q.Config.KernelVariant()); err != nil {
 		c.close()
 		return nil, err
 	}

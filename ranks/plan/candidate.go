@@ -164,13 +164,9 @@ func (c *Candidate) describe(q *request, one Coded) {
 
 // functions estimates invocations. A function computes on one processor at most.
 func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) (*Functions, error) {
-	kernel := q.Config.Kernel
-	if kernel == "auto" {
-		kernel, _ = kernels.Fastest()
-	}
 	ops := kernels.NewTeam(1)
 	defer ops.Close()
-	if err := ops.Use(kernel); err != nil {
+	if err := ops.Use(q.Config.KernelVariant()); err != nil {
 		return nil, err
 	}
 	epoch, run, err := f.Functions(parts, ops)

@@ -55,6 +55,7 @@ class Net(torch.nn.Module):
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.score_dropout = 0.0  # of score while training; may be set
         self.steps = len(dims) - 1
+        self.mean, self.scale = None, None  # of scaled targets of a regression [columns]
         self.weights = torch.nn.ParameterDict()
 
     def put(self, name, tensor):
@@ -66,6 +67,11 @@ class Net(torch.nn.Module):
         return {name[len(prefix):]: w for name, w in self.weights.items() if name.startswith(prefix)}
 
     def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
+        z = self.outputs(x, edge_index, edge_weight, edge_attr)
+        return z if self.scale is None else z * self.scale + self.mean
+
+    def outputs(self, x, edge_index, edge_weight, edge_attr):
+        """The logits, or the numbers of a regression before they are scaled to the units of the targets."""
         edges = Edges(edge_index, x.shape[0], self.kind, edge_weight, edge_attr if self.design.get("edge-dim") else None)
         if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
@@ -248,6 +254,9 @@ def load(path=os.path.join(HERE, "model.safetensors")):
     net = Net(about["model"], json.loads(about["dims"]), json.loads(about.get("heads", "[1,1]")), json.loads(about.get("design", "{}")))
     for name, tensor in tensors.items():
         net.put(name, tensor)
+    scaling = json.loads(about.get("data", "{}")).get("target_scaling")
+    if scaling:
+        net.mean, net.scale = (torch.tensor([s[k] for s in scaling]) for k in ("mean", "scale"))
     return net.eval()
 
 

@@ -169,6 +169,9 @@ type Summary struct {
 	Changed []string `json:"recipe_changed,omitempty"` // flags that override the recipe
 	Taken   any      `json:"chosen,omitempty"`         // settings selected for the graph: flag, value, reason
 
+	Kernel  string            `json:"kernel"`            // the variant of the kernels
+	Decided map[string]string `json:"decided,omitempty"` // flags that repeat what measurements or free memory have decided
+
 	Initializer string `json:"initializer"` // of the initial weights, unless they were read from a file
 
 	Epochs             int     `json:"epochs"`     // trained

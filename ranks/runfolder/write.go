@@ -91,6 +91,12 @@ func (f *Folder) WriteConfig(v any) error {
 	return durable.Write(op, filepath.Join(f.dir, configFile), func(w io.Writer) error { return toml.NewEncoder(w).Encode(v) })
 }
 
+// ReadConfig reads the config.toml of an earlier attempt.
+func (f *Folder) ReadConfig(v any) error {
+	_, err := toml.DecodeFile(filepath.Join(f.dir, configFile), v)
+	return err
+}
+
 // WriteSummary writes summary.json.
 func (f *Folder) WriteSummary(s Summary) error {
 	text, err := JSON(s)

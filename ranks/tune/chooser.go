@@ -57,10 +57,17 @@ const (
 )
 
 // NewChooser returns a chooser among codecs, ordered by decreasing accuracy, for the epochs first
-// to last. It begins with the most exact codec.
-func NewChooser(names []string, first, last int) *Chooser {
-	return &Chooser{names: names, epoch: first - 1, last: last, window: firstWindow}
+// to last. It begins with the most exact codec, or has settled on the given one.
+func NewChooser(names []string, on string, first, last int) *Chooser {
+	c := &Chooser{names: names, epoch: first - 1, last: last, window: firstWindow}
+	if at := slices.Index(names, on); at >= 0 {
+		c.state, c.current = settled, at
+	}
+	return c
 }
+
+// Settled reports whether the choice is made.
+func (c *Chooser) Settled() bool { return c.state == settled }
 
 // Current returns the index of the candidate for the current or the next epoch.
 func (c *Chooser) Current() int { return c.current }

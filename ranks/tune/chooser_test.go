@@ -100,7 +100,7 @@ func TestMeasuredLinks(t *testing.T) {
 	for _, l := range links(t) {
 		t.Run(l.name, func(t *testing.T) {
 			for _, epochs := range []int{30, 100, 1000} {
-				c := NewChooser(l.codecs, 1, epochs)
+				c := NewChooser(l.codecs, "", 1, epochs)
 				said, _ := l.run(c, epochs)
 				if got, best := l.takes[c.Current()], slices.Min(l.takes); got > 1.05*best {
 					t.Errorf("%d epochs: %s takes %.3f s, %.3f is possible: %q", epochs, l.codecs[c.Current()], got, best, said)
@@ -109,7 +109,7 @@ func TestMeasuredLinks(t *testing.T) {
 			for seed := range uint64(200) {
 				l := *l
 				l.rng, l.noise = rand.New(rand.NewPCG(seed, 1)), 0.10
-				c := NewChooser(l.codecs, 1, 100)
+				c := NewChooser(l.codecs, "", 1, 100)
 				said, _ := l.run(c, 100)
 				if got, best := l.takes[c.Current()], slices.Min(l.takes); got > 1.10*best {
 					t.Errorf("seed %d: %s takes %.3f s, %.3f is possible: %q", seed, l.codecs[c.Current()], got, best, said)
@@ -142,7 +142,7 @@ func TestStates(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			l := link{codecs: three, predicts: k.predicts, takes: k.takes}
-			c := NewChooser(three, 1, k.epochs)
+			c := NewChooser(three, "", 1, k.epochs)
 			said, used := l.run(c, k.epochs)
 			var got strings.Builder
 			for _, i := range used {
@@ -161,7 +161,7 @@ func TestTrialsAreFew(t *testing.T) {
 	for _, epochs := range []int{3, 14, 20, 50, 100} {
 		l := link{codecs: all, predicts: slices.Repeat([]float64{0.1}, len(all)), takes: slices.Repeat([]float64{2}, len(all))}
 		l.predicts[0], l.takes[0] = 0.9, 1 // all look better than none, and are not
-		c := NewChooser(all, 1, epochs)
+		c := NewChooser(all, "", 1, epochs)
 		_, used := l.run(c, epochs)
 		tried := 0
 		for _, i := range used {
@@ -181,7 +181,7 @@ func TestTrialsAreFew(t *testing.T) {
 func TestLinkChanges(t *testing.T) {
 	fast := link{codecs: three, predicts: []float64{0.01, 0.01, 0.01}, takes: []float64{0.2, 0.25, 0.25}}
 	slow := link{codecs: three, predicts: []float64{0.8, 0.3, 0.1}, takes: []float64{1, 0.5, 0.3}}
-	c := NewChooser(three, 1, 1000)
+	c := NewChooser(three, "", 1, 1000)
 	for _, takes := range []float64{0.2, 0.25, 0.1, 0.14} {
 		fast.takes[0] = takes
 		if said, _ := fast.run(c, 50); len(said) > 1 || c.Current() != 0 {

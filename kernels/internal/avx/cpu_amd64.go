@@ -4,8 +4,8 @@ package avx
 
 import "golang.org/x/sys/cpu"
 
-// Best returns the best instruction set of this machine.
-func Best() Set {
+// detected returns the best instruction set of this machine.
+func detected() Set {
 	switch {
 	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2:
 		return AVX512

@@ -6,8 +6,8 @@ package avx
 // None and nothing calls them.
 const none = "avx: not on this architecture"
 
-// Best returns None: there is no assembly for this architecture.
-func Best() Set { return None }
+// detected returns None: there is no assembly for this architecture.
+func detected() Set { return None }
 
 func (Set) Gather([]float32, *Rows[float32], int, int, bool)                       { panic(none) }
 func (Set) GatherHalf([]float32, *Rows[uint16], int, int, bool)                    { panic(none) }

@@ -2,5 +2,5 @@
 
 package avx
 
-// Best returns None: the race detector does not see reads and writes of assembly.
-func Best() Set { return None }
+// detected returns None: the race detector does not see reads and writes of assembly.
+func detected() Set { return None }
