@@ -122,7 +122,7 @@ func (w *writer) norm() error {
 		}
 		row := 0.0
 		f.row(v, func(_ uint32, x float32) { row += float64(x) * float64(x) })
-		squares += row * float64(s) * float64(s)
+		squares += float64(row * float64(s) * float64(s))
 	}
 	w.meta.FeatureNorm = math.Sqrt(squares / float64(max(f.Rows, 1)))
 	return nil
@@ -139,7 +139,7 @@ func (w *writer) halfNorm() error {
 			h, bad := narrow(x*s, v, c)
 			err = cmp.Or(err, bad)
 			if y := float64(h.Float32()); y != 0 {
-				row += y * y
+				row += float64(y * y)
 				w.meta.FeatureNNZ++
 			}
 		})

@@ -1,6 +1,10 @@
 package kernels
 
-import "math"
+import (
+	"math"
+
+	"siafu/internal/elementary"
+)
 
 // Activations that are not part of a product's epilogue.
 //
@@ -29,7 +33,7 @@ func (f Activation) of(x float32) float32 {
 	case f == Identity || x > 0 && f != GELU:
 		return x
 	case f == ELU:
-		return float32(math.Expm1(float64(x)))
+		return float32(elementary.Expm1(float64(x)))
 	case f == GELU:
 		return float32(float64(x) * normal(float64(x)))
 	case f == LeakyReLU:
@@ -43,10 +47,10 @@ func (f Activation) slope(x float32) float32 {
 	case f == Identity || x > 0 && f != GELU:
 		return 1
 	case f == ELU:
-		return float32(math.Exp(float64(x)))
+		return float32(elementary.Exp(float64(x)))
 	case f == GELU:
 		v := float64(x)
-		return float32(normal(v) + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+		return float32(normal(v) + float64(v*elementary.Exp(-v*v/2))/math.Sqrt(2*math.Pi))
 	case f == LeakyReLU:
 		return leak
 	}
@@ -54,7 +58,7 @@ func (f Activation) slope(x float32) float32 {
 }
 
 // normal returns Φ(x), the standard normal distribution.
-func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+func normal(x float64) float64 { return elementary.Erfc(-x/math.Sqrt2) / 2 }
 
 // Activate implements Ops.
 func (t *Team) Activate(dst, z Mat, f Activation) {

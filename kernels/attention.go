@@ -3,6 +3,7 @@ package kernels
 import (
 	"math"
 
+	"siafu/internal/elementary"
 	"siafu/kernels/internal/avx"
 )
 
@@ -260,7 +261,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 				k.lse[r*k.Heads+h] = float32(math.Inf(1))
 				continue
 			}
-			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
+			k.lse[r*k.Heads+h] = float32(float64(top) + elementary.Log(float64(sum)))
 		}
 	}
 }

@@ -139,7 +139,7 @@ func leakyGradient(set avx.Set, dst, along, near, vector, x []float32, stride in
 					d = ds[e*step+int(heads[j])]
 				}
 				if !(t > 0) {
-					d *= slope
+					d = float32(d * slope)
 				}
 				sums[j-from] += d
 				if along != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"siafu/internal/elementary"
 	"siafu/kernels/internal/avx"
 )
 
@@ -233,7 +234,7 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	b.foldTop(k.step)
 	for h := range tops {
 		if tops[h] != b.top[h] && sums[h] != 0 {
-			f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
+			f := float32(elementary.Exp(float64(tops[h]) - float64(b.top[h])))
 			sums[h] *= f
 			scale(k.set, dst[h*k.Width:][:k.Width], f)
 			if k.signed != nil {

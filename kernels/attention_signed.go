@@ -37,7 +37,7 @@ func (k *attentionSignedTask) chunk(lo, hi int) {
 		dr, dots, signed := rowOf(k.dr, r, k.Heads), rowOf(k.dots, r, k.Heads), rowOf(k.signed, r, k.Emitted())
 		setDots(k.set, k.dr[r*k.Heads:], k.Heads, k.Heads, rowOf(k.grad, r, k.Columns()), signed, k.Emitted(), ids[:], 1)
 		for h := range dr {
-			dr[h] = half * (dr[h] - dots[h]*signed[k.Columns()+h])
+			dr[h] = half * (dr[h] - float32(dots[h]*signed[k.Columns()+h]))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func exp64(x float64) float64 {
 // tanhRow sets dst to outer·tanh(inner·x) + add. With e = e^(-2|y|) - 1, tanh |y| is -e/(2 + e).
 func tanhRow(dst, x []float32, inner, outer, add float32) {
 	for i, v := range x {
-		v *= inner
+		v = float32(v * inner)
 		double := v + v
 		e := expLess1(max(-float32(math.Abs(float64(double))), -30))
 		t := float32(math.Copysign(float64(e/(e+2)), float64(v)))

@@ -39,6 +39,6 @@ func fillUniform(dst []float32, rows, cols int, a float64, seed uint64, layer in
 		}
 		// 24 bits plus a half: exact in float32, symmetric, never an end point.
 		u := (float64(words[i%4]>>8) + 0.5) / (1 << 24)
-		dst[i] = float32(a * (2*u - 1))
+		dst[i] = float32(a * (float64(2*u) - 1))
 	}
 }

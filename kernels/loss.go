@@ -1,8 +1,7 @@
 package kernels
 
 import (
-	"math"
-
+	"siafu/internal/elementary"
 	"siafu/kernels/internal/avx"
 )
 
@@ -75,5 +74,5 @@ func (k *lossTask) crossEntropy(grad, z []float32, label int) float64 {
 	if grad != nil {
 		grad[label] -= k.scale
 	}
-	return math.Log(sum) + float64(top) - at
+	return elementary.Log(sum) + float64(top) - at
 }

@@ -63,13 +63,13 @@ func (k *affineTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst, g := rowOf(k.dst, r, k.cols), rowOf(k.g, r, k.cols)
 		for j, v := range g {
-			dst[j] = v*k.a[j] + k.c[j]
+			dst[j] = float32(v*k.a[j]) + k.c[j]
 		}
 		if k.z == nil {
 			continue
 		}
 		for j, v := range rowOf(k.z, r, k.cols) {
-			dst[j] += v * k.b[j]
+			dst[j] += float32(v * k.b[j])
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (k *layerNormTask) chunk(lo, hi int) {
 		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
 		mean, scale := rowMoments(z, k.eps)
 		for j, v := range z {
-			dst[j] = (v-mean)*scale*k.gain[j] + k.bias[j]
+			dst[j] = float32((v-mean)*scale*k.gain[j]) + k.bias[j]
 		}
 	}
 }
@@ -106,7 +106,7 @@ func rowMoments(z []float32, eps float32) (mean, scale float32) {
 	}
 	for _, v := range z {
 		d := float64(v) - sum/n
-		squares += d * d
+		squares += float64(d * d)
 	}
 	return float32(sum / n), float32(1 / math.Sqrt(squares/n+float64(eps)))
 }
@@ -159,10 +159,10 @@ func (k *layerNormGradTask) row(r int, bias, gain []float64) {
 		gain[j] += float64(v) * float64(x)
 		d := float64(v) * float64(k.w[j])
 		sum += d
-		along += d * float64(x)
+		along += float64(d * float64(x))
 	}
 	m, a := float32(sum/float64(k.cols)), float32(along/float64(k.cols))
 	for j, v := range g {
-		dst[j] = scale * (v*k.w[j] - m - (z[j]-mean)*scale*a)
+		dst[j] = scale * (float32(v*k.w[j]) - m - float32((z[j]-mean)*scale*a))
 	}
 }

@@ -17,8 +17,7 @@ import (
 //	adamw  w -= ηλw; then as adam with λ = 0
 //
 // Variant: one pass over parameter, gradient and state; serial, because weights are small
-// compared with activations. Package avx gives the same bits as plain Go on amd64, where every
-// operation is rounded.
+// compared with activations. Every operation is rounded.
 
 // Optimizer updates one parameter at a time.
 type Optimizer interface {
@@ -163,13 +162,13 @@ func (o *sgd) Step(step int, param, grad []float32, state [][]float32, decay boo
 func stepSGD(k *avx.SGD, param, grad, buf []float32) {
 	if buf == nil {
 		for j, g := range grad {
-			param[j] -= k.LR * (g + k.Decay*param[j])
+			param[j] -= float32(k.LR * (g + float32(k.Decay*param[j])))
 		}
 		return
 	}
 	for j, g := range grad {
-		buf[j] = k.Momentum*buf[j] + (g + k.Decay*param[j])
-		param[j] -= k.LR * buf[j]
+		buf[j] = float32(k.Momentum*buf[j]) + (g + float32(k.Decay*param[j]))
+		param[j] -= float32(k.LR * buf[j])
 	}
 }
 
@@ -209,7 +208,7 @@ func (o *adam) constants(step int, decay bool) avx.Adam {
 	}
 	switch {
 	case decay && o.decoupled:
-		k.Shrink = float32(1 - o.c.LR*o.c.WeightDecay)
+		k.Shrink = float32(1 - float64(o.c.LR*o.c.WeightDecay))
 	case decay:
 		k.L2 = float32(o.c.WeightDecay)
 	}
@@ -218,10 +217,10 @@ func (o *adam) constants(step int, decay bool) avx.Adam {
 
 func stepAdam(k *avx.Adam, param, grad, m, v []float32) {
 	for j, g := range grad {
-		w := param[j] * k.Shrink
-		g += k.L2 * w
-		m[j] = k.B1*m[j] + k.C1*g
-		v[j] = k.B2*v[j] + k.C2*g*g
-		param[j] = w - k.Size*m[j]/(float32(math.Sqrt(float64(v[j])))*k.Root+k.Eps)
+		w := float32(param[j] * k.Shrink)
+		g += float32(k.L2 * w)
+		m[j] = float32(k.B1*m[j]) + float32(k.C1*g)
+		v[j] = float32(k.B2*v[j]) + float32(k.C2*g*g)
+		param[j] = w - k.Size*m[j]/(float32(float32(math.Sqrt(float64(v[j])))*k.Root)+k.Eps)
 	}
 }

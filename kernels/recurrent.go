@@ -105,7 +105,7 @@ func lstmRow(set avx.Set, next, z, state []float32) {
 	tanhs(set, z[2*k:3*k], z[2*k:3*k])
 	sigmoids(set, z[3*k:])
 	for j := range k {
-		next[k+j] = z[k+j]*state[k+j] + z[j]*z[2*k+j]
+		next[k+j] = float32(z[k+j]*state[k+j]) + float32(z[j]*z[2*k+j])
 	}
 	tanhs(set, next[:k], next[k:])
 	for j := range k {
@@ -120,16 +120,16 @@ func lstmGrad(set avx.Set, dz, dstate, dnext, gates, state []float32) {
 		out := outs[:min(block, k-lo)]
 		for n := range out {
 			j := lo + n
-			out[n] = gates[k+j]*state[k+j] + gates[j]*gates[2*k+j]
+			out[n] = float32(gates[k+j]*state[k+j]) + float32(gates[j]*gates[2*k+j])
 		}
 		tanhs(set, out, out)
 		for n, out := range out {
 			j := lo + n
 			i, f, g, o, c := gates[j], gates[k+j], gates[2*k+j], gates[3*k+j], state[k+j]
 			dh := dnext[j]
-			dc := dnext[k+j] + dh*o*(1-out*out)
+			dc := dnext[k+j] + float32(dh*o*(1-float32(out*out)))
 			dz[j], dz[k+j] = dc*g*i*(1-i), dc*c*f*(1-f)
-			dz[2*k+j], dz[3*k+j] = dc*i*(1-g*g), dh*out*o*(1-o)
+			dz[2*k+j], dz[3*k+j] = dc*i*(1-float32(g*g)), dh*out*o*(1-o)
 			dstate[j], dstate[k+j] = 0, dc*f
 		}
 	}
@@ -139,12 +139,12 @@ func gruRow(set avx.Set, next, z, state []float32) {
 	k := len(state)
 	sigmoids(set, z[:2*k])
 	for j := range k {
-		z[2*k+j] += z[k+j] * z[3*k+j]
+		z[2*k+j] += float32(z[k+j] * z[3*k+j])
 	}
 	tanhs(set, z[2*k:3*k], z[2*k:3*k])
 	for j, h := range state {
 		u := z[j]
-		next[j] = (1-u)*z[2*k+j] + u*h
+		next[j] = float32((1-u)*z[2*k+j]) + float32(u*h)
 	}
 }
 
@@ -153,7 +153,7 @@ func gruGrad(_ avx.Set, dz, dstate, dnext, gates, state []float32) {
 	for j, h := range state {
 		u, r, n, z := gates[j], gates[k+j], gates[2*k+j], gates[3*k+j]
 		dh := dnext[j]
-		dn := dh * (1 - u) * (1 - n*n)
+		dn := dh * (1 - u) * (1 - float32(n*n))
 		dz[j], dz[k+j] = dh*(h-n)*u*(1-u), dn*z*r*(1-r)
 		dz[2*k+j], dz[3*k+j] = dn, dn*r
 		dstate[j] = dh * u

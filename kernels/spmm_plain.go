@@ -33,7 +33,7 @@ func (k *spmmTask) plainRows(lo, hi int) {
 func (k *spmmTask) put(dst, sum []float32, r int) {
 	scale, dst := k.rowScale(r), dst[:len(sum)]
 	for j, v := range sum {
-		v *= scale
+		v = float32(v * scale)
 		if k.add {
 			v += dst[j]
 		}
@@ -59,20 +59,21 @@ func (k *spmmTask) addSources(sum []float32, r, j int) {
 
 // addSource adds columns of the row of c, times scale if scaled is set.
 func (k *spmmTask) addSource(sum []float32, c uint32, j int, scale float32, scaled bool) {
+	switch {
+	case k.x == nil:
+		k.addHalf(sum, k.half[int(c-k.Base)*k.width+j:][:len(sum)], scale)
+	case scaled:
+		fma.Add(sum, k.source(c)[j:][:len(sum)], scale)
+	default:
+		addRow(avx.None, sum, k.source(c)[j:][:len(sum)])
+	}
+}
+
+// addHalf adds scale times x, which is bfloat16. A scale of 1 changes no bits.
+func (k *spmmTask) addHalf(sum []float32, x []uint16, scale float32) {
 	var wide [sumColumns]float32
-	x := wide[:len(sum)]
-	if k.x != nil {
-		x = k.source(c)[j:][:len(sum)]
-	} else {
-		for i, h := range k.half[int(c-k.Base)*k.width+j:][:len(sum)] {
-			x[i] = BF16(h).Float32()
-		}
-	}
-	if scaled {
-		fma.Add(sum, x, scale)
-	} else {
-		addRow(avx.None, sum, x)
-	}
+	widenRow(avx.None, wide[:len(sum)], x, false)
+	fma.Add(sum, wide[:len(sum)], scale)
 }
 
 // plainLists computes rows [lo, hi) of lists, with a buffer for the sums of a row.

@@ -66,7 +66,7 @@ func unitGrad(dst, g, z []float32, norm float64) {
 	}
 	along := dot64(g, z) / (norm * norm)
 	for j, v := range g {
-		dst[j] = float32((float64(v) - along*float64(z[j])) / norm)
+		dst[j] = float32((float64(v) - float64(along*float64(z[j]))) / norm)
 	}
 }
 

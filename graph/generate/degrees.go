@@ -53,7 +53,7 @@ func (r *ranks) mass(a, b float64) float64 {
 // inverse returns the x with mass(0, x) = u.
 func (r *ranks) inverse(u float64) float64 {
 	e := 1 - r.skew
-	x := math.Pow(u*e*r.integral(float64(r.size))+math.Pow(r.shift, e), 1/e) - r.shift
+	x := math.Pow(float64(u*e*r.integral(float64(r.size)))+math.Pow(r.shift, e), 1/e) - r.shift
 	return min(max(x, 0), float64(r.size))
 }
 

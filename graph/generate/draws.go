@@ -3,6 +3,8 @@ package generate
 import (
 	"math"
 	"math/bits"
+
+	"siafu/internal/elementary"
 )
 
 // Chung–Lu sampling hits some pairs more than once, above all pairs of hubs. This file computes
@@ -32,10 +34,10 @@ func pairs(bs []bin, rate float64, same bool) float64 {
 	var sum float64
 	for _, a := range bs {
 		for _, b := range bs {
-			sum -= a.count * b.count * math.Expm1(-rate*a.p*b.p)
+			sum -= float64(a.count * b.count * elementary.Expm1(-rate*a.p*b.p))
 		}
 		if same {
-			sum += a.count * math.Expm1(-rate*a.p*a.p)
+			sum += float64(a.count * elementary.Expm1(-rate*a.p*a.p))
 		}
 	}
 	return sum

@@ -25,7 +25,7 @@ type mixture struct {
 // newMixture returns a mixture with the given number of centroids, which are numbers of middle.
 func newMixture(noise float64, dim, number int, middle, around stream) *mixture {
 	sigma := noise * math.Sqrt(float64(dim)/2)
-	total := math.Sqrt(1 + sigma*sigma)
+	total := math.Sqrt(1 + float64(sigma*sigma))
 	m := &mixture{dim: dim, centroids: make([]float32, number*dim), spread: float32(sigma / total), around: around}
 	for i := range m.centroids {
 		m.centroids[i] = float32(1/total) * normal(middle.at(uint64(i)))

@@ -175,7 +175,7 @@ func (o *Options) classPairs() float64 {
 // otherPairs returns the number of ordered pairs across classes.
 func (o *Options) otherPairs() float64 {
 	n := float64(o.Vertices)
-	return n*(n-1) - o.classPairs()
+	return float64(n*(n-1)) - o.classPairs()
 }
 
 // mostHomophily returns the largest homophily for which the edges within classes can be sampled.
@@ -185,7 +185,7 @@ func (o *Options) mostHomophily() float64 {
 	}
 	same, other := o.agreement()
 	class := min(1, o.classRoom()/float64(o.Edges))
-	return class*same + (1-class)*other
+	return float64(class*same) + float64((1-class)*other)
 }
 
 // ofClass returns the fraction of edges to sample within classes so that the labels have the
@@ -202,9 +202,9 @@ func (o *Options) agreement() (same, other float64) {
 		return 1, 0
 	}
 	s, others := o.Strays, float64(o.Classes-1)
-	same = (1-s)*(1-s) + s*s/others
+	same = float64((1-s)*(1-s)) + s*s/others
 	sisters := float64(o.Communities-1) / float64(o.blocks()-1)
-	return same, sisters*same + (1-sisters)*(1-same)/others
+	return same, float64(sisters*same) + (1-sisters)*(1-same)/others
 }
 
 func config(format string, args ...any) *fault.Error {

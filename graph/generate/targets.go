@@ -52,7 +52,7 @@ func targets(e *edges, o Options) (values []float32, best string) {
 				y := classTargets[class*width+c]
 				switch {
 				case o.Task == graph.Regression:
-					y = math.Sqrt(1-o.flips)*y + math.Sqrt(o.flips)*float64(normal(random.at(i)))
+					y = float64(math.Sqrt(1-o.flips)*y) + float64(math.Sqrt(o.flips)*float64(normal(random.at(i))))
 				case unit(random.at(i)) < o.flips:
 					y = 1 - y
 				}
@@ -85,7 +85,7 @@ func standardise(x []float64, width int) {
 		}
 		for i := c; i < len(x); i += width {
 			x[i] -= sum / rows
-			squares += x[i] * x[i]
+			squares += float64(x[i] * x[i])
 		}
 		for i := c; i < len(x) && squares > 0; i += width {
 			x[i] *= math.Sqrt(rows / squares)

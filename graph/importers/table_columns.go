@@ -25,7 +25,7 @@ func (m *moments) add(x float64) {
 	m.n++
 	d := x - m.mean
 	m.mean += d / m.n
-	m.squares += d * (x - m.mean)
+	m.squares += float64(d * (x - m.mean))
 }
 
 // scaling returns the map to mean 0 and standard deviation 1. A constant column keeps its scale.

@@ -92,7 +92,7 @@ func (p *profile) add(at int64, cell []byte, label int32) {
 
 func (p *profile) addNumber(at int64, cell []byte, x float64) {
 	p.numbers++
-	p.squares += x * x
+	p.squares += float64(x * x)
 	p.numbering.add(x)
 	if hasLeadingZero(cell) {
 		p.codes.add(at, cell)

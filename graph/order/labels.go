@@ -110,9 +110,9 @@ func (l *labels) best(v int, t *tally) uint32 {
 	l.tally(t, row, l.outer[v])
 	price := l.price * float64(len(row))
 	own := l.label[v]
-	best, high := own, float64(t.count[own])-price*float64(l.count[own]-1)
+	best, high := own, float64(t.count[own])-float64(price*float64(l.count[own]-1))
 	for _, label := range t.used {
-		score := float64(t.count[label]) - price*float64(l.count[label])
+		score := float64(t.count[label]) - float64(price*float64(l.count[label]))
 		t.count[label] = 0
 		if label != own && (score > high || score == high && best != own && label < best) {
 			best, high = label, score

@@ -47,5 +47,5 @@ func (s *stream) moveOut(v int, b *part, price float64) {
 func (s *stream) excess(vertices, edges int64) float64 {
 	v := max(float64(vertices)/float64(s.maxVertices)-1, 0)
 	e := max(float64(edges)/float64(s.maxEdges)-1, 0)
-	return v*v + e*e
+	return float64(v*v) + float64(e*e)
 }

@@ -90,7 +90,7 @@ func newStream(ds *graph.Dataset, o Options, scoring func(mean, meanNeighbours f
 func ldg(mean, slack float64) score {
 	return func(neighbours float64, b *part, degree float64) float64 {
 		r := degree / mean
-		return neighbours * (1 - (b.fillV+r*b.fillE)/((1+r)*slack))
+		return neighbours * (1 - (b.fillV+float64(r*b.fillE))/((1+r)*slack))
 	}
 }
 
@@ -101,7 +101,7 @@ func ldg(mean, slack float64) score {
 func fennel(mean, meanNeighbours float64) score {
 	half := 0.75 * meanNeighbours / 2
 	return func(neighbours float64, b *part, degree float64) float64 {
-		return neighbours - half*(b.rootV+b.rootE*degree/mean)
+		return neighbours - float64(half*(b.rootV+b.rootE*degree/mean))
 	}
 }
 

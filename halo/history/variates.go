@@ -215,7 +215,7 @@ func (v *Variates) takeSamples(lo, hi int) {
 // addScaled adds by·x to dst.
 func addScaled(dst []float32, by float32, x []float32) {
 	for j := range dst {
-		dst[j] += by * x[j]
+		dst[j] += float32(by * x[j])
 	}
 }
 

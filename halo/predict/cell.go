@@ -113,7 +113,7 @@ func (r *recurrent) squareRows(lo, hi int) {
 		for j, p := range r.arrived[v*hidden : (v+1)*hidden] {
 			by := float64(p - before[j])
 			x += float64(p) * float64(p)
-			d += by * by
+			d += float64(by * by)
 		}
 		r.squares[2*v], r.squares[2*v+1] = x, d
 	}

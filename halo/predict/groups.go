@@ -162,13 +162,13 @@ func distance(x, y []float32) float64 {
 	for len(x) >= 4 && len(y) >= 4 {
 		for k := range 4 {
 			d := float64(x[k]) - float64(y[k])
-			sums[k] += d * d
+			sums[k] += float64(d * d)
 		}
 		x, y = x[4:], y[4:]
 	}
 	for i, v := range x {
 		d := float64(v) - float64(y[i])
-		sums[0] += d * d
+		sums[0] += float64(d * d)
 	}
 	return sums[0] + sums[1] + sums[2] + sums[3]
 }

@@ -100,7 +100,7 @@ func (l *layer) push(epoch int, keep float32, buffer []float32) {
 	if keep != 0 {
 		rows = buffer[len(l.now) : 2*len(l.now)]
 		for i, x := range l.now {
-			rows[i] = keep*before[i] + (1-keep)*x
+			rows[i] = float32(keep*before[i]) + float32((1-keep)*x)
 		}
 	}
 	clear(l.keptAt(at))

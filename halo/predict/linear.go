@@ -27,8 +27,8 @@ func (l *linear) fit(x examples) Fallback {
 	now, stale, product, square := x.now.Host(), x.stale.Host(), 0.0, 0.0
 	for i, p := range x.previous.Host() {
 		step := float64(stale[i]) - float64(p)
-		product += (float64(now[i]) - float64(stale[i])) * step
-		square += step * step
+		product += float64((float64(now[i]) - float64(stale[i])) * step)
+		square += float64(step * step)
 	}
 	if square == 0 {
 		return Singular

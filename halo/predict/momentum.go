@@ -70,7 +70,7 @@ func (m *Momentum) Take(at halo.Slot) (lo, hi int, err error) {
 	stored, hat := view.Rows.Host(), m.hat.Host()
 	averages := m.rows[:len(stored)]
 	for i, x := range stored {
-		averages[i] = (1-m.share)*x + m.share*hat[i]
+		averages[i] = float32((1-m.share)*x) + float32(m.share*hat[i])
 	}
 	m.replace(at, kernels.HostMat(view.Rows.Rows, view.Rows.Cols, averages))
 	return lo, hi, nil

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/graph/shard"
+	"siafu/internal/elementary"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -94,7 +95,7 @@ func (g *partGraph) emitRows(lo, hi int) {
 
 func dot(x, y []float32) (sum float32) {
 	for j, v := range x {
-		sum += v * y[j]
+		sum += float32(v * y[j])
 	}
 	return sum
 }
@@ -120,20 +121,20 @@ func (g *partGraph) attendRow(dst []float32, v int, x []float32, w matrices) (ls
 		row := x[int(u)*columns : (int(u)+1)*columns]
 		score := leaky(dot(row, w.source.Host()) + near)
 		if score > most { // sums are relative to the greatest score
-			by := math.Exp(most - score)
+			by := elementary.Exp(most - score)
 			kernels.ScaleRow(dst, float32(by))
 			most, sum = score, sum*by
 		}
-		weight := math.Exp(score - most)
+		weight := elementary.Exp(score - most)
 		sum += weight
 		for j, y := range row {
-			dst[j] += float32(weight) * y
+			dst[j] += float32(float32(weight) * y)
 		}
 	}
 	if sum > 0 {
 		kernels.ScaleRow(dst, float32(1/sum))
 	}
-	return most + math.Log(sum)
+	return most + elementary.Log(sum)
 }
 
 func leaky(x float32) float64 {
@@ -151,16 +152,16 @@ func (g *partGraph) attendRowGrad(grad matrices, v int, x, dm, m []float32, lse 
 	for _, u := range g.sources(v) {
 		row := x[int(u)*columns : (int(u)+1)*columns]
 		linear := dot(row, w.source.Host()) + near
-		by := float32(math.Exp(leaky(linear)-lse)) * (dot(dm, row) - all)
+		by := float32(elementary.Exp(leaky(linear)-lse)) * (dot(dm, row) - all)
 		if linear < 0 {
 			by *= slope
 		}
 		total += by
 		for j, y := range row {
-			da[j] += by * y
+			da[j] += float32(by * y)
 		}
 	}
 	for j, y := range x[v*columns : (v+1)*columns] {
-		grad.target.Host()[j] += total * y
+		grad.target.Host()[j] += float32(total * y)
 	}
 }

@@ -101,7 +101,7 @@ func (x *readout) gram(rows int) {
 		for j := range terms {
 			sums := x.sums[j*terms : j*terms+j+1]
 			for k := range sums {
-				sums[k] += a[j]*a[k] + b[j]*b[k] + c[j]*c[k] + d[j]*d[k]
+				sums[k] += float64(a[j]*a[k]) + float64(b[j]*b[k]) + float64(c[j]*c[k]) + float64(d[j]*d[k])
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (r *recurrent) errors(n *network, readout []float32, by float32, first int)
 		sum := 0.0
 		for j, y := range x.target[i*d : (i+1)*d] {
 			by := float64(by*x.predicted[i*d+j]) - float64(y)
-			sum += by * by
+			sum += float64(by * by)
 		}
 		if i < r.learned {
 			e.learned += sum

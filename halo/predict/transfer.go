@@ -90,7 +90,7 @@ func (t *transfer) fit(x examples) Fallback {
 	for i, m := range k.means {
 		row, by := t.product[i*d:(i+1)*d], float64(n)*float64(m)
 		for j, g := range k.gram[i*d : (i+1)*d] {
-			row[j] = float32(float64(row[j]) + by*float64(t.means[j]) - float64(g))
+			row[j] = float32(float64(row[j]) + float64(by*float64(t.means[j])) - float64(g))
 		}
 	}
 	inv, matrix := kernels.HostMat(d, d, k.inv), kernels.HostMat(d, d, t.matrix)

@@ -43,8 +43,8 @@ func chooseUnit(rows []float32, bound float64) int {
 func unitError(rows []float32, unit, bound float64) (sum float64) {
 	for _, x := range rows {
 		v := float64(x)
-		d := v - math.RoundToEven(v/unit)*unit
-		if sum += d * d; !(sum <= bound) {
+		d := v - float64(math.RoundToEven(v/unit)*unit)
+		if sum += float64(d * d); !(sum <= bound) {
 			return sum
 		}
 	}

@@ -63,8 +63,8 @@ func (d *drift) moved(last []float32, rows codec.Rows) bool {
 	for i := range rows.Len {
 		for j, x := range rows.Row(i) {
 			y := float64(last[i*rows.Cols+j])
-			difference += (float64(x) - y) * (float64(x) - y)
-			norm += y * y
+			difference += float64((float64(x) - y) * (float64(x) - y))
+			norm += float64(y * y)
 		}
 	}
 	return !(math.Sqrt(difference) < d.theta*math.Sqrt(norm))

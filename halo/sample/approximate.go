@@ -2,11 +2,11 @@ package sample
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"siafu/halo/comm"
+	"siafu/internal/elementary"
 	"siafu/kernels"
 )
 
@@ -60,7 +60,7 @@ func (n *Neighbours) chooseRows(share float64) [][]uint32 {
 		rng, order := rand.New(rand.NewPCG(n.o.Seed, uint64(q)<<32|uint64(rank))), make([]uint32, own)
 		for v := range keys {
 			order[v] = uint32(v)
-			keys[v] = math.Log(1-rng.Float64()) / float64(n.o.Shard.OutDegree[v])
+			keys[v] = elementary.Log(1-rng.Float64()) / float64(n.o.Shard.OutDegree[v])
 		}
 		slices.SortStableFunc(order, func(u, v uint32) int { return cmp.Compare(keys[v], keys[u]) })
 		lists[q] = slices.Sorted(slices.Values(order[:int(share*float64(own))]))

@@ -1,6 +1,8 @@
 package level3
 
 import (
+	"sync"
+
 	"siafu/kernels/internal/avx"
 	"siafu/kernels/internal/fma"
 )
@@ -11,48 +13,60 @@ const (
 	packedK = 256
 )
 
-// tileColumns is the number of columns whose sums are on the stack.
-const tileColumns = 256
+// tileColumns is the number of columns that are computed at once.
+const tileColumns = 64
+
+// panel has the columns of a tile of a block of B, as float64.
+type panel [blockK * tileColumns]float64
+
+var panels = sync.Pool{New: func() any { return new(panel) }}
 
 // Multiply computes p in plain Go, with the bits of package avx: an element of C is the sum over
 // blocks of K, each in ascending order. With skipZeros it skips the zeros of A. Pack is not
 // used.
 func Multiply(p avx.Product, skipZeros bool) {
+	b := panels.Get().(*panel)
+	defer panels.Put(b)
 	block := blockK
 	if p.ColStride != 1 {
 		block = packedK
 	}
-	var sums [tileColumns]float32
 	for k := 0; k < p.K; k += block {
-		for i := range p.M {
-			for j := 0; j < p.N; j += tileColumns {
-				sum := sums[:min(tileColumns, p.N-j)]
-				clear(sum)
-				addRows(sum, &p, i, j, k, min(k+block, p.K), skipZeros)
-				store(p.C[i*p.LDC+j:], sum, p.Add || k > 0)
+		rows := min(block, p.K-k)
+		for j := 0; j < p.N; j += tileColumns {
+			width := min(tileColumns, p.N-j)
+			b.fill(&p, k, rows, j, width)
+			for i := range p.M {
+				b.multiply(p.C[i*p.LDC+j:][:width], p.A[i*p.RowStride+k*p.ColStride:], p.ColStride, rows, skipZeros, p.Add || k > 0)
 			}
 		}
 	}
 }
 
-// addRows adds the products of the elements [from, to) of row i of A and columns of B from j on.
-func addRows(sum []float32, p *avx.Product, i, j, from, to int, skipZeros bool) {
-	for k := from; k < to; k++ {
-		a := p.A[i*p.RowStride+k*p.ColStride]
-		if a != 0 || !skipZeros {
-			fma.Add(sum, p.B[k*p.LDB+j:][:len(sum)], a)
+// fill reads columns [j, j+width) of rows of B from row k on.
+func (b *panel) fill(p *avx.Product, k, rows, j, width int) {
+	for r := range rows {
+		to := b[r*width:][:width]
+		for i, v := range p.B[(k+r)*p.LDB+j:][:width] {
+			to[i] = float64(v)
 		}
 	}
 }
 
-// store sets a row of C to sum or, with add, adds it.
-func store(c, sum []float32, add bool) {
-	if !add {
-		copy(c, sum)
-		return
+// multiply sets c to the product of rows elements of a, stride apart, and the panel or, with add, adds it.
+func (b *panel) multiply(c, a []float32, stride, rows int, skipZeros, add bool) {
+	var sums [tileColumns]float64
+	sum := sums[:len(c)]
+	for k := range rows {
+		if v := a[k*stride]; v != 0 || !skipZeros {
+			fma.AddWide(sum, b[k*len(c):][:len(c)], float64(v))
+		}
 	}
-	c = c[:len(sum)]
 	for j, v := range sum {
-		c[j] += v
+		if add {
+			c[j] += float32(v)
+		} else {
+			c[j] = float32(v)
+		}
 	}
 }

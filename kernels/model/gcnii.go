@@ -1,8 +1,7 @@
 package model
 
 import (
-	"math"
-
+	"siafu/internal/elementary"
 	"siafu/kernels"
 )
 
@@ -53,7 +52,7 @@ func initialLayer(b *Builder, l int) Layer {
 	b.AllocGrad(GatheredGrad)
 	b.ShareStorage(InputGrad, EmittedGrad)
 	g := &initial{
-		alpha: float32(b.Spec.Design.Alpha), beta: float32(math.Log(b.Spec.Design.Theta/float64(b.Depth()) + 1)),
+		alpha: float32(b.Spec.Design.Alpha), beta: float32(elementary.Log(b.Spec.Design.Theta/float64(b.Depth()) + 1)),
 		width: b.Spec.Dims[l], w: b.Weight(l, 0), first: b.Skips()[0], drop: b.Dropout(l),
 	}
 	g.stages = stages{

@@ -154,7 +154,7 @@ func (n *columnNorm) Settle(back bool, own, all []float64, weights, grad []float
 			gain, bias = float64(n.w[0].Of(weights)[c]), float64(n.w[1].Of(weights)[c])
 		}
 		at(scale)[c] = gain * at(inverse)[c]
-		at(shift)[c] = bias - at(mean)[c]*at(scale)[c]
+		at(shift)[c] = bias - float64(at(mean)[c]*at(scale)[c])
 	}
 }
 
@@ -164,7 +164,7 @@ func (n *columnNorm) moments(all []float64, at func(int) []float64) {
 	rows := all[2*n.width]
 	for c := range n.width {
 		m := all[c] / rows
-		v := max(all[n.width+c]/rows-m*m, 0)
+		v := max(all[n.width+c]/rows-float64(m*m), 0)
 		at(mean)[c], at(inverse)[c] = m, v
 		at(runningMean)[c], at(runningVar)[c] = m, v*rows/max(rows-1, 1)
 	}
@@ -187,7 +187,7 @@ func (n *columnNorm) invert(v []float64) {
 // settleBack settles the backward pass, and sets this rank's gradients.
 func (n *columnNorm) settleBack(own, all []float64, grad []float32, at func(int) []float64) {
 	rows, total := all[2*n.width], 0.0
-	along := func(sums []float64, c int) float64 { return sums[n.width+c] - at(mean)[c]*sums[c] } // Σ G (Z - μ)
+	along := func(sums []float64, c int) float64 { return sums[n.width+c] - float64(at(mean)[c]*sums[c]) } // Σ G (Z - μ)
 	for c := range n.width {
 		total += along(all, c)
 	}
@@ -199,7 +199,7 @@ func (n *columnNorm) settleBack(own, all []float64, grad []float32, at func(int)
 		}
 		k *= inv * inv / rows
 		at(pull)[c] = -a * k
-		at(offset)[c] = a * (at(mean)[c]*k - all[c]/rows)
+		at(offset)[c] = a * (float64(at(mean)[c]*k) - all[c]/rows)
 	}
 	if len(n.w) == 0 {
 		return

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"siafu/internal/elementary"
 )
 
 // mostFactors is the maximum number of factors in one product. Each factor is at most 2, so the
@@ -27,7 +29,7 @@ func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 	product, factors := 1.0, 0
 	for i, score := range scores {
 		s := sign * float64(score)
-		e := math.Exp(-math.Abs(s))
+		e := elementary.Exp(-math.Abs(s))
 		slope := 1 / (1 + e)
 		if s < 0 {
 			slope *= e
@@ -35,11 +37,11 @@ func PairLosses(scores []float32, edge bool, scale float64) (loss float64) {
 		loss += max(s, 0)
 		product *= 1 + e
 		if factors++; factors == mostFactors {
-			loss, product, factors = loss+math.Log(product), 1, 0
+			loss, product, factors = loss+elementary.Log(product), 1, 0
 		}
 		scores[i] = float32(scale * sign * slope)
 	}
-	return loss + math.Log(product)
+	return loss + elementary.Log(product)
 }
 
 // Histogram counts the scores of pairs without an edge, and then the scores of edges. Scores in the

@@ -44,7 +44,7 @@ func (o *Objective) Add(tally Tally, logits []float32, t Truth, split uint8) {
 		for j, y := range t.Values[r*c : (r+1)*c] {
 			if o.Task == graph.Regression {
 				d := float64(z[j]) - float64(y)
-				tally.Sums[2*j] += d * d
+				tally.Sums[2*j] += float64(d * d)
 				tally.Sums[2*j+1] += max(d, -d)
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/graph"
+	"siafu/internal/elementary"
 )
 
 // splits is the number of split values.
@@ -83,7 +84,7 @@ func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale flo
 		if t.RowWeights != nil {
 			weight = float64(t.RowWeights[r])
 		}
-		loss += weight * row(g, logits[r*c:(r+1)*c], &t, r, weight*scale)
+		loss += float64(weight * row(g, logits[r*c:(r+1)*c], &t, r, weight*scale))
 	}
 	return loss
 }
@@ -106,9 +107,9 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 	}
 	sum := 0.0
 	for _, x := range z {
-		sum += math.Exp(float64(x) - top)
+		sum += elementary.Exp(float64(x) - top)
 	}
-	norm, share := top+math.Log(sum), o.Smoothing/float64(len(z))
+	norm, share := top+elementary.Log(sum), o.Smoothing/float64(len(z))
 	all := 0.0 // Σ q
 	of := func(c int) float64 {
 		q := share
@@ -119,12 +120,12 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 	}
 	for c, x := range z {
 		if q := of(c); q > 0 { // without the check, a logit of -Inf would give 0 · Inf
-			loss += q * (norm - float64(x))
+			loss += float64(q * (norm - float64(x)))
 			all += q
 		}
 	}
 	for c := range grad { // grad and z may be the same: each element is read before it is written
-		grad[c] = float32(scale * (all*math.Exp(float64(z[c])-norm) - of(c)))
+		grad[c] = float32(scale * (float64(all*elementary.Exp(float64(z[c])-norm)) - of(c)))
 	}
 	return loss
 }
@@ -133,17 +134,17 @@ func (o *Objective) multiLabel(grad, z []float32, t *Truth, r int, scale float64
 	y, share := t.Values[r*len(z):(r+1)*len(z)], 1/float64(len(z))
 	for c, v := range z {
 		x, w := float64(v), o.weight(c)
-		q := (1-o.Smoothing)*float64(y[c]) + o.Smoothing/2
-		e := math.Exp(-math.Abs(x))
+		q := float64((1-o.Smoothing)*float64(y[c])) + o.Smoothing/2
+		e := elementary.Exp(-math.Abs(x))
 		// -log σ(x) = max(-x, 0) + rest and -log(1-σ(x)) = max(x, 0) + rest and σ(x) = p do not
 		// overflow in this form.
-		rest, p := math.Log1p(e), 1/(1+e)
+		rest, p := elementary.Log1p(e), 1/(1+e)
 		if x < 0 {
 			p = e / (1 + e)
 		}
-		loss += share * (w*q*(max(-x, 0)+rest) + (1-q)*(max(x, 0)+rest))
+		loss += float64(share * (float64(w*q*(max(-x, 0)+rest)) + float64((1-q)*(max(x, 0)+rest))))
 		if grad != nil {
-			grad[c] = float32(scale * share * ((1-q)*p - w*q*(1-p)))
+			grad[c] = float32(scale * share * (float64((1-q)*p) - float64(w*q*(1-p))))
 		}
 	}
 	return loss
@@ -153,7 +154,7 @@ func (o *Objective) regression(grad, z []float32, t *Truth, r int, scale float64
 	y, share := t.Values[r*len(z):(r+1)*len(z)], 1/float64(len(z))
 	for c, v := range z {
 		d := float64(v) - float64(y[c])
-		loss += share * d * d
+		loss += float64(share * d * d)
 		if grad != nil {
 			grad[c] = float32(scale * share * 2 * d)
 		}

@@ -81,9 +81,9 @@ func (o *Objective) perClass(t Tally) (p *PerClass, balanced float64) {
 }
 
 func (a *Average) add(p *PerClass, class int, weight float64) {
-	a.Precision += weight * p.Precision[class]
-	a.Recall += weight * p.Recall[class]
-	a.F1 += weight * p.F1[class]
+	a.Precision += float64(weight * p.Precision[class])
+	a.Recall += float64(weight * p.Recall[class])
+	a.F1 += float64(weight * p.F1[class])
 }
 
 func (a *Average) divide(by float64) {

@@ -49,7 +49,7 @@ func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows in
 	}
 	sum := 0.0
 	for k, count := range counts {
-		sum += o.Weights[k] * float64(count)
+		sum += float64(o.Weights[k] * float64(count))
 	}
 	for k := range o.Weights {
 		if sum > 0 {
@@ -87,7 +87,7 @@ func (o *Objective) Squares(t Truth, sums []float64) []float64 {
 		of := sums[split*(1+o.Outputs):]
 		for c, y := range t.Values[r*o.Outputs : (r+1)*o.Outputs] {
 			d := float64(y) - of[1+c]/of[0]
-			squares[split*o.Outputs+c] += d * d
+			squares[split*o.Outputs+c] += float64(d * d)
 		}
 	}
 	return squares

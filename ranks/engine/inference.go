@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"math"
 	"slices"
 
 	"siafu/graph"
+	"siafu/internal/elementary"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -63,7 +63,7 @@ func (i *Inference) Labels() (labels []uint8, probabilities []float32) {
 		if objective.Says(z) {
 			labels[k] = 1
 		}
-		probabilities[k] = float32(1 / (1 + math.Exp(-float64(z))))
+		probabilities[k] = float32(1 / (1 + elementary.Exp(-float64(z))))
 	}
 	return labels, probabilities
 }

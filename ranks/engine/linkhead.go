@@ -183,6 +183,6 @@ func (p *pairing) scoreByHead(scores []float32, rows, others []uint32, first int
 // addProduct adds the product of x and y, column by column, to dst.
 func addProduct(dst, x, y []float32) {
 	for j := range dst {
-		dst[j] += x[j] * y[j]
+		dst[j] += float32(x[j] * y[j])
 	}
 }

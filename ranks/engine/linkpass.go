@@ -116,7 +116,7 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 		scale /= 2
 	}
 	for _, loss := range losses {
-		p.found.loss += scale * loss
+		p.found.loss += float64(scale * loss)
 	}
 	if train && !l.mirrored {
 		p.addOtherGrads(&l)

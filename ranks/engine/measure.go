@@ -116,7 +116,7 @@ var _ receiver = (*predict.Source)(nil)
 func distance(exact, rows []float32) (sum float64) {
 	for i, x := range exact {
 		d := float64(x) - float64(rows[i])
-		sum += d * d
+		sum += float64(d * d)
 	}
 	return sum
 }
@@ -215,7 +215,7 @@ func (m *staleness) gradientError(c world.Comm) (found, norm float64, err error)
 	var difference, square float64
 	for i, g := range m.exact {
 		d := float64(m.trained[i]) - float64(g)
-		difference, square = difference+d*d, square+float64(g)*float64(g)
+		difference, square = difference+float64(d*d), square+float64(g)*float64(g)
 	}
 	return relative(difference, square), math.Sqrt(square), nil
 }

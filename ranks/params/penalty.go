@@ -33,7 +33,7 @@ func Penalty(c kernels.OptimizerConfig, s model.Spec, decayAll bool) func(weight
 			for _, w := range p.Of(weights) {
 				squares += float64(w) * float64(w)
 			}
-			sum += decay / 2 * squares
+			sum += float64(decay / 2 * squares)
 		}
 		return sum
 	}

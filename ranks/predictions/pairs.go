@@ -3,12 +3,12 @@ package predictions
 import (
 	"encoding/csv"
 	"io"
-	"math"
 	"path/filepath"
 	"strconv"
 
 	"siafu/graph"
 	"siafu/internal/durable"
+	"siafu/internal/elementary"
 )
 
 // PairsFile is the file with the scores of the pairs in --pairs, in the same order.
@@ -25,7 +25,7 @@ func WritePairs(dir string, names [][2]string, scores []float32) error {
 		c := csv.NewWriter(w)
 		c.Write([]string{"src", "dst", "score", "probability"})
 		for i, s := range scores {
-			probability := 1 / (1 + math.Exp(-float64(s)))
+			probability := 1 / (1 + elementary.Exp(-float64(s)))
 			c.Write([]string{graph.GuardCell(names[i][0]), graph.GuardCell(names[i][1]), strconv.FormatFloat(float64(s), 'g', 6, 32), strconv.FormatFloat(probability, 'f', 4, 64)})
 		}
 		c.Flush()

@@ -92,7 +92,7 @@ func excess(part, limit weights) float64 {
 	for i, w := range part {
 		if w > limit[i] {
 			e := float64(w)/float64(limit[i]) - 1
-			sum += e * e
+			sum += float64(e * e)
 		}
 	}
 	return sum

@@ -70,6 +70,44 @@ func Add(dst, x []float32, scale float32) {
 	}
 }
 
+// AddWide is Add for float32 that are stored as float64: it takes no conversions.
+func AddWide(dst, x []float64, scale float64) {
+	x = x[:len(dst)]
+	j := 0
+	for ; j+4 <= len(dst); j += 4 {
+		d, x := dst[j:j+4:j+4], x[j:j+4:j+4]
+		// Half a unit in the last place of float32 rounds to the nearest, except halfway.
+		const half, rest = 1 << 28, 1<<29 - 1
+		a, b := math.Float64bits(scale*x[0]+d[0])+half, math.Float64bits(scale*x[1]+d[1])+half
+		c, e := math.Float64bits(scale*x[2]+d[2])+half, math.Float64bits(scale*x[3]+d[3])+half
+		if isCriticalSum(a) || isCriticalSum(b) || isCriticalSum(c) || isCriticalSum(e) {
+			addWideSlowly(d, x, scale)
+			continue
+		}
+		d[0], d[1] = math.Float64frombits(a&^rest), math.Float64frombits(b&^rest)
+		d[2], d[3] = math.Float64frombits(c&^rest), math.Float64frombits(e&^rest)
+	}
+	addWideSlowly(dst[j:], x[j:], scale)
+}
+
+// isCriticalSum reports whether bits, with half a unit in the last place of float32 added, may not be
+// truncated: halfway, zero, subnormal, or beyond float32.
+func isCriticalSum(b uint64) bool {
+	return b&(1<<29-1) == 0 || b<<1-leastNormal<<1 >= (254<<53)
+}
+
+func addWideSlowly(dst, x []float64, scale float64) {
+	for j, z := range dst {
+		p := scale * x[j]
+		s := p + z
+		if isCritical(s) {
+			dst[j] = float64(roundOnce(p, z, s))
+			continue
+		}
+		dst[j] = float64(float32(s))
+	}
+}
+
 // AddProducts adds the products of x and y to dst, all of the same length: dst[j] = x[j]·y[j] + dst[j].
 func AddProducts(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]

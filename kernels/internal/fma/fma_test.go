@@ -69,7 +69,9 @@ func check(t *testing.T, x, y, z float32) {
 	row, products := []float32{1, 2, z, 3, z}, []float32{z}
 	Add(row, []float32{1, 2, y, 3, y}, x)
 	AddProducts(products, []float32{x}, []float32{y})
-	for _, got := range []float32{Single(x, y, z), row[2], row[4], products[0]} {
+	wide := []float64{1, 2, float64(z), 3, float64(z)}
+	AddWide(wide, []float64{1, 2, float64(y), 3, float64(y)}, float64(x))
+	for _, got := range []float32{Single(x, y, z), row[2], row[4], products[0], float32(wide[2]), float32(wide[4])} {
 		if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
 			t.Fatalf("%x·%x + %x is %x, want %x", x, y, z, got, want)
 		}

@@ -249,7 +249,7 @@ func (s *Eager) apply(n *run) {
 	if s.window > 0 {
 		share := 1 / float32(min(s.window, s.applied-s.first))
 		for i, w := range s.weights {
-			s.mean[i] += share * (w - s.mean[i])
+			s.mean[i] += float32(share * (w - s.mean[i]))
 		}
 	}
 }
