@@ -155,7 +155,7 @@ func merged(list []feature) flags {
 // only returns the settings that promise at most p.
 func (f flags) only(p promise) flags {
 	some := maps.Clone(f)
-	maps.DeleteFunc(some, func(flag, _ string) bool { return decisions[flag].promise > p })
+	maps.DeleteFunc(some, func(flag, _ string) bool { return flagDecisions[flag].promise > p })
 	return some
 }
 

@@ -57,8 +57,8 @@ const (
 	byPath      = "is a path"
 )
 
-// decisions has every flag of train. The pseudo-flag data selects a dataset, with its task.
-var decisions = map[string]decision{
+// flagDecisions has every flag of train. The pseudo-flag data selects a dataset, with its task.
+var flagDecisions = map[string]decision{
 	"data": trains("directed", "sparse", "weighted", "multilabel", "regression", "links"),
 
 	"ranks": leavesLosses("2", "4", "3 servers=1", "5 servers=2", "4 servers=3"), "servers": with(sameLoss), "parts": leavesBytes("4"),
@@ -72,7 +72,7 @@ var decisions = map[string]decision{
 	"predict-history": none(ofInexact), "predict-every": none(ofInexact), "predict-window": none(ofInexact), "predict-lr": none(ofInexact),
 	"predict-input": none(ofInexact), "predict-hold": none(ofInexact), "refresh-rows": trains("whole"), "measure-staleness": none(ofInexact),
 
-	"tensor": none(ofFunctions), "graph": none(ofMachine), "cuda-blas": none(ofMachine), "kernel": leavesLosses("go"), "precision": trains("mixed"),
+	"tensor": none(ofFunctions), "graph": none(ofMachine), "cuda-blas": none(ofMachine), "kernel": leavesBytes("go"), "precision": trains("mixed"),
 	"gather": trains("bf16"), "features": trains("bf16 cache-input=on input-dropout=0"), "order": leavesLosses("gather-first", "apply-first"),
 	"cache-input": leavesLosses("on input-dropout=0"), "recompute": leavesBytes("true"), "memory": leavesBytes("1MB force-memory=true"), "edges": leavesBytes("coded"),
 	"scratch": leavesBytes("DIR", "DIR memory=1MB force-memory=true"), "slices": leavesBytes("2 scratch=DIR memory=1MB force-memory=true ranks=1"),
@@ -88,7 +88,7 @@ var decisions = map[string]decision{
 	"steps": trains("2 model=sign"), "embedding": trains("8 data=links"), "link-score": trains("mlp data=links"), "link-layers": none(ofLinks),
 	"link-hidden": none(ofLinks), "link-dropout": none(ofLinks), "init": none(byPath), "initializer": trains("xavier", "torch"),
 
-	"recipe": none("sets other flags"), "defaults": none("sets other flags"), "task": none("is that of the dataset"), "batch": leavesLosses("approximate:1"),
+	"repeat": none(byPath), "recipe": none("sets other flags"), "defaults": none("sets other flags"), "task": none("is that of the dataset"), "batch": leavesLosses("approximate:1"),
 	"pipeline": none(ofPipelines), "microbatches": none(ofPipelines), "schedule": none(ofPipelines), "balance": none(ofPipelines), "redundancy": none(ofPipelines),
 	"history-format": none(ofInexact), "epochs": none("is short"), "lr": trains("0.002"), "optimizer": trains("sgd", "adamw"), "momentum": trains("0 optimizer=sgd"),
 	"weight-decay": trains("0.1"), "inner-decay": trains("0.1 model=gcnii"), "weight-decay-on": trains("all"), "seed": trains("7"), "label-smoothing": trains("0.1"),
@@ -103,7 +103,7 @@ var decisions = map[string]decision{
 // features returns the values of the table in the order of the flags.
 func features() (list []feature) {
 	add := func(flag string, usual string, enum []string) {
-		d := decisions[flag]
+		d := flagDecisions[flag]
 		if d.values == nil && d.reason == "" {
 			d.values = slices.DeleteFunc(enum, func(v string) bool { return v == usual || v == "" })
 		}
@@ -123,7 +123,7 @@ func features() (list []feature) {
 func TestEveryFlagIsDecided(t *testing.T) {
 	t.Parallel()
 	rest := map[string]bool{"data": false}
-	for flag := range decisions {
+	for flag := range flagDecisions {
 		rest[flag] = flag != "data"
 	}
 	for f := range new(Config).Options() {
@@ -131,7 +131,7 @@ func TestEveryFlagIsDecided(t *testing.T) {
 		if flag == "-" {
 			continue
 		}
-		if _, known := decisions[flag]; !known {
+		if _, known := flagDecisions[flag]; !known {
 			t.Errorf("--%s is not in the table of features: add values for pairs, or a reason", flag)
 		}
 		rest[flag] = false
