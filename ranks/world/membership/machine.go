@@ -83,7 +83,7 @@ type Machine struct {
 	zones       []string // of ranks
 	hosts       []string // of ranks
 	lost        []Loss
-	left        []int // ranks that must not carry members any more
+	left        []int    // ranks that must not carry members any more
 	settled     int      // number of losses before the current view
 	reports     []Report // by rank; Number is -1 before the first
 	joined      []Guest
