@@ -70,7 +70,8 @@ func (r *opened) agreeOnState() error {
 	}
 	err := agree(r.world, r.restoreState(int(newest[0])))
 	if err == nil {
-		r.reporter.log("view number=%d carriers=%v after_epoch=%d", r.view.Number, r.view.Carrier[:r.view.Parts], max(newest[0], 0))
+		lost, joined := r.views.changes()
+		r.reporter.log("view number=%d carriers=%v after_epoch=%d lost=%d joined=%d", r.view.Number, r.view.Carrier[:r.view.Parts], max(newest[0], 0), lost, joined)
 	}
 	return err
 }
@@ -99,7 +100,7 @@ func (r *opened) restoreState(epoch int) error {
 // continued returns the beginning of a run whose folder another rank has written.
 func (r *opened) continued(s *checkpoint.State) (beginning, error) {
 	dir := r.reporter.folder.Dir()
-	b := beginning{inPlace: true, from: "the memory of a rank", epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent}
+	b := beginning{inPlace: true, from: runfolder.FromMemory, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent}
 	var err error
 	if b.metrics, b.lines, err = runfolder.EpochsUpTo(dir, s.Epoch); err != nil {
 		return b, err

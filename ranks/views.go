@@ -58,6 +58,8 @@ type viewSequence struct {
 	nextView *world.View           // proposed by this rank
 	admits   bool                  // this rank has ended the view for a process that joins
 	states   map[int][]storedState // by part: of the last epochs, the newest last
+	lost     int                   // ranks since the start
+	joined   int                   // ranks since the start
 	few      bool                  // too few ranks are left: the run stops after an epoch
 	folder   string                // of the run, after it is known
 	clusters engine.Clusters       // of the partitions that this process has carried
@@ -190,7 +192,7 @@ func (c *viewSequence) leaves(v world.View) bool {
 func (c *viewSequence) Continue(d membership.Decision) {
 	moved := d.View.Rank(0) != c.rank
 	c.mu.Lock()
-	c.few = d.Few
+	c.few, c.lost, c.joined = d.Few, len(d.Lost), len(d.Joined)
 	if d.Lack && len(c.states) > 0 { // the run continues from a checkpoint
 		clear(c.states)
 		moved = true
@@ -200,6 +202,13 @@ func (c *viewSequence) Continue(d membership.Decision) {
 		c.files.reporter.close()
 		c.files = files{}
 	}
+}
+
+// changes returns the number of ranks that have been lost, and of those that have joined, since the start.
+func (c *viewSequence) changes() (lost, joined int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost, c.joined
 }
 
 // setRunFolder records the run folder.

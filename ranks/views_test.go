@@ -83,7 +83,7 @@ func checkView(t *testing.T, said []string, want string, after []int) {
 	t.Helper()
 	if len(said) == 1 {
 		for _, epoch := range after {
-			if said[0] == fmt.Sprintf("%s after_epoch=%d", want, epoch) {
+			if said[0] == fmt.Sprintf("%s after_epoch=%d lost=0 joined=0", want, epoch) {
 				return
 			}
 		}

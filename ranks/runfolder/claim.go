@@ -22,6 +22,9 @@ import (
 	"siafu/internal/tensorboard"
 )
 
+// FromMemory is the source of a resumption by another rank of the same start, in the log.
+const FromMemory = "the memory of a rank"
+
 // LaunchVariable names the environment variable with the id of a launch. All attempts of a
 // launch, and all starts of a batch script, have the same id. A run folder with that id was
 // made by an earlier attempt.

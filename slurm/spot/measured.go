@@ -27,11 +27,34 @@ type Lost struct {
 	Seconds float64 `json:"seconds"` // of an event, without the epoch in progress
 }
 
-// The lines of log.txt after lost ranks and after a restart.
-var (
-	viewLine   = regexp.MustCompile(`(?m)^view number=[1-9]\d* .*after_epoch=(\d+)$`)
-	resumeLine = regexp.MustCompile(`(?m)^resume epoch=(\d+) `)
-)
+// eventLine matches the lines of log.txt about a new view, with its number, epoch and total of lost ranks, and
+// about resumption, with its epoch and source.
+var eventLine = regexp.MustCompile(`(?m)^(?:view number=(\d+) .*after_epoch=(\d+) lost=(\d+) |resume epoch=(\d+) from=(.*)$)`)
+
+// events counts lost ranks and restarts in a log, by the epoch from which the run continued. A view without
+// newly lost ranks is no loss: a rank has joined or left. A rank that takes over the run folder resumes from
+// memory, which is no restart.
+func events(log []byte) (losses, restarts map[int]int) {
+	losses, restarts = map[int]int{}, map[int]int{}
+	number, lost := 0, 0 // of the last view of this start
+	for _, match := range eventLine.FindAllSubmatch(log, -1) {
+		field := func(k int) int {
+			n, _ := strconv.Atoi(string(match[k])) // digits
+			return n
+		}
+		switch {
+		case match[4] == nil:
+			if field(1) <= number { // the ranks were started again
+				lost = 0
+			}
+			losses[field(2)] += max(field(3)-lost, 0)
+			number, lost = field(1), field(3)
+		case string(match[5]) != runfolder.FromMemory:
+			restarts[field(4)]++
+		}
+	}
+	return losses, restarts
+}
 
 // Measure reads the run folder of a run that has ended, with at least two epochs.
 func Measure(dir string) (*Measured, error) {
@@ -55,20 +78,16 @@ func Measure(dir string) (*Measured, error) {
 		m.Epoch += e.Seconds
 	}
 	m.Epoch /= float64(len(run.Epochs) - 1)
-	m.Survived, m.Restarted = m.lost(run.Epochs, viewLine, log), m.lost(run.Epochs, resumeLine, log)
+	losses, restarts := events(log)
+	m.Survived, m.Restarted = m.lost(run.Epochs, losses), m.lost(run.Epochs, restarts)
 	return m, nil
 }
 
-// lost returns the mean time lost at the events of a log. Each event has the epoch from which the run
+// lost returns the mean time lost at events, which are counted by the epoch from which the run
 // continued. The lost time is from the end of that epoch to the end of the next one, less the time of the
 // next one. It includes repeated epochs, and half an epoch in progress on average: this half is subtracted,
 // because Cluster.LoseIteration and Cluster.Rollback add it.
-func (m *Measured) lost(epochs []runfolder.Epoch, line *regexp.Regexp, log []byte) (l Lost) {
-	events := map[int]int{}
-	for _, match := range line.FindAllSubmatch(log, -1) {
-		epoch, _ := strconv.Atoi(string(match[1])) // digits
-		events[epoch]++
-	}
+func (m *Measured) lost(epochs []runfolder.Epoch, events map[int]int) (l Lost) {
 	for k, e := range epochs[1:] {
 		before := epochs[k]
 		if n := events[before.Epoch]; n > 0 && !before.Time.IsZero() && !e.Time.IsZero() {

@@ -32,10 +32,12 @@ func folder(t *testing.T, log string, late map[int]float64) string {
 	return dir
 }
 
-// The lost time of a run is the delay of the epochs after its losses and restarts, less half an epoch.
+// The lost time of a run is the delay of the epochs after its losses and restarts, less half an epoch. A rank
+// that joins, and one that takes over the run folder, are neither.
 func TestMeasure(t *testing.T) {
-	log := "siafu version=1\nview number=1 carriers=[0 0] after_epoch=3\nresume epoch=5 from=run/checkpoints/epoch-000005\n" +
-		"view number=1 carriers=[0 0] after_epoch=7\nview number=2 carriers=[0 0] after_epoch=7\nview number=3 carriers=[0 0] after_epoch=12\n"
+	log := "siafu version=1\nview number=1 carriers=[0 0] after_epoch=3 lost=1 joined=0\nresume epoch=3 from=the memory of a rank\nresume epoch=5 from=run/checkpoints/epoch-000005\n" +
+		"view number=1 carriers=[0 0] after_epoch=7 lost=1 joined=0\nview number=2 carriers=[0 0] after_epoch=7 lost=2 joined=0\n" +
+		"view number=3 carriers=[0 0] after_epoch=8 lost=2 joined=1\nview number=4 carriers=[0 0] after_epoch=12 lost=3 joined=1\n"
 	dir := folder(t, log, map[int]float64{4: 3, 6: 13, 8: 6})
 	m, err := Measure(dir)
 	if err != nil {
