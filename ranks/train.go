@@ -113,7 +113,9 @@ func carried(v world.View) int {
 func watch(c *Config, out IO) *signals.Watcher {
 	grace, _ := time.ParseDuration(c.Grace) // checked by Validate
 	o := signals.Options{Grace: signals.Grace(grace, os.Getenv), Take: func() { screen.Release(out.Out); screen.Release(out.Err) }}
-	if l, launched := world.Launched(); !launched || l.Rank == 0 {
+	l, launched := world.Launched()
+	o.Ranks = launched && l.Size > 1
+	if !launched || l.Rank == 0 {
 		o.Log = func(line string) { warn(out, "%s", line) }
 	}
 	return signals.Watch(o)

@@ -40,6 +40,7 @@ const echo = 500 * time.Millisecond
 // Options contains the options of a Watcher.
 type Options struct {
 	Grace time.Duration  // from a SIGTERM to the kill; 0: unknown
+	Ranks bool           // other processes take part: they may be lost, and their launcher then sends SIGTERM
 	Take  func()         // is called at each signal, before Log, and must not block; nil: nothing
 	Log   func(string)   // prints a line for the user; nil: prints nothing
 	Exit  func(code int) // nil: os.Exit
@@ -146,7 +147,7 @@ func short(s os.Signal) string {
 }
 
 // doubt returns a clause for the message if an epoch does not fit into the grace period of a
-// SIGTERM. The lock is held.
+// SIGTERM, or other ranks must take part. The lock is held.
 func (w *Watcher) doubt() string {
 	switch grace := w.options.Grace; {
 	case w.first.signal == syscall.SIGINT:
@@ -154,6 +155,8 @@ func (w *Watcher) doubt() string {
 	case w.first.signal == syscall.SIGTERM && grace > 0 && w.epoch > grace:
 		return fmt.Sprintf("; an epoch takes %s, longer than the grace period of %s before the process is killed: send the signal earlier",
 			round(w.epoch), round(grace))
+	case w.first.signal == syscall.SIGTERM && w.options.Ranks:
+		return ", unless a rank was killed"
 	}
 	return ""
 }

@@ -64,16 +64,18 @@ func TestGracePeriod(t *testing.T) {
 		signal       os.Signal
 		grace, epoch time.Duration
 		says         string
+		ranks        bool
 	}{
-		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the grace period of 30s"},
-		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint"},
-		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint"},
-		{"closed terminal", syscall.SIGHUP, 30 * time.Second, 95 * time.Second, "signal=HUP"},
-		{"by hand", syscall.SIGINT, 30 * time.Second, 95 * time.Second, "a second SIGINT"},
+		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the grace period of 30s", false},
+		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint", false},
+		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint", false},
+		{"closed terminal", syscall.SIGHUP, 30 * time.Second, 95 * time.Second, "signal=HUP", false},
+		{"by hand", syscall.SIGINT, 30 * time.Second, 95 * time.Second, "a second SIGINT", false},
+		{"launcher", syscall.SIGTERM, 0, 0, "with a checkpoint, unless a rank was killed", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := time.Unix(1000, 0)
-			w := &Watcher{options: Options{Grace: tc.grace}, now: func() time.Time { return clock }}
+			w := &Watcher{options: Options{Grace: tc.grace, Ranks: tc.ranks}, now: func() time.Time { return clock }}
 			w.Took(tc.epoch)
 			say, _ := w.take(tc.signal)
 			if !strings.Contains(say, tc.says) || strings.Contains(say, "longer") != strings.Contains(tc.says, "longer") {

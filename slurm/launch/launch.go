@@ -175,6 +175,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	cmd := o.process(p, path)
 	dir.Share(cmd) // mpirun may outlive this process
 	seen := newWitness(o.Err)
+	seen.survives = o.Survive
 	if o.Launcher != InProcess { // a single process prints its error last
 		cmd.Stderr = seen
 		cmd.WaitDelay = drain
@@ -189,7 +190,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		seen.flush()
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), log: o.Log}
+	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), survives: o.Survive, log: o.Log}
 	if o.Launcher == Mpirun {
 		w.forwarded = func() int { return int(seen.forwarded.Load()) }
 	}
@@ -201,7 +202,9 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	switch {
 	case s.code > 0 || o.Survive && s.code == 0: // lost ranks have other exit codes
 		end.code = s.code
-	case o.Survive && s.code < 0 && end.code == 0: // no rank is left
+	case o.Survive && s.other >= 0: // a rank that has joined led the run to its end
+		end.code = s.other
+	case o.Survive && end.code == 0: // no rank is left
 		end.code = 128 + int(syscall.SIGKILL)
 	}
 	return end, nil

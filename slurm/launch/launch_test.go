@@ -73,19 +73,21 @@ func TestExitCode(t *testing.T) {
 // Invalid statuses are ignored.
 func TestReadStatus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "status")
-	if got := readStatus(path); got != (status{code: -1}) {
+	if got := readStatus(path); got != (status{code: -1, other: -1}) {
 		t.Errorf("no file: %+v", got)
 	}
 	for text, want := range map[string]status{
-		"":                                      {code: -1},
-		"ready\n":                               {ready: true, code: -1},
-		"ready\ncode 75\n":                      {ready: true, code: 75},
-		"ready\nerror train: x: bad\ncode 65\n": {ready: true, code: 65, err: "train: x: bad"},
-		"ready\nerror x\nlasting\ncode 74\n":    {ready: true, lasts: true, code: 74, err: "x"},
-		"code 0\n":                              {},
-		"code -1\n":                             {code: -1},
-		"code 999\n":                            {code: -1},
-		"code\nred\x00\n":                       {code: -1},
+		"":                                      {code: -1, other: -1},
+		"ready\nother 0\n":                      {ready: true, code: -1},
+		"other 75\ncode 0\n":                    {other: 75},
+		"ready\n":                               {ready: true, code: -1, other: -1},
+		"ready\ncode 75\n":                      {ready: true, code: 75, other: -1},
+		"ready\nerror train: x: bad\ncode 65\n": {ready: true, code: 65, err: "train: x: bad", other: -1},
+		"ready\nerror x\nlasting\ncode 74\n":    {ready: true, lasts: true, code: 74, err: "x", other: -1},
+		"code 0\n":                              {other: -1},
+		"code -1\n":                             {code: -1, other: -1},
+		"code 999\n":                            {code: -1, other: -1},
+		"code\nred\x00\n":                       {code: -1, other: -1},
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -201,6 +203,28 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
+// A run that survives losses may be led to its end by a rank of another launcher: the code is that of the
+// ranks of this one. Without such a rank, all are lost, and the run is restarted.
+func TestLedByAnother(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		code int
+		says string
+	}{
+		{ready + "echo other 0 >>$SIAFU_STATUS_FILE", 0, ""},
+		{ready + "echo other 75 >>$SIAFU_STATUS_FILE", 75, ""},
+		{ready + "echo other 0 >>$SIAFU_STATUS_FILE; echo code 65 >>$SIAFU_STATUS_FILE", 65, ""},
+		{ready + "[ -e came ] && echo code 0 >>$SIAFU_STATUS_FILE; touch came", 0, "the ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\n"},
+	} {
+		o, out := script(t, tc.text)
+		o.Survive = true
+		got, said := code(Run(o)), othersRemains.ReplaceAllString(out.String(), "")
+		if got != tc.code || said != tc.says {
+			t.Errorf("%s: exit %d, want %d; said\n%s", tc.text, got, tc.code, said)
+		}
+	}
+}
+
 // Signals reach a program that takes them, and not before it does.
 func TestSignals(t *testing.T) {
 	loop := "for i in {1..100}; do sleep 0.05; done; echo too late; exit 9\n"
@@ -263,8 +287,14 @@ func TestNoLauncher(t *testing.T) {
 // A rank that does not end after rank 0 has is killed. The run has its results,
 // which another attempt finds.
 func TestLinger(t *testing.T) {
-	o, out := script(t, ready+"[ -e came ] && exit 0\ntouch came; echo code 0 >>$SIAFU_STATUS_FILE; exec sleep 60")
-	o.Linger = 50 * time.Millisecond
+	for _, status := range []string{"code 0", "other 0"} {
+		t.Run(status, func(t *testing.T) { testLinger(t, status) })
+	}
+}
+
+func testLinger(t *testing.T, status string) {
+	o, out := script(t, ready+"[ -e came ] && exit 0\ntouch came; echo "+status+" >>$SIAFU_STATUS_FILE; exec sleep 60")
+	o.Linger, o.Survive = 50*time.Millisecond, status != "code 0"
 	began := time.Now()
 	got, said := code(Run(o)), othersRemains.ReplaceAllString(out.String(), "")
 	if got != 0 || !strings.HasPrefix(said, "the run ended 50ms ago, and another rank or the launcher has not: it is killed\n") || time.Since(began) > 2*time.Minute {

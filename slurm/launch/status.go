@@ -17,7 +17,8 @@ import (
 
 // StatusVariable names the environment variable with the path of the status file. The file has the
 // lines "ready", "error TEXT", "lasting" and "code N". Rank 0 writes them, or the rank that continues
-// its work (Lead), and the rank that ends all others if it can access the file.
+// its work (Lead), and the rank that ends all others if it can access the file. Other ranks write
+// "other N" at the end of a run: the rank that led it may not belong to this launcher.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
 // Join connects a process that may be a rank with its launcher. It turns SIGUSR2 into SIGTERM,
@@ -51,8 +52,13 @@ func Join(args []string) (end func(code int, err error), last func(err error)) {
 		Lead()
 	}
 	end = func(code int, err error) {
-		if excluded := (*world.ExcludedError)(nil); leads.Load() && !errors.As(err, &excluded) {
+		excluded := (*world.ExcludedError)(nil)
+		switch {
+		case errors.As(err, &excluded):
+		case leads.Load():
 			reportEnd(path, code, err)
+		case code == 0 || code == fault.Stopped.ExitCode(): // codes of the whole run
+			report(path, fmt.Sprintf("other %d", code))
 		}
 	}
 	return end, last
@@ -104,27 +110,36 @@ type status struct {
 	ready bool
 	lasts bool   // a restart would end the same way
 	code  int    // -1: unknown
+	other int    // code of a rank that does not lead; -1: unknown
 	err   string // empty: none
 }
 
 // readStatus reads a status file, which may be missing.
 func readStatus(path string) status {
-	s := status{code: -1}
+	s := status{code: -1, other: -1}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return s
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var code int
 		if lines.Text() == "ready" {
 			s.ready = true
 		} else if lines.Text() == "lasting" {
 			s.lasts = true
 		} else if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
 			s.err = text
-		} else if _, err := fmt.Sscanf(strings.TrimSpace(lines.Text()), "code %d", &code); err == nil && code >= 0 && code < 256 {
-			s.code = code
+		} else {
+			scanCode(lines.Text(), "code %d", &s.code)
+			scanCode(lines.Text(), "other %d", &s.other)
 		}
 	}
 	return s
+}
+
+// scanCode sets code if a line has the format, with an exit code.
+func scanCode(line, format string, code *int) {
+	var n int
+	if _, err := fmt.Sscanf(strings.TrimSpace(line), format, &n); err == nil && n >= 0 && n < 256 {
+		*code = n
+	}
 }

@@ -19,6 +19,7 @@ type watcher struct {
 	held     []syscall.Signal // signals to forward when a rank is ready
 	up       bool             // a rank is ready, or the time limit has passed
 	linger   time.Duration
+	survives bool      // all ranks end a run together, and the one that leads may belong to another launcher
 	over     time.Time // time at which the end of rank 0 was noticed
 	log      func(format string, args ...any)
 
@@ -58,7 +59,7 @@ func (w *watcher) look(now time.Time, late bool) {
 	s := readStatus(w.path)
 	w.up = w.up || s.ready || late
 	switch {
-	case s.code < 0:
+	case s.code < 0 && (s.other < 0 || !w.survives):
 	case w.over.IsZero():
 		w.over = now
 	case now.Sub(w.over) > w.linger:

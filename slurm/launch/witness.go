@@ -22,6 +22,8 @@ type witness struct {
 	code  string              // this exit code
 	waits map[string][]string // by waiting rank: the ranks that it waits for, "2 on host"
 
+	survives  bool         // ranks continue after the loss of others
+	explained bool         // the reports of Open MPI about a loss have been explained
 	forwarded atomic.Int64 // number of signals that the launcher has forwarded
 }
 
@@ -47,6 +49,13 @@ var consequences = regexp.MustCompile(`Primary job +terminated normally, but|mpi
 
 // forwarded matches the line of Open MPI about a signal that launch has forwarded.
 var forwarded = regexp.MustCompile(`^mpirun: Forwarding signal \d+ to job$`)
+
+// lossNoise matches lines of Open MPI that a lost rank or host causes. With --survive, explanation replaces
+// them.
+var lossNoise = regexp.MustCompile(`^\[[^]]+:\d+\] (?:\[\[.*\]\]? )?(?:PMIX ERROR|ORTE_ERROR_LOG|PMIX_ERROR_LOG)\b`)
+
+// explanation replaces the lines of lossNoise.
+const explanation = "siafu: launch: Open MPI reports errors about a lost rank, which are left out: the other ranks continue\n"
 
 // rule matches the lines around a paragraph of Open MPI.
 var rule = regexp.MustCompile(`^-{60,}$`)
@@ -83,6 +92,11 @@ func (w *witness) pass(line []byte) {
 	switch {
 	case forwarded.MatchString(text):
 		w.forwarded.Add(1)
+	case w.survives && lossNoise.MatchString(text):
+		if !w.explained {
+			_, _ = io.WriteString(w.to, explanation)
+		}
+		w.explained = true
 	case w.block == nil:
 		_, _ = w.to.Write(line)
 	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the end of a paragraph, or no paragraph

@@ -98,3 +98,18 @@ func TestParagraphs(t *testing.T) {
 		}
 	}
 }
+
+// After a loss that a run survives, one line replaces all errors of Open MPI. Another run shows them.
+func TestLossNoise(t *testing.T) {
+	noise := "[vm:7] PMIX ERROR: BAD-PARAM in file ../../../src/event/pmix_event_notification.c at line 1033\n"
+	text := "a\n" + noise + "siafu: rank 1 on vm is lost\n" + noise + "[vm:7] b\n"
+	for survives, want := range map[bool]string{true: "a\n" + explanation + "siafu: rank 1 on vm is lost\n[vm:7] b\n", false: text} {
+		var out bytes.Buffer
+		w := newWitness(&out)
+		w.survives = survives
+		_, _ = w.Write([]byte(text))
+		if out.String() != want {
+			t.Errorf("--survive %t: %q", survives, out.String())
+		}
+	}
+}

@@ -97,7 +97,8 @@ func Join(c Contacts, host string, request []byte, silent time.Duration, vet fun
 			return nil, nil, fault.New(fault.Config, "join", "", "the ranks listen only on their own machine, %s", c.Ranks[0].Host).
 				Then("start the run with --listen and a network of both machines")
 		}
-		return nil, nil, fault.New(fault.Runtime, "join", "", "none of the ranks %v responds", unreachable)
+		return nil, nil, fault.New(fault.Stopped, "join", "", "none of the ranks %v responds", unreachable).
+			Then("start the run again if it has ended: it resumes from its last checkpoint; else allow TCP connections to its hosts")
 	}
 	return m, unreachable, nil
 }

@@ -203,3 +203,16 @@ func TestBackPressure(t *testing.T) {
 	default:
 	}
 }
+
+// A guest of a world whose ranks have all ended is told to start the run again.
+func TestGuestWithoutRanks(t *testing.T) {
+	list := meshes(t, 2, time.Minute, vet)
+	contacts := list[0].Contacts([]int{0, 1})
+	for _, m := range list {
+		m.Break()
+	}
+	_, _, err := Join(contacts, "elsewhere", nil, time.Minute, vet)
+	if fault.KindOf(err) != fault.Stopped || !strings.Contains(err.Error(), "start the run again") {
+		t.Error(err)
+	}
+}
