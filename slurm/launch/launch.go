@@ -197,6 +197,10 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
+	if seen.alien != "" && !s.ready {
+		return end, fault.New(fault.Config, "launch", o.Hostfile, "the host %s is unknown", seen.alien).
+			Then("correct the name, or give it an address in DNS, /etc/hosts or the configuration of ssh")
+	}
 	end.cameUp, end.lasts = s.ready || !p.local, s.lasts
 	end.cause = seen.cause(s.err)
 	switch {

@@ -301,3 +301,15 @@ func testLinger(t *testing.T, status string) {
 		t.Errorf("exit %d after %v; said\n%s", got, time.Since(began), said)
 	}
 }
+
+// A host of the hostfile without an address is named, and the run is not started again.
+func TestUnknownHost(t *testing.T) {
+	dir := t.TempDir()
+	hosttest.Program(t, filepath.Join(dir, Mpirun), "#!/bin/sh\n")
+	t.Setenv("PATH", dir)
+	o, out := script(t, "echo ssh: Could not resolve hostname n9: Name or service not known >&2; exit 255")
+	o.Launcher, o.Hostfile, o.Self = Mpirun, "hosts", o.Program
+	if err := Run(o); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "hosts: the host n9 is unknown") {
+		t.Errorf("%v; said\n%s", err, out)
+	}
+}

@@ -20,6 +20,7 @@ type witness struct {
 	died  string              // the rank that a signal ended, as reported by the launcher
 	left  string              // the rank that ended first with an exit code
 	code  string              // this exit code
+	alien string              // a host whose name has no address
 	waits map[string][]string // by waiting rank: the ranks that it waits for, "2 on host"
 
 	survives  bool         // ranks continue after the loss of others
@@ -35,10 +36,12 @@ const longest = 4096
 // Lines of ranks (waiting matches a world.StallError), of Open MPI and of Slurm.
 var (
 	waiting    = regexp.MustCompile(`: rank (\d+) has waited \S+ for ranks? (\d+ on [^ ,]+(?:, \d+ on [^ ,]+)*)`)
+	joined     = regexp.MustCompile(`^siafu: rank \d+ on \S+ has joined$`) // no error
 	ownWords   = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
 	bySignal   = regexp.MustCompile(`noticed that process (rank \d+) with PID \d+ on node (\S+) exited on (signal .*?)\.?$`)
 	leaver     = regexp.MustCompile(`^\s*Process name: \[\[\d+,\d+\],(\d+)\]`)
 	leaverCode = regexp.MustCompile(`^\s*Exit code:\s+(\d+)`)
+	sshAlien   = regexp.MustCompile(`^ssh: Could not resolve hostname (\S+): `)
 	slurmSaw   = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
 )
 
@@ -115,6 +118,9 @@ func (w *witness) flush() {
 
 // hear evaluates a line. It uses only the first line of each kind.
 func (w *witness) hear(line string) {
+	if joined.MatchString(line) {
+		return
+	}
 	if m := waiting.FindStringSubmatch(line); m != nil && w.said == "" { // later lines may be consequences of the failure
 		w.waits[m[1]] = strings.Split(m[2], ", ")
 	}
@@ -127,6 +133,7 @@ func (w *witness) hear(line string) {
 		{bySignal, &w.died, "$1 on $2 was ended by $3"},
 		{leaver, &w.left, "rank $1 ended"},
 		{leaverCode, &w.code, " with exit code $1"},
+		{sshAlien, &w.alien, "$1"},
 		{slurmSaw, &w.left, "rank $2 on $1: $3"},
 	} {
 		if m := x.pattern.FindStringSubmatchIndex(line); m != nil && *x.to == "" {

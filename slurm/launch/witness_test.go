@@ -37,6 +37,7 @@ func TestWitness(t *testing.T) {
 		{"a panic", "siafu: internal error: kernels: short dst\n" + left, "", "internal error: kernels: short dst"},
 		{"srun", "srun: error: b: task 3: Killed\nsrun: error: a: tasks 0-2: Killed\n", "", "rank 3 on b: Killed"},
 		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
+		{"joined", "siafu: rank 1 on a has joined\n", "", ""},
 		{"no end of the line", "siafu: rank 1 on a: x", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
