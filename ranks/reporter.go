@@ -233,6 +233,9 @@ func (p *reporter) result(h *stopping.History) {
 
 // finish writes model and summary and prints the final lines.
 func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
+	if err := p.folder.Present(); err != nil {
+		return err
+	}
 	s, h := p.summary(r, ranks), p.history
 	if h.Best != nil {
 		if err := predictions.WriteKnown(p.folder.Dir(), r.data); err != nil {

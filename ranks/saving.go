@@ -96,6 +96,9 @@ func (s *saver) stopped(epoch int, path string) error {
 
 func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	r, dir := s.run, s.run.reporter.folder.Dir()
+	if err := r.reporter.folder.Present(); err != nil {
+		return checkpoint.Written{}, err
+	}
 	metrics, err := checkpoint.MarkMetrics(filepath.Join(dir, runfolder.Metrics))
 	if err != nil {
 		return checkpoint.Written{}, err

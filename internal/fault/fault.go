@@ -107,13 +107,13 @@ func System(op, path string, err error) *Error {
 }
 
 // Lasting reports whether the same command would fail again unless the user changes something.
-// This depends on the kind, or on lack of space or permission.
+// This depends on the kind, or on lack of space, permission or the file.
 func Lasting(err error) bool {
 	switch KindOf(err) {
 	case Usage, Data, Missing, Stopped, Diverged, Config:
 		return true
 	}
-	return noRoom(err) || forbidden(err)
+	return noRoom(err) || forbidden(err) || errors.Is(err, fs.ErrNotExist)
 }
 
 func noRoom(err error) bool {

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"siafu/internal/fault"
 	"siafu/internal/safetensors"
 )
 
@@ -132,4 +134,39 @@ func listing(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// A run whose folder is removed or replaced meanwhile fails to write, and creates no part of it again.
+func TestRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	f, err := Claim{Out: dir}.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(f.Begin(nil, nil), f.AppendEpoch(Epoch{Epoch: 1})); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	fails := func() {
+		t.Helper()
+		if err := f.AppendEpoch(Epoch{Epoch: 2}); fault.KindOf(err) != fault.IO || !fault.Lasting(err) || !strings.Contains(err.Error(), dir) {
+			t.Error(err)
+		}
+	}
+	fails()
+	if exists(dir) {
+		t.Error("the folder exists again")
+	}
+	other, err := Claim{Out: dir}.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Begin(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	fails()
 }

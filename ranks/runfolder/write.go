@@ -3,7 +3,9 @@ package runfolder
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -123,9 +125,32 @@ func (f *Folder) WriteModel(tensors []safetensors.Tensor, metadata map[string]st
 	return safetensors.Write(filepath.Join(f.dir, modelFile), tensors, metadata)
 }
 
+// Present returns a fault of kind IO if the folder has been removed or replaced since Begin or Continue. Writers call it
+// first: they would create a part of the folder again, or write files that nobody can open.
+func (f *Folder) Present() error {
+	path := filepath.Join(f.dir, metricsFile)
+	now, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.System(op, path, err)
+	}
+	own, ownErr := f.metrics.Stat()
+	if ownErr != nil {
+		return fault.System(op, path, ownErr)
+	}
+	if err == nil && os.SameFile(now, own) {
+		return nil
+	}
+	return &fault.Error{
+		Kind: fault.IO, Op: op, Path: f.dir, Detail: "removed or replaced while the run was writing", Err: fs.ErrNotExist, Remedy: "start the run again",
+	}
+}
+
 // AppendEpoch writes one line of metrics.jsonl with a single write, and appends to the event file
 // if there is one.
 func (f *Folder) AppendEpoch(e Epoch) error {
+	if err := f.Present(); err != nil {
+		return err
+	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return fault.New(fault.Runtime, op, filepath.Join(f.dir, metricsFile), "epoch %d: %v", e.Epoch, err).
