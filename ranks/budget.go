@@ -13,13 +13,14 @@ import (
 // The cost of an epoch is the difference between the cost of the run after it and after the
 // previous epoch. It includes the evaluation and the checkpoint of the epoch.
 type budget struct {
-	usd    float64   // 0: no limit
-	few    int       // number of recent epochs; their maximal cost estimates the next epoch
-	ahead  int       // epochs trained after the one with the stop request
-	began  float64   // cost of the run before this process's first epoch
-	last   float64   // cost of the run after the newest epoch
-	epochs []float64 // costs of the last few epochs
-	over   bool      // a stop was requested
+	usd     float64   // 0: no limit
+	few     int       // number of recent epochs; their maximal cost estimates the next epoch
+	ahead   int       // epochs trained after the one with the stop request
+	began   float64   // cost of the run before this process's first epoch
+	last    float64   // cost of the run after the newest epoch
+	epochs  []float64 // costs of the last few epochs
+	earlier *float64  // cost of the run after the newest epoch before a checkpoint; nil: none
+	over    bool      // a stop was requested
 }
 
 // fewEpochs is the default number of recent epochs that estimate the next one, if every epoch is
@@ -38,11 +39,13 @@ func newBudget(c *Config) budget {
 	return b
 }
 
-// resume loads the epochs before a checkpoint.
-func (b *budget) resume(lines []runfolder.Epoch) {
-	for i := 1; i < len(lines); i++ {
-		b.add(lines[i].CostUSD - lines[i-1].CostUSD)
+// resume adds the next epoch before a checkpoint. The cost of the first one is unknown: it includes the start.
+func (b *budget) resume(e *runfolder.Epoch) {
+	if b.earlier != nil {
+		b.add(e.CostUSD - *b.earlier)
 	}
+	cost := e.CostUSD
+	b.earlier = &cost
 }
 
 func (b *budget) add(cost float64) {

@@ -86,15 +86,14 @@ func recordedDecisions(dir string) (d decisions, err error) {
 	if err := d.readConfig(dir); err != nil {
 		return d, fault.System("repeat", filepath.Join(dir, "config.toml"), err)
 	}
-	epochs, err := runfolder.ReadEpochs(dir)
-	for _, e := range epochs {
+	err = runfolder.EachEpoch(dir, func(e *runfolder.Epoch) {
 		if e.Codec != "" {
 			d.Recorded.Codecs = append(d.Recorded.Codecs, e.Codec)
 		}
 		if e.Refresh != "" {
 			d.Recorded.Policies = append(d.Recorded.Policies, e.Refresh)
 		}
-	}
+	})
 	return d, err
 }
 

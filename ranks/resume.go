@@ -97,11 +97,10 @@ const takeoverWait = 100 * time.Second
 
 // beginning has the data with which rank 0 begins to write the run folder, after all checks.
 type beginning struct {
-	inPlace bool   // the run continues in the folder of its checkpoint
-	from    string // the checkpoint; empty: none
-	epoch   int    // of the checkpoint
-	metrics []byte // lines of metrics.jsonl up to the checkpoint
-	lines   []runfolder.Epoch
+	inPlace bool                // the run continues in the folder of its checkpoint
+	from    string              // the checkpoint; empty: none
+	epoch   int                 // of the checkpoint
+	metrics runfolder.Lines     // up to the checkpoint
 	seconds float64             // duration of the run up to the checkpoint
 	spent   runfolder.Functions // cost of invocations up to the checkpoint
 }
@@ -226,16 +225,15 @@ func (r *opener) vetResumption(folder *runfolder.Folder) error {
 	return r.vetFolder(folder)
 }
 
-// read loads the metrics of earlier epochs from metrics.jsonl.
+// read finds the metrics of earlier epochs in metrics.jsonl.
 func (o *beginning) read(v *reporter, m checkpoint.Metrics, path string) error {
-	var err error
-	o.metrics, err = m.Read(path)
+	err := m.Verify(path)
 	if fault.KindOf(err) == fault.Missing {
 		v.warn("%v: metrics start with epoch %d", err, o.epoch+1)
 		return nil
 	}
 	if err == nil {
-		o.lines, err = runfolder.ParseEpochs(path, o.metrics)
+		o.metrics = runfolder.Lines{Path: path, Bytes: m.Bytes}
 	}
 	return err
 }
@@ -260,7 +258,7 @@ func (r *joined) beginFolder() error {
 	var err error
 	if o.inPlace {
 		if _, err = checkpoint.Rewind(filepath.Join(v.folder.Dir(), checkpoint.Dir), o.epoch); err == nil {
-			err = v.folder.Continue(of, int64(len(o.metrics)))
+			err = v.folder.Continue(of, o.metrics.Bytes)
 		}
 	} else {
 		err = v.folder.Begin(of, o.metrics)
@@ -275,7 +273,7 @@ func (r *joined) beginFolder() error {
 		return err
 	}
 	if r.cfg.TensorBoard {
-		if err := v.folder.OpenEvents(o.lines); err != nil {
+		if err := v.folder.OpenEvents(o.metrics); err != nil {
 			return err
 		}
 	}
@@ -298,11 +296,14 @@ func (r *joined) beginFolder() error {
 // restore adds the totals of the run before the checkpoint, and fails if the budget is used
 // up.
 func (p *reporter) restore(o beginning) error {
-	for _, e := range o.lines {
-		p.count(e)
+	err := o.metrics.Each(func(e *runfolder.Epoch) {
+		p.count(*e)
+		p.budget.resume(e)
+	})
+	if err != nil {
+		return err
 	}
 	p.before, p.account.before = o.seconds, o.spent
-	p.budget.resume(o.lines)
 	return p.budget.begin(p.cost())
 }
 

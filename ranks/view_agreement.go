@@ -102,7 +102,7 @@ func (r *opened) continued(s *checkpoint.State) (beginning, error) {
 	dir := r.reporter.folder.Dir()
 	b := beginning{inPlace: true, from: runfolder.FromMemory, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent}
 	var err error
-	if b.metrics, b.lines, err = runfolder.EpochsUpTo(dir, s.Epoch); err != nil {
+	if b.metrics, _, err = runfolder.LinesUpTo(dir, s.Epoch); err != nil {
 		return b, err
 	}
 	return b, checkpoint.Rewindable(filepath.Join(dir, checkpoint.Dir), s.Epoch)

@@ -256,11 +256,11 @@ func (r *training) until(done func() bool) error {
 
 // epochs returns the number of the last epoch in metrics.jsonl and the number of bytes.
 func (r *training) epochs() (last, bytes int) {
-	text, lines, err := runfolder.EpochsUpTo(r.out, 1<<30)
-	if err != nil || len(lines) == 0 {
+	lines, last, err := runfolder.LinesUpTo(r.out, 1<<30)
+	if err != nil {
 		return 0, 0
 	}
-	return lines[len(lines)-1].Epoch, len(text)
+	return last, int(lines.Bytes)
 }
 
 // lose measures the loss of a random rank at a random moment of a random epoch in the second quarter of

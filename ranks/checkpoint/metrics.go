@@ -34,21 +34,24 @@ func MarkMetrics(path string) (Metrics, error) {
 	return Metrics{Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Read returns exactly these lines of a file, which may be longer. If the file does not
-// start with them, the fault has kind Data.
-func (m Metrics) Read(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+// Verify checks that a file starts with these lines. It may be longer. Another file is a fault of kind Data.
+func (m Metrics) Verify(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fault.System(opResume, path, err)
+		return fault.System(opResume, path, err)
 	}
-	if int64(len(text)) < m.Bytes {
-		return nil, m.foreign(path, "it has %d bytes, but the checkpoint records %d", len(text), m.Bytes)
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(f, m.Bytes))
+	switch {
+	case err != nil:
+		return fault.System(opResume, path, err)
+	case n < m.Bytes:
+		return m.foreign(path, "it has %d bytes, but the checkpoint records %d", n, m.Bytes)
+	case hex.EncodeToString(sum.Sum(nil)) != m.SHA256:
+		return m.foreign(path, "its first %d bytes differ from those that the checkpoint records", m.Bytes)
 	}
-	text = text[:m.Bytes]
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != m.SHA256 {
-		return nil, m.foreign(path, "its first %d bytes differ from those that the checkpoint records", m.Bytes)
-	}
-	return text, nil
+	return nil
 }
 
 func (m Metrics) foreign(path, format string, args ...any) error {

@@ -223,7 +223,7 @@ func (f *Folder) Replaceable() error {
 //
 // If the process is killed during Begin, the folder has the marker of the older or of the new
 // run: it is never without a marker.
-func (f *Folder) Begin(of map[string]string, metrics []byte) error {
+func (f *Folder) Begin(of map[string]string, metrics Lines) error {
 	f.written = true
 	if err := f.Replaceable(); err != nil {
 		return err
@@ -242,10 +242,7 @@ func (f *Folder) Begin(of map[string]string, metrics []byte) error {
 	if err := f.open(); err != nil {
 		return err
 	}
-	if _, err := f.metrics.Write(metrics); err != nil {
-		return fault.System(op, f.metrics.Name(), err)
-	}
-	return nil
+	return metrics.copyTo(f.metrics)
 }
 
 // Continue opens the folder of a resumed run. It truncates the metrics to the given number of

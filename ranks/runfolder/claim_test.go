@@ -196,7 +196,7 @@ func TestBeginReplaces(t *testing.T) {
 				return
 			}
 			if err == nil {
-				err = f.Begin(map[string]string{"seed": "2"}, []byte("{}\n"))
+				err = f.Begin(map[string]string{"seed": "2"}, lines(t, "{}\n"))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -240,4 +240,14 @@ func TestClaimAlone(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// lines returns the lines of a file with a text.
+func lines(t *testing.T, text string) Lines {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source.jsonl")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return Lines{Path: path, Bytes: int64(len(text))}
 }

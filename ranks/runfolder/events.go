@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ const eventsFile = "events.out.tfevents.siafu"
 
 // OpenEvents creates the event file of TensorBoard with the epochs so far. AppendEpoch then
 // appends to it. Call OpenEvents after Begin or Continue.
-func (f *Folder) OpenEvents(epochs []Epoch) error {
+func (f *Folder) OpenEvents(epochs Lines) error {
 	path := filepath.Join(f.dir, eventsFile)
 	file, err := durable.OpenInPlace(op, path, os.O_TRUNC)
 	if err != nil {
@@ -27,12 +28,9 @@ func (f *Folder) OpenEvents(epochs []Epoch) error {
 	if f.events, err = tensorboard.NewWriter(file); err != nil {
 		return fault.System(op, path, err)
 	}
-	for _, e := range epochs {
-		if err := f.appendEvent(&e); err != nil {
-			return err
-		}
-	}
-	return nil
+	var failed error
+	err = epochs.Each(func(e *Epoch) { failed = cmp.Or(failed, f.appendEvent(e)) })
+	return cmp.Or(failed, err)
 }
 
 // appendEvent adds an epoch to the event file, if there is one.

@@ -52,22 +52,21 @@ func ReadProgress(dir string) (*Progress, error) {
 }
 
 func (p *Progress) readMetrics(dir string) error {
-	epochs, err := ReadEpochs(dir)
-	if info, err := os.Stat(filepath.Join(dir, metricsFile)); err == nil {
-		p.Written = info.ModTime()
-	}
-	if err != nil || len(epochs) == 0 {
-		return err
-	}
-	for _, e := range epochs {
+	var seconds []float64
+	err := EachEpoch(dir, func(e *Epoch) {
 		if e.ValAcc != nil {
 			p.ValAcc = e.ValAcc
 		}
+		seconds = append(seconds, e.Seconds)
+		p.Last, p.Done = *e, e.Epoch
+	})
+	if info, err := os.Stat(filepath.Join(dir, metricsFile)); err == nil {
+		p.Written = info.ModTime()
 	}
-	p.Seconds = MedianSeconds(epochs)
-	p.Last = epochs[len(epochs)-1]
-	p.Done = p.Last.Epoch
-	return nil
+	if len(seconds) > 0 {
+		p.Seconds = median(seconds)
+	}
+	return err
 }
 
 // MedianSeconds returns the median duration of epochs; NaN without epochs.
@@ -76,6 +75,11 @@ func MedianSeconds(epochs []Epoch) float64 {
 	for i, e := range epochs {
 		seconds[i] = e.Seconds
 	}
+	return median(seconds)
+}
+
+// median sorts seconds and returns their median; NaN without any.
+func median(seconds []float64) float64 {
 	if len(seconds) == 0 {
 		return math.NaN()
 	}

@@ -2,9 +2,9 @@ package runfolder
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -53,58 +53,109 @@ func ReadConfig(dir string, v any) error {
 // ReadEpochs reads the epochs of a run folder, which a run may still be writing.
 func ReadEpochs(dir string) ([]Epoch, error) { return readEpochs(dir, false) }
 
-func readEpochs(dir string, ended bool) ([]Epoch, error) {
-	path := filepath.Join(dir, metricsFile)
-	text, err := os.ReadFile(path)
+func readEpochs(dir string, ended bool) (epochs []Epoch, err error) {
+	err = eachEpoch(filepath.Join(dir, metricsFile), ended, func(e *Epoch, _ int64) bool {
+		epochs = append(epochs, *e)
+		return true
+	})
 	if err != nil {
-		return nil, fault.System(op, path, err)
-	}
-	if !ended { // the text after the last newline may be an incomplete line
-		text = text[:bytes.LastIndexByte(text, '\n')+1]
-	}
-	return ParseEpochs(path, text)
-}
-
-// ParseEpochs reads the text of metrics.jsonl. An invalid line is a Data fault with its number.
-func ParseEpochs(path string, text []byte) ([]Epoch, error) {
-	var epochs []Epoch
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		var e Epoch
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fault.New(fault.Data, op, path, "line %d: %v", n, err).Then("train again")
-		}
-		epochs = append(epochs, e)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+		return nil, err
 	}
 	return epochs, nil
 }
 
-// EpochsUpTo returns the lines of metrics.jsonl up to an epoch, as text and as values. A process that
-// was killed may have left an incomplete last line.
-func EpochsUpTo(run string, epoch int) (text []byte, epochs []Epoch, err error) {
-	path := filepath.Join(run, metricsFile)
-	text, err = os.ReadFile(path)
-	if err != nil {
-		return nil, nil, fault.System(op, path, err)
-	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	all, err := ParseEpochs(path, text)
-	if err != nil {
-		return nil, nil, err
-	}
-	length := 0
-	for _, e := range all {
+// Lines is a prefix of a metrics.jsonl that ends with a complete line. The zero value has no lines.
+type Lines struct {
+	Path  string
+	Bytes int64
+}
+
+// LinesUpTo returns the lines of a run folder up to an epoch, and the epoch of the last one, 0 without lines.
+func LinesUpTo(run string, epoch int) (l Lines, last int, err error) {
+	l.Path = filepath.Join(run, metricsFile)
+	err = eachEpoch(l.Path, false, func(e *Epoch, end int64) bool {
 		if e.Epoch > epoch {
-			break
+			return false
 		}
-		length += bytes.IndexByte(text[length:], '\n') + 1
-		epochs = append(epochs, e)
+		l.Bytes, last = end, e.Epoch
+		return true
+	})
+	return l, last, err
+}
+
+// Each calls f with each epoch, in order. It reads one line at a time.
+func (l Lines) Each(f func(e *Epoch)) error {
+	if l.Bytes == 0 {
+		return nil
 	}
-	return text[:length], epochs, nil
+	return eachEpoch(l.Path, false, func(e *Epoch, end int64) bool {
+		if end <= l.Bytes {
+			f(e)
+		}
+		return end < l.Bytes
+	})
+}
+
+// copyTo appends the lines to another file.
+func (l Lines) copyTo(to *os.File) error {
+	if l.Bytes == 0 {
+		return nil
+	}
+	from, err := os.Open(l.Path)
+	if err != nil {
+		return fault.System(op, l.Path, err)
+	}
+	defer from.Close()
+	if _, err := io.CopyN(to, from, l.Bytes); err != nil {
+		return fault.System(op, to.Name(), err)
+	}
+	return nil
+}
+
+// EachEpoch calls f with each epoch of a run folder, which a run may still be writing. It reads one line at a time.
+func EachEpoch(dir string, f func(e *Epoch)) error {
+	return eachEpoch(filepath.Join(dir, metricsFile), false, func(e *Epoch, _ int64) bool {
+		f(e)
+		return true
+	})
+}
+
+func eachEpoch(path string, ended bool, f func(e *Epoch, end int64) bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	defer file.Close()
+	return scanEpochs(path, file, ended, f)
+}
+
+// longestLine is the maximal length of a line of metrics.jsonl.
+const longestLine = 1 << 20
+
+// scanEpochs calls f with each epoch of metrics.jsonl and the number of bytes up to its end, until f returns false. An
+// invalid line is a Data fault with its number. The text after the last newline is a line only if the run has ended:
+// else it may be incomplete.
+func scanEpochs(path string, from io.Reader, ended bool, f func(e *Epoch, end int64) bool) error {
+	lines, end := bufio.NewReaderSize(from, longestLine), int64(0)
+	for n := 1; ; n++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case err == io.EOF && (len(line) == 0 || !ended):
+			return nil
+		case err == bufio.ErrBufferFull:
+			return fault.New(fault.Data, op, path, "line %d has more than %d bytes", n, longestLine).Then("train again")
+		case err != nil && err != io.EOF:
+			return fault.System(op, path, err)
+		}
+		end += int64(len(line))
+		var e Epoch
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fault.New(fault.Data, op, path, "line %d: %v", n, err).Then("train again")
+		}
+		if !f(&e, end) {
+			return nil
+		}
+	}
 }
 
 // Predictions is the default folder of predictions below a run folder.

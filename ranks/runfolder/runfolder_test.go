@@ -20,7 +20,7 @@ func begin(t *testing.T, dir string) *Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Begin(nil, nil); err != nil {
+	if err := f.Begin(nil, Lines{}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -144,7 +144,7 @@ func TestRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := errors.Join(f.Begin(nil, nil), f.AppendEpoch(Epoch{Epoch: 1})); err != nil {
+	if err := errors.Join(f.Begin(nil, Lines{}), f.AppendEpoch(Epoch{Epoch: 1})); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -165,8 +165,61 @@ func TestRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.Begin(nil, nil); err != nil {
+	if err := other.Begin(nil, Lines{}); err != nil {
 		t.Fatal(err)
 	}
 	fails()
+}
+
+// endless is a metrics.jsonl that never ends. It counts the bytes that are read.
+type endless struct{ read int }
+
+const metricsLine = `{"epoch":7,"seconds":2}` + "\n"
+
+func (e *endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = metricsLine[(e.read+i)%len(metricsLine)]
+	}
+	e.read += len(b)
+	return len(b), nil
+}
+
+// Epochs are read one at a time: the memory does not depend on the number of lines.
+func TestScanEpochs(t *testing.T) {
+	var from endless
+	n := 0
+	err := scanEpochs("x", &from, false, func(e *Epoch, end int64) bool {
+		if n++; e.Epoch != 7 || end != int64(n*len(metricsLine)) {
+			t.Fatalf("epoch %d with %d bytes", e.Epoch, end)
+		}
+		return n < 1000
+	})
+	if err != nil || n != 1000 || from.read > n*len(metricsLine)+longestLine {
+		t.Errorf("%v after %d epochs and %d bytes", err, n, from.read)
+	}
+	long := strings.NewReader(metricsLine + strings.Repeat(" ", longestLine+1))
+	if err := scanEpochs("x", long, false, func(*Epoch, int64) bool { return true }); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "line 2") {
+		t.Error(err)
+	}
+}
+
+// Lines are read and copied without those after them, and without an incomplete line.
+func TestLines(t *testing.T) {
+	dir := t.TempDir()
+	f := begin(t, dir)
+	defer f.Close()
+	for k := range 3 {
+		if err := f.AppendEpoch(Epoch{Epoch: k + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = f.metrics.WriteString(`{"epoch":`)
+	for _, tc := range []struct{ upTo, last, n int }{{0, 0, 0}, {2, 2, 2}, {9, 3, 3}} {
+		l, last, err := LinesUpTo(dir, tc.upTo)
+		n := 0
+		err = errors.Join(err, l.Each(func(*Epoch) { n++ }))
+		if err != nil || last != tc.last || n != tc.n {
+			t.Errorf("up to %d: %d lines up to %d, %v", tc.upTo, n, last, err)
+		}
+	}
 }
