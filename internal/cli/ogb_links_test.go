@@ -20,7 +20,7 @@ except ImportError:
 rng, n = np.random.default_rng(1), 40
 pairs = np.array([(u, v) for u in range(n) for v in range(u)])
 pairs = pairs[rng.permutation(len(pairs))]
-train, val, test, not_val, not_test = pairs[:120], pairs[120:140], pairs[140:170], pairs[170:200], pairs[200:240]
+train, val, test, not_val, not_test = pairs[:120], pairs[120:140], pairs[140:170], pairs[170:290], pairs[290:410]
 x = rng.normal(size=(n, 5)).astype(np.float32)
 def text(path, rows, head=""):
     with open(path, "w") as f:
