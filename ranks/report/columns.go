@@ -38,7 +38,7 @@ const mib = 1.0 / (1 << 20)
 func columns(runs []*Run) []column {
 	score, axis := scoreOf(runs)
 	list := []column{
-		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(len(r.Epochs)) }},
+		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(r.Lines) }},
 		summaryColumn("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).withBars("Test "+long(score)+" of the saved weights", axis),
 		{name: "val " + score, decimals: 4, scale: 1, of: validation},
 		summaryColumn("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
@@ -161,10 +161,8 @@ func validation(r *Run) float64 {
 	if r.Summary != nil {
 		return r.Summary.BestValAcc
 	}
-	for _, e := range slices.Backward(r.Epochs) {
-		if e.ValAcc != nil {
-			return *e.ValAcc
-		}
+	if r.Progress.ValAcc != nil {
+		return *r.Progress.ValAcc
 	}
 	return math.NaN()
 }
@@ -174,5 +172,8 @@ func perEpoch(r *Run) float64 {
 	if r.Summary != nil {
 		return r.Summary.EpochSecondsMedian
 	}
-	return runfolder.MedianSeconds(r.Epochs)
+	if r.Lines == 0 {
+		return math.NaN()
+	}
+	return r.Progress.Seconds
 }

@@ -63,16 +63,12 @@ func meanCurve(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, second
 	values, times := map[int][]float64{}, map[int][]float64{}
 	runs := 0
 	for _, r := range group {
-		had, elapsed := false, 0.0
+		had := false
 		for i := range r.Epochs {
 			e := &r.Epochs[i]
-			elapsed += e.Seconds + e.EvalSeconds // older versions recorded no elapsed time
-			if e.Elapsed > 0 {
-				elapsed = e.Elapsed
-			}
 			if v := of(e); v != nil {
 				had = true
-				values[e.Epoch], times[e.Epoch] = append(values[e.Epoch], *v), append(times[e.Epoch], elapsed)
+				values[e.Epoch], times[e.Epoch] = append(values[e.Epoch], *v), append(times[e.Epoch], e.Elapsed)
 			}
 		}
 		if had {

@@ -18,8 +18,9 @@ import (
 // losses returns a run whose epochs had these losses and ended at these seconds.
 func losses(loss, elapsed []float64) *Run {
 	r := &Run{}
+	add := r.sample()
 	for i, l := range loss {
-		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: i + 1, Loss: l, Seconds: 1, Elapsed: elapsed[i]})
+		add(&runfolder.Epoch{Epoch: i + 1, Loss: l, Seconds: 1, Elapsed: elapsed[i]})
 	}
 	return r
 }

@@ -122,11 +122,11 @@ func unfinished(runs []*Run) *page.Table {
 			continue
 		}
 		at := "-"
-		if n := len(r.Epochs); n > 0 && !r.Epochs[n-1].Time.IsZero() {
-			at = r.Epochs[n-1].Time.UTC().Format(time.DateTime)
+		if last := r.Progress.Last.Time; !last.IsZero() {
+			at = last.UTC().Format(time.DateTime)
 		}
 		newest := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: validation}, []*Run{r}))
-		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(len(r.Epochs)), cmp.Or(r.Settings["epochs"], "-"), newest, at})
+		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(r.Lines), cmp.Or(r.Settings["epochs"], "-"), newest, at})
 	}
 	return t
 }

@@ -25,7 +25,9 @@ const op = "report"
 type Run struct {
 	Dir      string
 	Settings map[string]string // of config.toml, and the dataset
-	Epochs   []runfolder.Epoch
+	Epochs   []runfolder.Epoch // see sample
+	Progress runfolder.Progress
+	Lines    int                // of metrics.jsonl
 	Summary  *runfolder.Summary // nil: the run has not ended
 	Trace    string             // path of the timeline in the configuration; empty: none
 }
@@ -51,6 +53,30 @@ func Find(dirs []string) ([]*Run, error) {
 		}
 	}
 	return runs, errors.Join(failed...)
+}
+
+// mostSampled bounds the epochs in memory. A chart has fewer pixels.
+const mostSampled = 1 << 14
+
+// sample returns a function that adds the next epoch of the run. Of a long run, Epochs has only the epochs whose
+// numbers are multiples of a power of two, so that several runs have the same ones.
+func (r *Run) sample() func(e *runfolder.Epoch) {
+	stride, elapsed := 1, 0.0
+	return func(e *runfolder.Epoch) {
+		r.Lines++
+		elapsed += e.Seconds + e.EvalSeconds // older versions recorded no elapsed time
+		if e.Elapsed == 0 {
+			e.Elapsed = elapsed
+		}
+		elapsed = e.Elapsed
+		if e.Epoch%stride == 0 {
+			r.Epochs = append(r.Epochs, *e)
+		}
+		for len(r.Epochs) > mostSampled {
+			stride *= 2
+			r.Epochs = slices.DeleteFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.Epoch%stride != 0 })
+		}
+	}
 }
 
 // below returns the run folders in dir in the order of their names, or dir if it is a run folder.
@@ -105,8 +131,8 @@ func read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Dir: dir, Summary: progress.Summary}
-	if r.Epochs, err = runfolder.ReadEpochs(dir); err != nil {
+	r := &Run{Dir: dir, Summary: progress.Summary, Progress: *progress}
+	if err := runfolder.EachEpoch(dir, r.sample()); err != nil {
 		return nil, err
 	}
 	r.Settings, r.Trace, err = settings(filepath.Join(dir, "config.toml"))

@@ -323,7 +323,7 @@ func (t *table) json(w io.Writer) error {
 func sentence(r *Run) string {
 	s := r.Summary
 	if s == nil {
-		return fmt.Sprintf("%s has not ended: %d epochs are done; siafu status says more", r.Dir, len(r.Epochs))
+		return fmt.Sprintf("%s has not ended: %d epochs are done; siafu status says more", r.Dir, r.Lines)
 	}
 	model := filepath.Join(r.Dir, "model.safetensors")
 	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%%s); model in %s",
