@@ -15,7 +15,6 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/internal/screen"
-	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
@@ -28,8 +27,7 @@ const envPrefix = "SIAFU_"
 
 // notFlags are variables with envPrefix that are not flags of train; the tests and the launcher
 // use them.
-var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable),
-	flagName(kernels.CPUVariable), "pairs-seed"}
+var notFlags = []string{"testdata", "big", "fault-seed", "cpu", "pairs-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // oldNames maps former names of keys and variables to their present names.
 var oldNames = map[string]string{"patience-on": "monitor", "ghost-features": "recompute-ghosts"}
