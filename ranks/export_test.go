@@ -274,8 +274,8 @@ func TestExportRefuses(t *testing.T) {
 	if err := Export(o, io.Discard); err != nil {
 		t.Error(err)
 	}
-	if err := Export(o, io.Discard); fault.KindOf(err) != fault.Usage {
-		t.Errorf("over a model: %v", err)
+	if err := Export(ExportOptions{Run: o.Out, PyTorch: true, Out: c.Out}, io.Discard); fault.KindOf(err) != fault.Usage {
+		t.Errorf("over the model of a run: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "model.py"), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)

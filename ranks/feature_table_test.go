@@ -65,7 +65,7 @@ var flagDecisions = map[string]decision{
 	"threads": leavesBytes("1", "3"), "partitioner": leavesLosses("contiguous", "fennel"), "vertex-order": leavesLosses("rcm", "rabbit"), "parts-dir": none(byPath),
 	"mode": leavesBytes("nopipe"), "staleness": none(inexact), "delay-bound": none(ofInexact), "linger": none(ofInexact), "switch-to-sync": none(ofInexact),
 	"intervals": leavesLosses("1", "7"), "delay": none("slows ranks down"), "survive": none(ofViews), "spares": none(ofViews), "least-ranks": none(ofViews),
-	"notice": none(ofViews), "zones": none(ofViews), "lost-after": none(ofViews), "stall-warn": none(ofOutput), "stall-abort": none(ofOutput),
+	"notice": none(ofViews), "zones": none(ofViews), "lost-after": none(ofViews), "listen": none(ofViews), "stall-warn": none(ofOutput), "stall-abort": none(ofOutput),
 
 	"refresh": none(inexact), "ghost-gradients": none(inexact), "codec": leavesBytes("s2", "zstd", "auto:lossless"), "pre-aggregate": leavesLosses("on"),
 	"recompute-ghosts": leavesLosses("layers:1", "layers:2", "layers:1.5", "all"), "predict": none(ofInexact), "predict-rows": none(ofInexact),
