@@ -148,6 +148,29 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestMergedEdges: meta.json counts edges that other programs use and Write drops or merges. Edges to symmetrise may
+// be listed in both directions, and some sources have loops that nobody uses.
+func TestMergedEdges(t *testing.T) {
+	for _, c := range []struct {
+		set             func(*Content)
+		loops, repeated int64
+	}{
+		{func(*Content) {}, 1, 1},
+		{func(c *Content) { c.Symmetrise = true }, 1, 0},
+		{func(c *Content) { c.LoopsUnused = true }, 0, 1},
+		{func(c *Content) { c.SelfLoops, c.Repeated = 3, 4 }, 4, 5},
+	} {
+		content, dir := five(), filepath.Join(t.TempDir(), "five")
+		c.set(&content)
+		if _, err := Write(dir, content, false); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := ReadMeta(dir); err != nil || m.SelfLoops != c.loops || m.Repeated != c.repeated {
+			t.Errorf("%d loops and %d repeated edges, want %d and %d: %v", m.SelfLoops, m.Repeated, c.loops, c.repeated, err)
+		}
+	}
+}
+
 // changing yields other edges at the second reading.
 type changing struct {
 	EdgePairs

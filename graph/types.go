@@ -127,7 +127,12 @@ type Content struct {
 	Table         *Table  // nil: not imported from a table
 	// EdgeImport records how an importer read the edges; nil without an importer.
 	EdgeImport *EdgeImport
-	HeldOut    *HeldOut // for the task Links, which has no labels
+	// LoopsUnused means that other programs drop the self loops of this source, too. Meta.SelfLoops is then 0.
+	LoopsUnused bool
+	// SelfLoops and Repeated are those of the dataset with the edges, if they are of one.
+	SelfLoops, Repeated int64
+
+	HeldOut *HeldOut // for the task Links, which has no labels
 }
 
 // WriteReport counts what Write stored and dropped.
@@ -190,7 +195,8 @@ type Meta struct {
 	Test        int64       `json:"test"`
 	MaxInDegree int64       `json:"max_in_degree"`
 	Isolated    int64       `json:"isolated"`
-	SelfLoops   int64       `json:"self_loops,omitempty"` // edges u→u that were dropped
+	SelfLoops   int64       `json:"self_loops,omitempty"` // edges u→u that were dropped, unless Content.LoopsUnused
+	Repeated    int64       `json:"repeated,omitempty"`   // repeated edges that were merged; 0 if edges were symmetrised
 	Links       *LinkCounts `json:"links,omitempty"`      // only for the task Links
 	// TargetScaling is Content.TargetScaling.
 	TargetScaling []Scaling           `json:"target_scaling,omitempty"`

@@ -109,7 +109,12 @@ func (w *writer) edges() error {
 		w.meta.MaxInDegree = max(w.meta.MaxInDegree, offsets[v+1]-offsets[v])
 	}
 	w.meta.Directed, w.meta.Isolated, w.meta.Edges = e.directed(), e.isolated, offsets[len(offsets)-1]
-	w.meta.SelfLoops = e.selfLoops
+	if w.meta.SelfLoops = w.content.SelfLoops; !w.content.LoopsUnused {
+		w.meta.SelfLoops += e.selfLoops
+	}
+	if w.meta.Repeated = w.content.Repeated; !w.content.Symmetrise {
+		w.meta.Repeated += e.counted - w.meta.Edges
+	}
 	w.report.Uneven = e.uneven && !e.oneWay
 	w.report.Duplicates, w.report.SelfLoops = e.counted-w.meta.Edges, e.selfLoops
 	return nil

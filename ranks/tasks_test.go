@@ -152,6 +152,27 @@ func TestClassWeights(t *testing.T) {
 	}
 }
 
+// The validation loss is divided by the weights of the validation vertices, as PyTorch's. If they are of one class, its
+// weight has no effect on the loss of the initial weights.
+func TestClassWeightsOfValidation(t *testing.T) {
+	t.Parallel()
+	content := randomContent(60, 4)
+	for v, split := range content.Split {
+		if split == graph.SplitVal {
+			content.Labels[v] = 1
+		}
+	}
+	data := write(t, content)
+	loss := func(weights string) float64 {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.ClassWeights = 2, 1, weights
+		return *train(t, c, data).Epochs[0].ValLoss
+	}
+	if got, want := loss("1,10,0.5,1"), loss("off"); math.Abs(got-want) > 1e-6*want { // float32 against float64
+		t.Errorf("the validation loss is %v, want %v", got, want)
+	}
+}
+
 // Weights by name are those of a list in the order of classes, and 1 for classes without
 // one: the same losses, to the last bit. Others are refused with the names of the classes.
 func TestClassWeightsByName(t *testing.T) {

@@ -59,7 +59,11 @@ func TestEveryPairIsInOnePlace(t *testing.T) {
 		if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}, false); err != nil {
 			t.Fatal(err)
 		}
-		whole, left := pairsOf(open(t, dir)), pairsOf(open(t, dst))
+		from, to := open(t, dir), open(t, dst)
+		if f, m := from.Meta, to.Meta; m.SelfLoops != f.SelfLoops || m.Repeated != f.Repeated || m.SelfLoops == 0 {
+			t.Errorf("%d self loops and %d repeated edges of the source, want %d and %d", m.SelfLoops, m.Repeated, f.SelfLoops, f.Repeated)
+		}
+		whole, left := pairsOf(from), pairsOf(to)
 		h, done, err := graph.OpenHeldOut(dst)
 		if err != nil {
 			t.Fatal(err)

@@ -47,10 +47,11 @@ func npz(k *resources, o Options) (c *graph.Content) {
 // benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and labels as CSR, or
 // the latter two as one array; the names of the arrays of a matrix have a prefix. There is no
 // split in such a file. Python's None and dicts, such as metadata, are arrays of objects there.
+// PyTorch Geometric's reader drops self loops, too.
 func benchmark(k *resources, o Options, z zipArrays, adjacency, attributes, labels string) *graph.Content {
 	k.noChoice(o, "the file has no splits; --seed selects a random split")
 	adj := z.matrix(adjacency)
-	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o)}
+	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o), LoopsUnused: true}
 	if z.Has(attributes + "indptr") {
 		m := z.matrix(attributes)
 		m.require(m.rows == c.Vertices, "", "%d rows of features for %d vertices", m.rows, c.Vertices)

@@ -102,6 +102,9 @@ func TestPlanetoidGap(t *testing.T) {
 	if want := []uint8{1, 1, 2, 3, 0, 3}; !reflect.DeepEqual(c.Split, want) {
 		t.Errorf("split is %v, want %v", c.Split, want)
 	}
+	if !c.LoopsUnused {
+		t.Error("loops of planetoid's files count, which PyTorch Geometric drops")
+	}
 }
 
 func FuzzUnpickle(f *testing.F) {

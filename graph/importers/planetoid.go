@@ -84,6 +84,7 @@ func planetoid(k *resources, o Options) *graph.Content {
 		Source: "planetoid " + filepath.Base(prefix), Vertices: d.vertices, Symmetrise: true,
 		Features: graph.Features{Rows: int(d.vertices), Dim: int(d.allx.cols), Sparse: d.features(rows)},
 		Labels:   d.labels(rows), Classes: d.labelClasses, Split: d.split(o), Edges: d.edges(k),
+		LoopsUnused: true, // PyTorch Geometric's reader drops them
 	}
 }
 

@@ -19,6 +19,9 @@ type Objective struct {
 	// Weights [Outputs] are the weights of the classes or, with MultiLabel, of the positive labels.
 	// nil means that all weights are 1.
 	Weights []float64
+	// ValWeight is the mean weight of the validation rows' classes, by which PyTorch's losses divide; 0: they are not
+	// divided.
+	ValWeight float64
 
 	// Rows and Spread are only used with Regression. For each split, they contain the number of rows
 	// on all ranks, and Σ(y - mean)² of each column.

@@ -269,6 +269,13 @@ func TestBalanced(t *testing.T) {
 	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[1.6667 0.8333]"; got != want {
 		t.Errorf("weights %s, want %s", got, want)
 	}
+	o.Weigh([]float64{1, 3, 5}, 0, []int64{10, 30, 0}, 40)
+	for want, counts := range map[float64][]int64{1.4: {1, 1, 2}, 0: {0, 0, 0}} { // (0.4 + 1.2 + 2·2) / 4
+		o.ValWeight = 0
+		if o.WeighValidation(counts); math.Abs(o.ValWeight-want) > 1e-12 {
+			t.Errorf("a mean weight of %v of the validation rows, want %v", o.ValWeight, want)
+		}
+	}
 	o.Task = graph.MultiLabel
 	o.Weigh(nil, 0.5, []int64{8, 32}, 40)
 	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[2.0000 0.5000]"; got != want {

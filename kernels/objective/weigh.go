@@ -6,12 +6,12 @@ import (
 	"siafu/graph"
 )
 
-// Count returns the number of training rows of each class or label. Ranks add their counts.
-func (o *Objective) Count(t Truth) []int64 {
+// Count returns the number of a split's rows of each class or label. Ranks add their counts.
+func (o *Objective) Count(t Truth, split uint8) []int64 {
 	n := make([]int64, o.Outputs)
 	for r, label := range t.Labels {
 		switch {
-		case !t.counts(r, graph.SplitTrain):
+		case !t.counts(r, split):
 		case o.Task == graph.MultiClass:
 			n[label]++
 		default:
@@ -47,14 +47,30 @@ func (o *Objective) Weigh(list []float64, power float64, counts []int64, rows in
 	if o.Task == graph.MultiLabel {
 		return
 	}
-	sum := 0.0
-	for k, count := range counts {
-		sum += float64(o.Weights[k] * float64(count))
-	}
+	sum := o.total(counts)
 	for k := range o.Weights {
 		if sum > 0 {
 			o.Weights[k] *= n / sum
 		}
+	}
+}
+
+// total returns the sum of the weights of rows with the given numbers per class.
+func (o *Objective) total(counts []int64) (sum float64) {
+	for k, count := range counts {
+		sum += float64(o.Weights[k] * float64(count))
+	}
+	return sum
+}
+
+// WeighValidation sets ValWeight after Weigh. counts are the sums of Count over all ranks, for the validation rows.
+func (o *Objective) WeighValidation(counts []int64) {
+	rows := int64(0)
+	for _, n := range counts {
+		rows += n
+	}
+	if sum := o.total(counts); o.Task == graph.MultiClass && sum > 0 {
+		o.ValWeight = sum / float64(rows)
 	}
 }
 

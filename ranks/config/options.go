@@ -91,7 +91,7 @@ type FunctionOptions struct {
 // ModelOptions describe the network and its initial weights.
 type ModelOptions struct {
 	Model            string  `default:"gcn" enum:"${all_networks}" usual:"Network: ${all_networks}" help:"Network. Values: ${all_networks=}; siafu help networks describes them." identity:"always" toml:"model"`
-	LayerKinds       string  `name:"layer-kinds" default:"" placeholder:"K1,K2,…" help:"Networks whose layers this one has, repeated: gcn,sage with --layers 4 is gcn, sage, gcn, sage. The first one is --model. Of ${mixing_networks=}. Empty: all of --model." identity:"mixed" toml:"layer-kinds"`
+	LayerKinds       string  `name:"layer-kinds" default:"" placeholder:"K1,K2,…" help:"Networks whose layers this one has, repeated: gcn,sage with --layers 4 is gcn, sage, gcn, sage. The first one is --model, which must not be mlp. Of ${mixing_networks=}. Empty: all of --model." identity:"mixed" toml:"layer-kinds"`
 	Layers           int     `default:"2" usual:"" help:"Number of layers." range:"1..65000" identity:"always" toml:"layers"`
 	Hidden           int     `default:"16" usual:"" help:"Width of the hidden layers." range:"1.." identity:"always" toml:"hidden"`
 	Heads            int     `default:"1" help:"Attention heads of hidden layers, each --hidden wide (${attention_networks=})." range:"1.." identity:"attention" toml:"heads"`

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/kernels/task"
@@ -34,11 +36,11 @@ func (f *findings) add(l *task.Loss, training int64) {
 	if !l.Count {
 		return
 	}
-	f[valLoss] += l.ValSum
-	rows := &l.Total
-	if l.Objective != nil {
-		rows = &l.Rows
+	rows, valWeight := &l.Total, 1.0
+	if o := l.Objective; o != nil {
+		rows, valWeight = &l.Rows, cmp.Or(o.ValWeight, 1)
 	}
+	f[valLoss] += l.ValSum / valWeight
 	f[seenTraining] += float64(rows[graph.SplitTrain])
 	f[seenVal] += float64(rows[graph.SplitVal])
 	for k, split := range splits {

@@ -88,11 +88,12 @@ func (e *Engine) setClassWeights(o *objective.Objective, truth objective.Truth) 
 	if err != nil || list == nil && power == 0 {
 		return err
 	}
-	counts := o.Count(truth)
+	counts := slices.Concat(o.Count(truth, graph.SplitTrain), o.Count(truth, graph.SplitVal))
 	if err := world.SumInt64s(e.Peers, counts); err != nil {
 		return err
 	}
-	o.Weigh(list, power, counts, e.Shard.TrainTotal)
+	o.Weigh(list, power, counts[:o.Outputs], e.Shard.TrainTotal)
+	o.WeighValidation(counts[o.Outputs:])
 	return nil
 }
 

@@ -23,7 +23,11 @@ func suits(path string, list []safetensors.Tensor, s model.Spec, m *graph.Meta) 
 	case k.PlainSum && slices.ContainsFunc(list, isBasicGNN) && (s.Design.Activation != "" && s.Design.Activation != "relu" || s.Design.Norm != ""):
 		return refuse("PyTorch Geometric's GIN repeats the activation and the normalisation inside each perceptron, siafu's has ReLU alone").
 			Then("train a GIN with relu and without normalisation")
-	case m == nil || !k.Propagates() || k.Attends:
+	case m == nil || !k.Propagates():
+	case m.Repeated > 0 && !k.Maximum && !(normalised && m.Weighted): // gcn_norm adds up the weights, too
+		return refuse("%d repeated edges of %s were merged, which PyTorch Geometric's layers gather again: the logits differ", m.Repeated, m.Name).
+			Then("coalesce the edges before training in PyTorch, " + own)
+	case k.Attends:
 	case normalised && m.Directed:
 		return refuse("on the directed graph %s PyTorch Geometric's gcn_norm divides by in-degrees at both ends of an edge, siafu's %s by the out-degree of the source: the logits differ", m.Name, s.Kind).
 			Then("import the graph with --symmetrise, " + own)

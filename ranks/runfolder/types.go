@@ -2,8 +2,8 @@ package runfolder
 
 import "time"
 
-// Epoch is a line of metrics.jsonl. Loss and accuracies belong to the weights at the start of the
-// epoch. Accuracies are fractions. If Metric is set, they are values of that metric instead.
+// Epoch is a line of metrics.jsonl. Accuracies and the validation loss belong to the weights at the
+// start of the epoch, the loss to its training pass. Accuracies are fractions. If Metric is set, they are values of that metric instead.
 // Accuracies and the validation loss are absent in epochs without an evaluation. All values are
 // finite: the epoch in which a run diverges has no line.
 type Epoch struct {
