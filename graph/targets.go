@@ -49,7 +49,7 @@ func ScaleTargets(targets []float32, by []Scaling) []float32 {
 
 // UnscaleTargets is the inverse of ScaleTargets.
 func UnscaleTargets(scaled []float32, by []Scaling) []float32 {
-	return mapColumns(scaled, by, func(z float64, s Scaling) float64 { return z*s.Scale + s.Mean })
+	return mapColumns(scaled, by, func(z float64, s Scaling) float64 { return float64(z*s.Scale) + s.Mean })
 }
 
 func mapColumns(values []float32, by []Scaling, f func(float64, Scaling) float64) []float32 {

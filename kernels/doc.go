@@ -7,7 +7,10 @@
 // (host or device). A Team is the Ops of this machine's processors, and its methods are
 // the kernels: matrices are row-major, dst comes first.
 //
-// A kernel's plain Go form is its specification. Results do not depend on the
+// A kernel's plain Go form is its specification. The assembly of package avx has the same order of
+// sums and the same fused multiply-adds, so that every processor computes the same bits: a product before
+// a sum is either fused (package fma) or rounded by a conversion, as in float32(x*y) + z, because the
+// compiler may fuse it on some architectures. Results do not depend on the
 // number of workers: work is split so that every sum has a fixed order.
 // Wrong sizes panic with a constant string; only NewOptimizer and Team.Use
 // return errors. After its first call on a Team, no kernel allocates.

@@ -94,7 +94,7 @@ func Rates() map[string]float64 {
 // productRate returns the rate of the fastest of a few products; the first one warms up.
 func productRate(t *Team) float64 {
 	const m, n, k = 96, 128, 128
-	ones := slices.Repeat([]float32{1}, m*k) // gonum's skips zeros
+	ones := slices.Repeat([]float32{1}, m*k)
 	a, b, c := HostMat(m, k, ones), HostMat(k, n, make([]float32, k*n)), HostMat(m, n, make([]float32, m*n))
 	least := time.Hour
 	for range 6 {

@@ -66,7 +66,7 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	case bytes > nearBytes:
 		left *= far
 	}
-	return denseCost(width) - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)
+	return denseCost(width) - perBit - float64(density(x, rows, cols)*max(leastLeft, left+perLeft))
 }
 
 // denseCost returns the cost of an element with rows of the given width, in the same cycles.

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -44,7 +45,10 @@ func Export(o ExportOptions, w io.Writer) error {
 	dir := o.Run
 	if o.Out != "" {
 		dir = o.Out
-		if err := inventory.Overwrite("export", modelFile(dir), func([]byte) bool { return false }); err != nil {
+		if runfolder.ReadMarker(dir) != nil {
+			return fault.New(fault.Usage, "export", dir, "it is a run folder, whose model is not replaced").Then("choose another --out")
+		}
+		if err := inventory.Overwrite("export", modelFile(dir), isModel); err != nil {
 			return err
 		}
 		if err := durable.MkdirAll("export", dir); err != nil {
@@ -60,4 +64,10 @@ func Export(o ExportOptions, w io.Writer) error {
 	}
 	_, err = fmt.Fprintf(w, "wrote script=%s model=%s\n", path, modelFile(dir))
 	return err
+}
+
+// isModel reports whether siafu has written a weights file with this beginning: its metadata come first, and theirs is
+// the dataset.
+func isModel(head []byte) bool {
+	return len(head) > 8 && bytes.HasPrefix(head[8:], []byte(`{"__metadata__":{"data`))
 }

@@ -287,3 +287,29 @@ func TestExportRefuses(t *testing.T) {
 		t.Errorf("without a target: %v", err)
 	}
 }
+
+// A second export replaces the first one, also a partial one, but neither the model of a run nor another file.
+func TestExportAgain(t *testing.T) {
+	c := quick(t)
+	c.Epochs = 1
+	train(t, c, generated(t, false))
+	out := t.TempDir()
+	export := func(to string) error { return Export(ExportOptions{Run: c.Out, PyTorch: true, Out: to}, io.Discard) }
+	for range 2 {
+		if err := export(out); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(filepath.Join(out, "model.py")); err != nil { // as a killed process leaves it
+			t.Error(err)
+		}
+	}
+	if err := export(c.Out); fault.KindOf(err) != fault.Usage {
+		t.Errorf("over a run: %v", err)
+	}
+	if err := os.WriteFile(modelFile(out), []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := export(out); fault.KindOf(err) != fault.Usage {
+		t.Errorf("over another file: %v", err)
+	}
+}

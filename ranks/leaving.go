@@ -55,6 +55,7 @@ type departure struct {
 	host   string
 	older  int // bytes of requests that are older than this rank
 	left   atomic.Bool
+	byHost atomic.Bool // siafu leave names the host; --notice is that of one rank
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -105,10 +106,16 @@ func (d *departure) requested(run string) bool {
 	defer d.mu.Unlock()
 	if !d.left.Load() && time.Since(d.looked) >= lookEvery {
 		d.looked = time.Now()
-		d.left.Store(runfolder.Leaves(run, d.host, d.older))
+		if runfolder.Leaves(run, d.host, d.older) { // else notice may arrive meanwhile
+			d.byHost.Store(true)
+			d.left.Store(true)
+		}
 	}
 	return d.left.Load()
 }
+
+// ofHost reports whether all ranks of this host must leave.
+func (d *departure) ofHost() bool { return d != nil && d.byHost.Load() }
 
 func (d *departure) close() {
 	if d != nil {

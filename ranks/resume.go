@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/internal/mapped"
+	"siafu/internal/safetensors"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/inject"
@@ -52,7 +54,7 @@ func sameLaunch(m *inventory.Marker) bool {
 }
 
 // ended reports whether the run to resume has already ended, and needs no ranks. err is set if
-// it has diverged. admit reports a different dataset or settings.
+// it has diverged, or its model is missing or damaged. admit reports a different dataset or settings.
 func ended(c *Config, data string) (yes bool, err error) {
 	if c.Out == "" {
 		return false, nil
@@ -65,7 +67,13 @@ func ended(c *Config, data string) (yes bool, err error) {
 	if err != nil || !checkpoint.Settings(m.Of).Equal(identity(c, meta)) {
 		return false, nil
 	}
-	if s.StoppedBy == stopping.ByDivergence {
+	if s.StoppedBy != stopping.ByDivergence {
+		if _, _, err = safetensors.Read(modelFile(c.Out)); err != nil {
+			f := (*fault.Error)(nil)
+			errors.As(err, &f) // Read returns faults
+			err = f.Then("restore this file of the ended run, or remove summary.json beside it: the run then resumes from its last checkpoint")
+		}
+	} else {
 		err = fault.New(fault.Diverged, "resume", c.Out, "this run diverged in epoch %d", s.Epochs).
 			Then("start a new run with a lower --lr")
 	}

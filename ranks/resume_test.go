@@ -329,3 +329,33 @@ func TestResumeWithAnotherInitializer(t *testing.T) {
 	c.Init = filepath.Join(c.Out, "model.safetensors")
 	train(t, c, data)
 }
+
+// A run that has ended is not resumed if its model is missing or damaged: the error says so.
+func TestEndedWithoutModel(t *testing.T) {
+	c := quick(t)
+	c.Epochs = 1
+	data := generated(t, false)
+	train(t, c, data)
+	c.Resume = "auto"
+	again := func() error { return Train(t.Context(), c, data, IO{Out: io.Discard, Err: io.Discard}) }
+	if err := again(); err != nil {
+		t.Errorf("an ended run: %v", err)
+	}
+	model, err := os.ReadFile(modelFile(c.Out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model[len(model)-1] ^= 1
+	if err := os.WriteFile(modelFile(c.Out), model, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "remove summary.json") {
+		t.Errorf("a damaged model: %v", err)
+	}
+	if err := os.Remove(modelFile(c.Out)); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "remove summary.json") {
+		t.Errorf("a missing model: %v", err)
+	}
+}

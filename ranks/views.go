@@ -172,7 +172,8 @@ func (c *viewSequence) Ended(v world.View) membership.Proposal {
 	for _, r := range c.members {
 		r.close()
 	}
-	p := membership.Proposal{View: c.nextView, Leaves: c.leaves(v), Admits: c.admits}
+	leaves := c.leaves(v)
+	p := membership.Proposal{View: c.nextView, Leaves: leaves, Host: leaves && c.departure.ofHost(), Admits: c.admits}
 	if !c.ended {
 		p = membership.Proposal{} // the run ended before the view could be replaced
 	}

@@ -28,7 +28,7 @@ const (
 	Diverged  = "diverged"  // its weights have diverged
 	Failed    = "failed"    // the Slurm job has ended, but not the run
 	Cancelled = "cancelled" // the Slurm job was cancelled
-	Stopped   = "stopped"   // not a Slurm job, and no longer written
+	Stopped   = "stopped"   // no longer written; Slurm has no record of a job that could give the reason
 	Damaged   = "damaged"   // its files are unreadable
 	Absent    = "absent"    // no run of this name exists
 )
@@ -118,7 +118,9 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 		s.Phase = w.alone(dir, s.Progress)
 	}
 	if submitted && s.Job == "" {
-		s.Job = j.record.Job
+		if s.Job = j.record.Job; j.task >= 0 {
+			s.Job = fmt.Sprintf("%s_%d", s.Job, j.task)
+		}
 	}
 	if s.Err != nil {
 		s.Phase = Damaged
@@ -136,8 +138,10 @@ func (w Watch) ask(s *Status, j job) {
 		return
 	}
 	e, known := entryOf(list, j.task)
-	if err != nil || !known { // Slurm has forgotten the job
-		s.Phase = Failed
+	if err != nil || !known { // Slurm forgets a job some minutes after its end, however it ended
+		if s.Phase = Stopped; s.Begun {
+			s.Phase = w.alone(s.Run, s.Progress)
+		}
 		return
 	}
 	s.Phase = phase(e, s.Begun)

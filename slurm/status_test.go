@@ -83,7 +83,7 @@ run                state      epoch  loss    val acc  left  job
 runs/alone         running    2/12   1.5000  0.2500   30s   -
 runs/back          requeued   0/12   -       -        -     7 PENDING (BeginTime)
 runs/done          done       2/2    1.5000  0.2500   -     -
-runs/forgotten     failed     -      -       -        -     9
+runs/forgotten     stopped    -      -       -        -     9
 runs/halt          cancelled  2/12   1.5000  0.2500   -     12 CANCELLED
 runs/left          stopped    2/12   1.5000  0.2500   -     -
 runs/nan           diverged   2/9    1.5000  0.2500   -     -

@@ -72,7 +72,7 @@ func (o *Options) best(classTargets []float64) string {
 		ones += y
 	}
 	zeros, s := float64(len(classTargets))-ones, o.flips
-	return fmt.Sprintf("micro_f1=%.4f", 2*ones*(1-s)/(ones+ones*(1-s)+zeros*s))
+	return fmt.Sprintf("micro_f1=%.4f", 2*ones*(1-s)/(ones+float64(ones*(1-s))+float64(zeros*s)))
 }
 
 // standardise scales each non-constant column to mean 0 and standard deviation 1.

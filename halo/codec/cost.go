@@ -11,7 +11,7 @@ type Cost struct {
 
 // Work returns the seconds that a rank needs to encode the sent rows and to decode the
 // received rows of an exchange. Bytes count rows as float32.
-func (c Cost) Work(out, in float64) float64 { return c.Encode*out + c.Decode*in }
+func (c Cost) Work(out, in float64) float64 { return float64(c.Encode*out) + float64(c.Decode*in) }
 
 // Exposed returns the part of the transfer time in seconds that the given seconds of other
 // work do not hide.

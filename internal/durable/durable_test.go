@@ -261,3 +261,28 @@ func mode(t *testing.T, path, want string) {
 		t.Errorf("%s has permissions %s, want %s", path, got, want)
 	}
 }
+
+// A file is opened in place only if it is a regular file of that name.
+func TestOpenInPlace(t *testing.T) {
+	dir := t.TempDir()
+	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+	for range 2 {
+		f, err := OpenInPlace("test", file, os.O_APPEND)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(f, "x")
+		f.Close()
+	}
+	if err := errors.Join(os.Symlink(file, link), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, pipe} {
+		if f, err := OpenInPlace("test", path, os.O_TRUNC); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v %v", f, err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "xx" {
+		t.Errorf("%q %v", text, err)
+	}
+}

@@ -2,10 +2,14 @@ package durable
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
+	"siafu/internal/fault"
 	"siafu/internal/scratch"
 )
 
@@ -111,6 +115,24 @@ func (f *File) Abort() {
 func (f *File) close() {
 	f.done = true
 	f.file.Close()
+}
+
+// OpenInPlace opens a file for writing, with more flags of os.OpenFile, and creates it if it is missing. A symbolic
+// link, which may lead to any file, and anything else than a regular file is a fault of kind Usage.
+func OpenInPlace(op, path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, Perm)
+	regular := err == nil
+	if err == nil {
+		info, failed := f.Stat()
+		regular = failed == nil && info.Mode().IsRegular()
+	} else if !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.ENXIO) {
+		return nil, about(op, path, err)
+	}
+	if !regular {
+		f.Close() // nil is allowed
+		return nil, fault.New(fault.Usage, op, path, "it is a symbolic link or not a regular file, so siafu does not write it").Then("move it away")
+	}
+	return f, nil
 }
 
 // Rename syncs a complete file and then renames it durably.

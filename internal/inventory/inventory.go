@@ -103,8 +103,14 @@ func (f Folder) list(dir string) (own []string, foreign string, err error) {
 	return own, "", nil
 }
 
+// unfinished matches the names that package scratch gives to unfinished files and folders.
+var unfinished = regexp.MustCompile(scratch.Suffix + `(\.old)?$`)
+
 // find returns the entry of a file or folder, nil for none.
 func (f Folder) find(e fs.DirEntry, path string) *Entry {
+	if unfinished.MatchString(e.Name()) && !scratch.IsName(e.Name()) {
+		return nil
+	}
 	for i := range f {
 		x := &f[i]
 		kind := e.Type().IsRegular()
@@ -116,6 +122,22 @@ func (f Folder) find(e fs.DirEntry, path string) *Entry {
 		}
 	}
 	return nil
+}
+
+// Link returns the path of a symbolic link in the folder dir with a name that siafu writes there; empty if
+// there is none. A write could follow it to another place.
+func (f Folder) Link(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		named := func(x Entry) bool { return x.Name.MatchString(e.Name()) }
+		if e.Type()&fs.ModeSymlink != 0 && slices.ContainsFunc(f, named) {
+			return filepath.Join(dir, e.Name()), nil
+		}
+	}
+	return "", nil
 }
 
 // head is the number of bytes that Head reads.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
+	"siafu/internal/scratch"
 )
 
 // shelf is a kind of folder with files and folders in it.
@@ -31,9 +32,17 @@ func fill(t *testing.T, dir string, paths ...string) {
 // Entries of the inventory, with matching path and kind, are siafu's, and are removed; if
 // there is anything else, nothing is.
 func TestClear(t *testing.T) {
-	own := []string{"book", "list.txt", "list.txt.tmp-aaaaaaaaaaaaaaaa", "box-1/sheet", "box-22/sheet", "box-22/sheet.tmp-aaaaaaaaaaaaaaaa"}
+	unfinished := func(final string) string {
+		f, err := scratch.Create(filepath.Join(t.TempDir(), final), 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return filepath.Base(f.Name())
+	}
+	own := []string{"book", "list.txt", unfinished("list.txt"), "box-1/sheet", "box-22/sheet", "box-22/" + unfinished("sheet")}
 	for _, foreign := range []string{
-		"", "notes", "book2", "list.txt.tmp-", "list.txt.tmp-x", "listxtxt", "box-1/notes", "box-1/sub/sheet", "box-13/sheet", "box-/sheet", "sheet", "box-7",
+		"", "notes", "book2", "list.txt.tmp-", "list.txt.tmp-x", "list.txt.tmp-aaaaaaaaaaaaaaaa", "box-1/sheet.tmp-aaaaaaaaaaaaaaaa", "listxtxt", "box-1/notes", "box-1/sub/sheet", "box-13/sheet", "box-/sheet", "sheet", "box-7",
 	} {
 		t.Run(foreign, func(t *testing.T) {
 			dir := t.TempDir()

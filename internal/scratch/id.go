@@ -48,6 +48,18 @@ func parse(prefix, name string) (ours, here bool) {
 	return string(sum) == string(checksum(prefix, number)), string(id[:hostBytes]) == string(thisHost())
 }
 
+// IsName reports whether this package has created a name, or moved it aside: a user may have chosen a name that
+// only matches Suffix.
+func IsName(name string) bool {
+	id := strings.TrimSuffix(name, aside)
+	at := strings.LastIndex(id, infix)
+	if at < 0 {
+		return false
+	}
+	ours, _ := parse(id[:at+len(infix)], id)
+	return ours
+}
+
 func checksum(prefix string, number []byte) []byte {
 	sum := sha256.Sum256(append([]byte(prefix), number...))
 	return sum[:sumBytes]

@@ -7,7 +7,7 @@
 //
 // Every output and every input is surrounded by guard values, which are NaNs:
 // a write outside is detected, and a read outside makes the result NaN. Every
-// case runs with 1, 2, 3 and 5 workers and must yield the same bits.
+// case runs with 1, 2, 3 and 5 workers and all instruction sets, and must yield the same bits.
 //
 // Suite.All also tests what only an implementation of kernels.Ops has. Guarded is an
 // implementation for tests of the layers above: Go code cannot read its matrices.

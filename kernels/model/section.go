@@ -33,7 +33,7 @@ func Deal(costs, factors []float64) []Section {
 		for first := range layers {
 			sum := 0.0
 			for end := first + 1; end <= layers; end++ {
-				sum += costs[end-1] * factors[stages-k]
+				sum += float64(costs[end-1] * factors[stages-k])
 				if most := max(sum, best[k-1][end]); most < best[k][first] {
 					best[k][first], ends[k][first] = most, end
 				}
@@ -62,7 +62,7 @@ func (n *Network) Costs(neighbours float64) (list []float64) {
 			if g.Backward {
 				gathers = 2
 			}
-			cost += gathers * float64(g.Width) * (neighbours + 1)
+			cost += float64(gathers * float64(g.Width) * (neighbours + 1))
 		}
 		list = append(list, cost)
 	}

@@ -307,7 +307,7 @@ func (s *Spec) gatherCost(load Load, c Choices) float64 {
 	if c.Lists {
 		width = min(width, s.listWidth(load))
 	}
-	return float64(load.Edges)*width + 2*float64(load.Vertices)*in*s.block()/gemmRate
+	return float64(float64(load.Edges)*width) + 2*float64(load.Vertices)*in*s.block()/gemmRate
 }
 
 // sparseCost counts, in gathered multiply-adds, an epoch's first layer with sparse features:
@@ -317,14 +317,14 @@ func (s *Spec) sparseCost(load Load) float64 {
 		return s.cachedCost(load) + 1
 	}
 	p := s.Powers()
-	return 2 * (float64(load.FeatureNNZ)*float64(s.Dims[1]) + float64(load.Edges)*s.block()*float64(p.steps()))
+	return 2 * (float64(float64(load.FeatureNNZ)*float64(s.Dims[1])) + float64(float64(load.Edges)*s.block()*float64(p.steps())))
 }
 
 // cachedCost counts the same for cached dense powers, and for sparse features if X is one of
 // the powers.
 func (s *Spec) cachedCost(load Load) float64 {
 	p := s.Powers()
-	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached()))
+	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate + float64(float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached())))
 }
 
 // block returns the width of the first layer's output per power.

@@ -78,7 +78,7 @@ func (h *Histogram) AUC() float64 {
 	wins := 0.0
 	for c := range classes {
 		not, is := h[c], h[classes+c]
-		wins += float64(is) * (float64(without) + float64(not)/2)
+		wins += float64(float64(is) * (float64(without) + float64(not)/2))
 		without, edges = without+not, edges+is
 	}
 	return wins / max(float64(without)*float64(edges), 1)
@@ -159,7 +159,7 @@ func areas(edges, without []float32) (auc, precision float64) {
 		for higher+equal < len(without) && without[higher+equal] == s {
 			equal++
 		}
-		lost += float64(hi-lo) * (float64(higher) + float64(equal)/2)
+		lost += float64(float64(hi-lo) * (float64(higher) + float64(equal)/2))
 		precision += float64(hi-lo) * float64(hi) / float64(hi+higher+equal)
 	}
 	all := float64(len(edges))

@@ -205,7 +205,7 @@ func ROCAUC(rows []Scored) (auc float64, ok bool) {
 			is = number(rows[lo].Is)
 		}
 		not = int64(hi-lo) - is
-		wins += float64(is) * (float64(others) + float64(not)/2)
+		wins += float64(float64(is) * (float64(others) + float64(not)/2))
 		are, others = are+is, others+not
 	}
 	if are == 0 || others == 0 {

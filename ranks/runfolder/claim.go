@@ -160,6 +160,14 @@ func (f *Folder) mkdirAll(dir string) error {
 func (f *Folder) recognise() error {
 	f.marker = ReadMarker(f.dir)
 	if f.marker != nil {
+		link, err := f.contents.Link(f.dir)
+		if err != nil {
+			return fault.System(op, f.dir, err)
+		}
+		if link != "" {
+			return fault.New(fault.Usage, op, link, "it is a symbolic link, and a run writes only into its own folder").
+				Then("replace the link by the file or folder itself")
+		}
 		return nil
 	}
 	foreign, err := bare.Foreign(f.dir)
@@ -284,9 +292,9 @@ func (f *Folder) open() error {
 		to   **os.File
 	}{{metricsFile, &f.metrics}, {logFile, &f.log}} {
 		path := filepath.Join(f.dir, x.name)
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		file, err := durable.OpenInPlace(op, path, os.O_APPEND)
 		if err != nil {
-			return fault.System(op, path, err)
+			return err
 		}
 		*x.to = file
 	}

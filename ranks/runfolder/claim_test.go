@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"siafu/internal/fault"
+	"siafu/internal/inventory"
+	"siafu/internal/scratch"
 )
 
 // tree returns every path below a folder with its content.
@@ -104,6 +107,52 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// half is the end of the name of a file that a killed process has left.
+const half = ".half"
+
+// leftBehind creates an unfinished file as a killed process leaves it, and returns its name.
+func leftBehind(t *testing.T, dir, final string) string {
+	t.Helper()
+	f, err := scratch.Create(filepath.Join(dir, final), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	return filepath.Base(f.Name())
+}
+
+// A run writes no file through a symbolic link in its folder: it is not claimed, and remains as it is.
+func TestLinks(t *testing.T) {
+	for _, name := range []string{"metrics.jsonl", "log.txt", "events.out.tfevents.siafu", "checkpoints", "summary.json", "leaving.txt"} {
+		t.Run(name, func(t *testing.T) {
+			dir, elsewhere := filepath.Join(t.TempDir(), "run"), t.TempDir()
+			fill(t, dir)
+			write(t, "precious", elsewhere, "target")
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(elsewhere, "target"), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			others := inventory.Folder{{Name: inventory.Pattern("checkpoints"), In: inventory.Files("x")}}
+			f, err := Claim{Out: dir, Others: others}.Take()
+			if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), name) {
+				t.Errorf("%v", err)
+				f.Close()
+			}
+			if name == "leaving.txt" {
+				os.Remove(filepath.Join(dir, "summary.json")) // as if it were active
+				if err := Leave(dir, []string{"host"}); fault.KindOf(err) != fault.Usage {
+					t.Errorf("leave: %v", err)
+				}
+			}
+			if text, err := os.ReadFile(filepath.Join(elsewhere, "target")); err != nil || string(text) != "precious" {
+				t.Errorf("the target has %q: %v", text, err)
+			}
+		})
+	}
+}
+
 // A run is replaced as long as all in its folder is siafu's, and then nothing
 // of it is left.
 func TestBeginReplaces(t *testing.T) {
@@ -112,7 +161,8 @@ func TestBeginReplaces(t *testing.T) {
 		says string
 	}{
 		"a run":                  {},
-		"what is half written":   {put: []string{"summary.json.tmp-aaaaaaaaaaaaaaaa"}},
+		"what is half written":   {put: []string{"summary.json" + half}},
+		"an unlikely name":       {[]string{"summary.json.tmp-aaaaaaaaaaaaaaaa"}, "tmp-a"},
 		"notes":                  {[]string{"notes.txt"}, "notes.txt"},
 		"a name like ours":       {[]string{"config.toml.tmp-mine"}, "tmp-mine"},
 		"a folder with our name": {[]string{"summary.json.tmp-aaaaaaaaaaaaaaaa/x"}, "tmp-a"},
@@ -124,6 +174,9 @@ func TestBeginReplaces(t *testing.T) {
 			id := ReadMarker(dir).ID
 			for _, path := range tc.put {
 				os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755)
+				if final, is := strings.CutSuffix(path, half); is {
+					path = leftBehind(t, dir, final)
+				}
 				write(t, "precious", dir, path)
 			}
 			before := tree(t, dir)

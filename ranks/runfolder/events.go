@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/tensorboard"
 )
@@ -18,9 +19,9 @@ const eventsFile = "events.out.tfevents.siafu"
 // appends to it. Call OpenEvents after Begin or Continue.
 func (f *Folder) OpenEvents(epochs []Epoch) error {
 	path := filepath.Join(f.dir, eventsFile)
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	file, err := durable.OpenInPlace(op, path, os.O_TRUNC)
 	if err != nil {
-		return fault.System(op, path, err)
+		return err
 	}
 	f.eventsFile = file
 	if f.events, err = tensorboard.NewWriter(file); err != nil {

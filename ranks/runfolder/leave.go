@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"siafu/internal/durable"
 	"siafu/internal/fault"
 )
 
@@ -25,9 +26,9 @@ func Leave(run string, hosts []string) error {
 		return fault.New(fault.Usage, "leave", run, "the run has ended")
 	}
 	path := filepath.Join(run, leavingFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := durable.OpenInPlace("leave", path, os.O_APPEND)
 	if err != nil {
-		return fault.System("leave", path, err)
+		return err
 	}
 	if _, err := f.WriteString(strings.Join(hosts, "\n") + "\n"); err != nil {
 		f.Close()

@@ -83,7 +83,9 @@ func TestContinue(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	fill(t, dir)
 	id := ReadMarker(dir).ID
-	for _, name := range []string{"config.toml.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "notes.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-mine"} {
+	leftBehind(t, dir, "config.toml")
+	leftBehind(t, dir, "model.safetensors")
+	for _, name := range []string{"config.toml.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "notes.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-mine"} {
 		write(t, "x", dir, name)
 	}
 	metrics, err := os.ReadFile(filepath.Join(dir, Metrics))
@@ -101,7 +103,7 @@ func TestContinue(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"config.toml", "lock", "log.txt", "metrics.jsonl", "model.safetensors", "model.safetensors.tmp-mine", "notes.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "run.json"}
+	want := []string{"config.toml", "config.toml.tmp-aaaaaaaaaaaaaaaa", "lock", "log.txt", "metrics.jsonl", "model.safetensors", "model.safetensors.tmp-mine", "notes.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "run.json"}
 	if d := cmp.Diff(want, listing(t, dir)); d != "" {
 		t.Error(d)
 	}

@@ -36,12 +36,9 @@ const (
 
 const op = "run folder"
 
-// temporary matches the name of an unfinished file.
-var temporary = inventory.Pattern(`.*` + scratch.Suffix)
-
 // isTemporary reports whether a name is the name of an unfinished file of this package.
 func isTemporary(name string) bool {
-	return temporary.MatchString(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
+	return scratch.IsName(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
 }
 
 // Ended returns the summary of the run in a folder, or nil if there is no run that has ended.

@@ -181,3 +181,22 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// A trace replaces only another trace.
+func TestWriteReplaces(t *testing.T) {
+	trace := generate(t, options())
+	path := filepath.Join(t.TempDir(), "file")
+	for _, tc := range []struct {
+		before string
+		ok     bool
+	}{{"0,add,a\n", true}, {"0.5,3\n20,2\n", true}, {"# notes\n", false}, {"", false}, {"a,b\n1,2\n", false}, {"\x7fELF", false}} {
+		if err := os.WriteFile(path, []byte(tc.before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := trace.Write(path, ByNode)
+		text, _ := os.ReadFile(path)
+		if (err == nil) != tc.ok || !tc.ok && (fault.KindOf(err) != fault.Usage || string(text) != tc.before) {
+			t.Errorf("%q: %v", tc.before, err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
+	"siafu/internal/inventory"
 )
 
 const op = "spot"
@@ -23,10 +24,13 @@ const (
 	ByCount = "instances" // lines "seconds,instances"
 )
 
-// Write writes a trace in a format. ByCount has no zones.
+// Write writes a trace in a format. ByCount has no zones. It overwrites only another trace.
 func (t *Trace) Write(path, format string) error {
 	if format != ByNode && format != ByCount {
 		return fault.New(fault.Usage, op, "", "--format=%q", format).Then("choose from %s, %s", ByNode, ByCount)
+	}
+	if err := inventory.Overwrite(op, path, isTrace); err != nil {
+		return err
 	}
 	return durable.Write(op, path, func(w io.Writer) error {
 		out, present := bufio.NewWriter(w), 0
@@ -57,6 +61,13 @@ func (t *Trace) name(node int) string {
 		return fmt.Sprintf("node%d@%d", node+1, zone)
 	}
 	return fmt.Sprintf("node%d", node+1)
+}
+
+// isTrace reports whether a file begins like a trace.
+func isTrace(head []byte) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
+	d := &decoder{t: &Trace{}, nodes: map[string]int{}, r: rand.New(rand.NewPCG(1, 0))}
+	return d.line(strings.Split(first, ",")) == nil
 }
 
 // ReadTrace reads a file in either format. The trace ends with its last event. Lines

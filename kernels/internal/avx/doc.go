@@ -2,11 +2,9 @@
 // AVX-512 and for AVX2 with FMA, and the loops around them that divide rows and
 // columns into blocks for a routine.
 //
-// Both instruction sets do the same operations on an element in the same
-// order, so their results have the same bits. Products differ from plain Go by
-// rounding: a multiplication and the addition after it are rounded once.
-// Maxima, dropout, the steps of optimisers and rounding to a few bits give the same
-// bits as plain Go.
+// Both instruction sets and the plain Go form in package kernels do the same operations on an element in
+// the same order, so their results have the same bits. In products, a multiplication and the
+// addition after it are rounded once.
 //
 // Package gen generates the assembly with avo. Callers must check all lengths. On a machine or an
 // architecture without these instructions, and under the race detector, Best returns None, and no

@@ -55,7 +55,8 @@ type Report struct {
 // Proposal is a request of a rank for the next view.
 type Proposal struct {
 	View   *world.View // nil: any
-	Leaves bool        // the ranks of this rank's host must not carry members any more
+	Leaves bool        // the rank must not carry members any more
+	Host   bool        // with Leaves: nor the other ranks of its host
 	Admits bool        // the view has ended for guests
 }
 
@@ -83,7 +84,7 @@ type Machine struct {
 	zones       []string // of ranks
 	hosts       []string // of ranks
 	lost        []Loss
-	left        []int // ranks that must not carry members any more
+	left        []int    // ranks that must not carry members any more
 	settled     int      // number of losses before the current view
 	reports     []Report // by rank; Number is -1 before the first
 	joined      []Guest
@@ -213,6 +214,9 @@ func (m *Machine) Decide() *Decision {
 			proposed = p.View
 		}
 		if p.Leaves {
+			left = append(left, r)
+		}
+		if p.Leaves && p.Host {
 			left = append(left, m.neighbours(r)...)
 		}
 	}

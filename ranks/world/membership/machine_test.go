@@ -489,9 +489,13 @@ func TestUnreachableGuest(t *testing.T) {
 func TestHostLeaves(t *testing.T) {
 	v := world.View{Parts: 4, Ranks: 2, Spares: 2}
 	m := New(0, 1, v, nil, []string{"a", "b", "a", "b"})
-	d := decision(t, m, map[int]Proposal{0: {Leaves: true}}, nil)
+	d := decision(t, m, map[int]Proposal{0: {Leaves: true, Host: true}}, nil)
 	if got := fmt.Sprint(d.View.Carrier, d.Left, d.Few); got != "[3 3 1 1] [0 2] false" {
 		t.Errorf("host a leaves: %s", got)
+	}
+	alone := New(0, 1, v, nil, []string{"a", "b", "a", "b"})
+	if d := decision(t, alone, map[int]Proposal{0: {Leaves: true}}, nil); fmt.Sprint(d.View.Carrier, d.Left) != "[2 2 1 1] [0]" {
+		t.Errorf("only rank 0 leaves: %v, %v", d.View.Carrier, d.Left)
 	}
 	m.Apply(d)
 	m.Lose(Loss{3, true})
@@ -500,7 +504,7 @@ func TestHostLeaves(t *testing.T) {
 		t.Errorf("then rank 3 is lost: %s", got)
 	}
 	m.Apply(d)
-	if d = decision(t, m, map[int]Proposal{1: {Leaves: true}}, nil); !d.Few || d.Done {
+	if d = decision(t, m, map[int]Proposal{1: {Leaves: true, Host: true}}, nil); !d.Few || d.Done {
 		t.Errorf("both hosts leave: %+v", d)
 	}
 	if j := Join(1, d, nil, nil); !slices.Equal(j.left, d.Left) {

@@ -6,10 +6,10 @@ import (
 	"siafu/ranks/world"
 )
 
-// neighbours returns the ranks of a rank's host, with the rank itself.
+// neighbours returns the ranks of a rank's host.
 func (m *Machine) neighbours(rank int) (list []int) {
 	for r := range m.reports {
-		if r == rank || m.hosts != nil && m.hosts[r] == m.hosts[rank] {
+		if m.hosts != nil && m.hosts[r] == m.hosts[rank] {
 			list = append(list, r)
 		}
 	}
