@@ -18,6 +18,7 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
+	"siafu/internal/progress"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/hosts"
 )
@@ -31,21 +32,17 @@ type Archive struct {
 	op      string
 	dir     string
 	hours   float64
-	until   time.Time     // zero: no limit
-	every   time.Duration // between lines of progress
-	started int           // trials
+	until   time.Time // zero: no limit
+	started int       // trials
 	results map[string]*Result
 	used    []*Result       // by the current part
 	left    map[string]bool // trials not started or not finished because of the time limit
 }
 
-// progressEvery is the time between lines of progress.
-const progressEvery = 5 * time.Second
-
 // NewArchive stores results in a folder, which it creates, and runs no trial after the given
 // hours from now; 0 is no limit. op names the operation in faults.
 func NewArchive(op, dir string, hours float64) (*Archive, error) {
-	a := &Archive{op: op, dir: dir, hours: hours, every: progressEvery, results: map[string]*Result{}, left: map[string]bool{}}
+	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{}}
 	a.Since(time.Now())
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fault.System(op, dir, err)
@@ -122,36 +119,19 @@ var errLimit = errors.New("the hours are over")
 // reportProgress writes a line about a trial now and every few seconds until the caller stops it.
 func (a *Archive) reportProgress(t Trial) (stop func()) {
 	a.started++
-	if a.Progress == nil {
-		return func() {}
-	}
-	start, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
-	ticks := time.NewTicker(a.every)
-	write := func() {
+	start := time.Now()
+	line := func() string {
 		limit := ""
 		if !a.until.IsZero() {
 			limit = fmt.Sprintf(", %s left of %g hours", max(time.Until(a.until), 0).Round(time.Second), a.hours)
 		}
-		fmt.Fprintf(a.Progress, "%s: training %d (%s on %d ranks) runs for %s%s\n",
+		return fmt.Sprintf("%s: training %d (%s on %d ranks) runs for %s%s",
 			a.op, a.started, filepath.Base(t.Data), t.Ranks, time.Since(start).Round(time.Second), limit)
 	}
-	write()
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticks.C:
-				write()
-			}
-		}
-	}()
-	return func() {
-		ticks.Stop()
-		close(done)
-		<-ended
+	if a.Progress != nil {
+		fmt.Fprintln(a.Progress, line())
 	}
+	return progress.Start(a.Progress, line)
 }
 
 // Folder returns the run folder of a recorded trial.
