@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"time"
 
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
@@ -24,7 +25,7 @@ type Options struct {
 	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
 	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST, NeutronStar and SAT is 0.01."`
 	Seeds int      `default:"1" help:"Number of seeds to average, from 1."`
-	Hours float64  `default:"1" help:"Hours after which no further training starts; 0: no limit. The limit for trainings of Dorylus is half of this, for trainings of NeutronStar 0.6 of this."`
+	Hours float64  `default:"1" help:"Hours after which trainings stop; 0: no limit. The limit for trainings of Dorylus is half of this, for trainings of NeutronStar 0.6 of this."`
 	Work  string   `default:"build/all" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"HTML file. Empty: all.html in --work."`
 }
@@ -58,6 +59,7 @@ func (o *Options) Books() ([]*trials.Book, error) {
 	common := func(name string, epochs, timed int, hours float64, train []string) trials.Options {
 		return trials.Options{Partitioner: "multilevel", Seeds: o.Seeds, Epochs: epochs, Timed: timed, Turns: 1, Work: filepath.Join(o.Work, name), Hours: hours, Train: train}
 	}
+	start := time.Now()
 	// To reduce their time, tables have fewer links, networks, hosts, epochs and simulations than by
 	// default.
 	var books []*trials.Book
@@ -77,6 +79,7 @@ func (o *Options) Books() ([]*trials.Book, error) {
 			return nil, err
 		}
 		b.GoOn = true
+		b.Since(start) // generating the graphs of a book takes time of all
 		books = append(books, b)
 	}
 	return books, nil

@@ -20,7 +20,7 @@ type Options struct {
 	Epochs      int      `default:"11" help:"Epochs of each training. Means exclude the first epoch."`
 	Turns       int      `default:"2" help:"Repetitions of each training, interleaved. Tables have the minimum."`
 	Work        string   `default:"build/neutronstar" placeholder:"DIR" help:"Folder for results and the synthetic graph. Existing results are reused."`
-	Hours       float64  `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	Hours       float64  `default:"0" help:"Hours after which trainings stop; 0: no limit."`
 	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables, self-contained."`
 	Only        []string `help:"Tables to create. Values: process, links, hosts. Empty: all."`
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`

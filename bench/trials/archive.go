@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,6 +18,7 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
+	"siafu/internal/progress"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/hosts"
 )
@@ -23,26 +27,34 @@ import (
 // limit.
 type Archive struct {
 	Runner
+	Progress io.Writer // receives a line at the start of a trial and every few seconds; nil: none
+
 	op      string
 	dir     string
 	hours   float64
 	until   time.Time // zero: no limit
+	started int       // trials
 	results map[string]*Result
 	used    []*Result       // by the current part
-	left    map[string]bool // trials skipped because of the time limit
+	left    map[string]bool // trials not started or not finished because of the time limit
 }
 
 // NewArchive stores results in a folder, which it creates, and runs no trial after the given
-// hours; 0 is no limit. op names the operation in faults.
+// hours from now; 0 is no limit. op names the operation in faults.
 func NewArchive(op, dir string, hours float64) (*Archive, error) {
 	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{}}
-	if hours > 0 {
-		a.until = time.Now().Add(time.Duration(hours * float64(time.Hour)))
-	}
+	a.Since(time.Now())
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fault.System(op, dir, err)
 	}
 	return a, nil
+}
+
+// Since moves the start of the archive's hours.
+func (a *Archive) Since(start time.Time) {
+	if a.hours > 0 {
+		a.until = start.Add(time.Duration(a.hours * float64(time.Hour)))
+	}
 }
 
 // Get returns the result of a trial, nil after the time limit.
@@ -70,11 +82,7 @@ func (a *Archive) keep(ctx context.Context, t Trial, key string, by Runner) (*Re
 	if err != nil || r != nil {
 		return r, err
 	}
-	if !a.until.IsZero() && time.Now().After(a.until) {
-		a.left[key] = true
-		return nil, nil
-	}
-	if r, err = by.Run(ctx, t, a.Folder(t)); err != nil {
+	if r, err = a.run(ctx, t, key, by); err != nil || r == nil {
 		return nil, err
 	}
 	text, err := json.Marshal(r)
@@ -82,6 +90,48 @@ func (a *Archive) keep(ctx context.Context, t Trial, key string, by Runner) (*Re
 		return nil, fault.System(a.op, path, err)
 	}
 	return r, durable.WriteFile(a.op, path, text, durable.Perm)
+}
+
+// run runs a trial, and stops it at the time limit. Then it returns nil without an error.
+func (a *Archive) run(ctx context.Context, t Trial, key string, by Runner) (*Result, error) {
+	within, cancel := ctx, func() {}
+	if !a.until.IsZero() {
+		within, cancel = context.WithDeadlineCause(ctx, a.until, errLimit)
+	}
+	defer cancel()
+	var r *Result
+	err := context.Cause(within)
+	if err == nil {
+		stop := a.reportProgress(t)
+		r, err = by.Run(within, t, a.Folder(t))
+		stop()
+	}
+	if err != nil && errors.Is(context.Cause(within), errLimit) {
+		a.left[key] = true
+		return nil, nil
+	}
+	return r, err
+}
+
+// errLimit ends a trial at the time limit.
+var errLimit = errors.New("the hours are over")
+
+// reportProgress writes a line about a trial now and every few seconds until the caller stops it.
+func (a *Archive) reportProgress(t Trial) (stop func()) {
+	a.started++
+	start := time.Now()
+	line := func() string {
+		limit := ""
+		if !a.until.IsZero() {
+			limit = fmt.Sprintf(", %s left of %g hours", max(time.Until(a.until), 0).Round(time.Second), a.hours)
+		}
+		return fmt.Sprintf("%s: training %d (%s on %d ranks) runs for %s%s",
+			a.op, a.started, filepath.Base(t.Data), t.Ranks, time.Since(start).Round(time.Second), limit)
+	}
+	if a.Progress != nil {
+		fmt.Fprintln(a.Progress, line())
+	}
+	return progress.Start(a.Progress, line)
 }
 
 // Folder returns the run folder of a recorded trial.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,7 +175,7 @@ func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) erro
 	return OnSite(ctx, op, func(ctx context.Context, site *Site) error {
 		site.Machine, _, _ = strings.Cut(strings.TrimPrefix(origin, "machine: "), "\n")
 		for _, b := range books {
-			b.Runner = site
+			b.Runner, b.Progress = site, os.Stderr
 		}
 		return Print(ctx, w, op, origin, html, books...)
 	})
@@ -250,7 +251,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 		}
 	}
 	if len(b.left) > 0 {
-		line := fmt.Sprintf("%d trainings were not started within %g hours; numbers that depend on them are missing. Run the same command again to continue.", len(b.left), b.hours)
+		line := fmt.Sprintf("%d trainings were not finished within %g hours; numbers that depend on them are missing. Run the same command again to continue; if the first training alone takes longer, set more --hours.", len(b.left), b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}

@@ -14,7 +14,7 @@ type Options struct {
 	Timed       int      `default:"${timed}" help:"Epochs of timed runs. The mean excludes the first epoch."`
 	Turns       int      `default:"1" help:"Repetitions of each timed run."`
 	Work        string   `default:"${work}" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
-	Hours       float64  `default:"0" help:"Hours after which no further training starts; 0: no limit."`
+	Hours       float64  `default:"0" help:"Hours after which trainings stop; 0: no limit."`
 	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
 	Only        []string `help:"Tables and figures to create. Values: ${parts}. Empty: ${all}."`
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`

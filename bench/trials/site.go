@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"siafu/internal/cli/commandline"
 	"siafu/internal/fault"
@@ -148,6 +149,8 @@ func (s *Site) Over(ctx context.Context, data string, args ...string) (run *runf
 func (s *Site) Here(ctx context.Context, data string, args ...string) (*runfolder.Run, error) {
 	return s.train(ctx, append([]string{"train", data}, args...), func(said *bytes.Buffer, args []string) error {
 		c := exec.CommandContext(ctx, s.Program, args...)
+		c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it also ends its functions
+		c.WaitDelay = 5 * time.Second
 		c.Stdout, c.Stderr = said, said
 		return c.Run()
 	})

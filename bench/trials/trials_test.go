@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"siafu/internal/fault"
 	"siafu/ranks/report/chart"
@@ -71,6 +73,54 @@ func TestArchive(t *testing.T) {
 	}
 	if _, err := a.Get(t.Context(), trial); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) {
 		t.Error(err)
+	}
+}
+
+// endless is a runner whose trainings end only with their context.
+type endless struct{}
+
+func (endless) Run(ctx context.Context, _ Trial, _ string) (*Result, error) {
+	<-ctx.Done()
+	return nil, fault.New(fault.Runtime, "test", "", "interrupted")
+}
+
+// The time limit ends a running training, which writes a line every few seconds. Its numbers
+// are missing, which is no fault. An interrupt is one.
+func TestTimeLimitEndsTraining(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		a := archiveOf(t, dir, 0.01, endless{})
+		a.Progress = &said
+		start := time.Now()
+		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Get(Trial{Data: "graphs/g", Ranks: 2}) }}}}
+		var out strings.Builder
+		if err := Print(t.Context(), &out, "test", "", "", b); err != nil || !strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
+			t.Errorf("%v: %s", err, out.String())
+		}
+		if took := time.Since(start); took != 36*time.Second {
+			t.Errorf("the training ended after %s", took)
+		}
+		lines := strings.Split(said.String(), "\n")
+		if len(lines) != 9 || lines[7] != "test: training 1 (g on 2 ranks) runs for 35s, 1s left of 0.01 hours" {
+			t.Errorf("%q", lines)
+		}
+	})
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	a := archiveOf(t, dir, 1, endless{})
+	if r, err := a.Get(ctx, Trial{}); r != nil || err == nil || len(a.left) > 0 {
+		t.Errorf("interrupted: %+v, %v, %d left", r, err, len(a.left))
+	}
+}
+
+// The hours of an archive include the time before it was made.
+func TestHoursSinceStart(t *testing.T) {
+	c := &counting{}
+	a := archiveOf(t, t.TempDir(), 1, c)
+	a.Since(time.Now().Add(-2 * time.Hour))
+	if r, err := a.Get(t.Context(), Trial{}); r != nil || err != nil || c.done > 0 || len(a.left) != 1 {
+		t.Errorf("%+v, %v, %d trainings, %d left", r, err, c.done, len(a.left))
 	}
 }
 

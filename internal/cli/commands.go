@@ -155,6 +155,7 @@ type planCmd struct {
 
 func (c *planCmd) Run(io commandline.Console, line *kong.Context) error {
 	suit((*config.Config)(&c.Options.Config), c.Options.Data, line)
+	c.Options.Progress = io.Err
 	return plan.Run(c.Options, io.Out)
 }
 

@@ -64,13 +64,14 @@ func Number(text string) (number float64, unit string, ok bool) {
 	return v, strings.ToLower(strings.TrimSpace(text[end:])), err == nil && v > 0 && !math.IsInf(v, 0)
 }
 
-// Parse parses a number of bytes such as 8GB or 1.5GiB.
+// Parse parses a number of bytes such as 8GB, 380M or 1.5GiB. A letter alone is a power of 1000, as with
+// the B, and Ki to Ti are powers of 1024.
 func Parse(text string) (bytes int64, ok bool) {
 	v, unit, ok := Number(text)
 	scale, known := map[string]float64{
-		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	}[unit]
+		"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
+		"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+	}[strings.TrimSuffix(unit, "b")]
 	if !ok || !known || v*scale >= 1<<62 {
 		return 0, false
 	}

@@ -49,3 +49,15 @@ func FuzzSizes(f *testing.F) {
 		}
 	})
 }
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]int64{
+		"100": 100, "100b": 100, "380M": 380e6, "380MB": 380e6, "380MiB": 380 << 20, "380Mi": 380 << 20, "380 mib": 380 << 20,
+		"1.5g": 1.5e9, "64k": 64e3, "2T": 2e12, "1Ti": 1 << 40,
+		"": 0, "0": 0, "M": 0, "380x": 0, "380i": 0, "380Mbb": 0, "380Mbit": 0, "-1M": 0, "9e9": 0, "9999999T": 0,
+	} {
+		if got, ok := size.Parse(text); got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %v, expected %d", text, got, ok, want)
+		}
+	}
+}

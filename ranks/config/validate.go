@@ -103,7 +103,7 @@ func (c *Config) checkCodec() error {
 // checkMemory returns a fault for an invalid --memory.
 func (c *Config) checkMemory() error {
 	if _, ok := size.Parse(c.Memory); !ok && c.Memory != "" {
-		return fault.New(fault.Usage, "train", "", "--memory=%q", c.Memory).Then("write a number with MB, GB, MiB or GiB, such as 8GB")
+		return fault.New(fault.Usage, "train", "", "--memory=%q", c.Memory).Then("write a number of bytes such as 8GB, 380M or 2GiB")
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func (s *lockstep) newMixedGhosts(e *Engine, g *graphwork.Work, layer, local int
 	a = a.For(GhostPlaces)
 	for k, places := range [][]int32{h.near, last} {
 		if k > 0 || len(h.ends) > 1 {
-			x.fromLocal[k], x.toLocal[k] = copies(a, near, places), copies(a, local, inverse(places, local))
+			x.fromLocal[k], x.toLocal[k] = copies(a, near, places), copies(a, local, inverse(a, places, local))
 		}
 	}
-	x.fromReceived, x.toReceived = copies(a, near, source), copies(a, received, inverse(source, received))
+	x.fromReceived, x.toReceived = copies(a, near, source), copies(a, received, inverse(a, source, received))
 	return x
 }
 
@@ -68,14 +68,17 @@ func copies(a *mapped.Arena, n int, from []int32) kernels.Edges {
 	return kernels.Edges{Begin: kernels.HostVector(begin), End: kernels.HostVector(end), Cols: kernels.HostVector(cols)}
 }
 
-// inverse returns the index of each value below n, or -1.
-func inverse(values []int32, n int) []int32 {
-	list := slices.Repeat([]int32{-1}, n)
-	for i, v := range values {
-		if v >= 0 {
-			list[v] = int32(i)
+// inverse returns the index of each value below n, or -1. In a sketch it returns nothing: work there
+// must not grow with the graph.
+func inverse(a *mapped.Arena, values []int32, n int) (list []int32) {
+	a.Fill(func() {
+		list = slices.Repeat([]int32{-1}, n)
+		for i, v := range values {
+			if v >= 0 {
+				list[v] = int32(i)
+			}
 		}
-	}
+	})
 	return list
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/internal/size"
@@ -69,6 +71,7 @@ type Functions struct {
 // candidate counts the parts of a partitioner and estimates a run on them.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method}
+	q.steps.begin(fmt.Sprintf("estimating %d graph ranks with --partitioner %s", q.view.Ranks, method))
 	if err := c.count(q, ds, q.Config.Partitions(q.view.Parts)); err != nil {
 		return nil, err
 	}

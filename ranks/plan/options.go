@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"siafu/graph"
 	"siafu/graph/partition"
@@ -22,16 +24,19 @@ type Flags config.Config
 // Options define what to plan. The flags of the run are those of train; --partitioner and --codec
 // may be lists.
 type Options struct {
-	Data         string  `arg:"" help:"Dataset folder."`
-	RanksPerHost int     `default:"1" help:"Ranks that share a host's processors, memory and link."`
-	Bandwidth    string  `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
-	Latency      string  `default:"50us" help:"Latency of a message between hosts."`
-	Try          []int   `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
-	DiskRate     string  `default:"auto" placeholder:"RATE" help:"Bytes a second that a host reads from and writes to its disk, such as 1GB, with --scratch. auto: measured with the dataset's largest file."`
-	Scale        float64 `default:"1" help:"Factor for vertices, edges and ghosts of the dataset, as of a graph with the same degrees and cut. Work per edge is measured on the dataset."`
-	All          bool    `help:"Print all tables: memory, traffic and epoch time."`
-	JSON         bool    `name:"json" help:"Print the plan as JSON."`
-	Config       Flags   `embed:""`
+	Data         string        `arg:"" help:"Dataset folder."`
+	RanksPerHost int           `default:"1" help:"Ranks that share a host's processors, memory and link."`
+	Bandwidth    string        `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
+	Latency      string        `default:"50us" help:"Latency of a message between hosts."`
+	Try          []int         `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
+	DiskRate     string        `default:"auto" placeholder:"RATE" help:"Bytes a second that a host reads from and writes to its disk, such as 1GB, with --scratch. auto: measured with the dataset's largest file."`
+	Scale        float64       `default:"1" help:"Factor for vertices, edges and ghosts of the dataset, as of a graph with the same degrees and cut. Work per edge is measured on the dataset."`
+	MaxTime      time.Duration `default:"5m" placeholder:"DURATION" help:"Time after which no other partitioner and number of ranks is estimated. The plan names what is missing. 0: no limit."`
+	All          bool          `help:"Print all tables: memory, traffic and epoch time."`
+	JSON         bool          `name:"json" help:"Print the plan as JSON."`
+	Config       Flags         `embed:""`
+
+	Progress io.Writer `kong:"-"` // receives a line every few seconds; nil: none
 }
 
 // request has the parsed Options.
@@ -43,6 +48,7 @@ type request struct {
 	ordered bool        // partitioning orders the vertices
 	methods []string
 	codecs  []string
+	steps   *steps
 	link    forecast.Link
 	memory  int64       // available memory of a rank in bytes
 	large   int64       // size in bytes from which a dataset is not verified
@@ -55,7 +61,7 @@ type request struct {
 
 // parse parses options. Its faults have kind Usage or Config.
 func (o Options) parse() (*request, error) {
-	q := &request{Options: o, Config: config.Config(o.Config), large: large}
+	q := &request{Options: o, Config: config.Config(o.Config), large: large, steps: newSteps(o.MaxTime)}
 	q.methods, q.codecs = list(o.Config.Partitioner), list(o.Config.Codec)
 	if len(q.methods) == 0 {
 		q.methods = partition.Methods()
@@ -81,6 +87,9 @@ func (o Options) parse() (*request, error) {
 	}
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("set 1 or more")
+	}
+	if o.MaxTime < 0 {
+		return nil, fault.New(fault.Usage, op, "", "--max-time=%v", o.MaxTime).Then("set a duration such as 5m, or 0 for no limit")
 	}
 	if q.Scale == 0 {
 		q.Scale = 1

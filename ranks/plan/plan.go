@@ -12,6 +12,7 @@ import (
 	"siafu/graph/order"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/progress"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -96,6 +97,7 @@ func (q *request) estimate() (*Plan, error) {
 		return nil, err
 	}
 	defer ds.Close()
+	defer progress.Start(q.Progress, q.steps.line)()
 	if err := ds.Meta.Trains("plan", q.Data); err != nil {
 		return nil, err
 	}
@@ -110,7 +112,11 @@ func (q *request) estimate() (*Plan, error) {
 	q.codedBits = sync.OnceValue(func() float64 { return q.sampleCodedBits(ds) })
 	p := q.plan(q.sized)
 	p.all = q.All
-	for _, method := range q.methods {
+	for k, method := range q.methods {
+		if k > 0 && q.steps.over() {
+			q.steps.skip("--partitioner " + strings.Join(q.methods[k:], ","))
+			break
+		}
 		c, err := q.candidate(ds, method)
 		if err != nil {
 			return nil, err
@@ -125,6 +131,9 @@ func (q *request) estimate() (*Plan, error) {
 	}
 	p.files(q, source)
 	p.stages()
+	if text := q.steps.skippedText(q.MaxTime); text != "" {
+		p.Verdict = append(p.Verdict, text)
+	}
 	return p, nil
 }
 
@@ -158,6 +167,7 @@ func (q *request) orders(ds *graph.Dataset) bool {
 // time measures this host and estimates every candidate's epoch, if the measurements fit into
 // memory.
 func (q *request) time(ds *graph.Dataset, p *Plan) error {
+	q.steps.begin("measuring the rates of this host")
 	if q.Config.Tensor == config.TensorCUDA {
 		p.onGPUs()
 		return nil

@@ -7,14 +7,18 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"siafu/graph/generate"
 	"siafu/graph/holdout"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
+	"siafu/internal/progress"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )
@@ -121,6 +125,9 @@ func TestPlan(t *testing.T) {
 			c := p.Candidates[0]
 			return p.GraphRanks == 1 && c.Ghosts > 0 && c.Codecs[0].Epoch.Rows < 1e-3 // through memory
 		}},
+		"a limit": {func(o *Options) { o.MaxTime, o.Config.Partitioner = 1, "hash,ldg"; o.Try = []int{2} }, func(p *Plan) bool {
+			return len(p.Candidates) == 1 && strings.Contains(p.Verdict[len(p.Verdict)-1], "Not estimated within --max-time 1ns: --partitioner ldg; 2 graph ranks.")
+		}},
 		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +158,9 @@ func TestPlan(t *testing.T) {
 
 // Shards that are there are counted as they are, without another assignment.
 func TestPlanOfMadeShards(t *testing.T) {
-	o := options(t, func(o *Options) { o.Config.Partitioner, o.Config.Codec = "fennel,hash", "none" })
+	o := options(t, func(o *Options) {
+		o.Config.Partitioner, o.Config.Codec, o.Config.RecomputeGhosts = "fennel,hash", "none", "none" // auto depends on measured rates
+	})
 	fresh, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +233,59 @@ func TestPlanOfGhosts(t *testing.T) {
 		if c := of(set).Candidates[0].Codecs[0]; c.Ghosts != "" || c.Choices != nil || c.Other != nil {
 			t.Errorf("%s: %s of %+v", name, c.Ghosts, c.Choices)
 		}
+	}
+}
+
+// A line of progress names the present step and its time.
+func TestPlanSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteps(time.Minute)
+		var said strings.Builder
+		stop := progress.Start(&said, s.line)
+		time.Sleep(6 * time.Second)
+		s.begin("measuring")
+		time.Sleep(6 * time.Second)
+		stop()
+		if want := "siafu plan: reading the dataset, after 5s\nsiafu plan: measuring, after 10s\n"; said.String() != want || s.over() {
+			t.Errorf("%q, over: %v", said.String(), s.over())
+		}
+		if time.Sleep(48 * time.Second); !s.over() {
+			t.Error("a minute is not over")
+		}
+	})
+}
+
+// The estimate of a graph 10,000 times larger allocates at most twice the memory: no array has a length
+// of the larger graph, and no list a task for each of its intervals.
+func TestPlanOfLargerGraphAllocatesLittle(t *testing.T) {
+	of := func(scale float64) uint64 {
+		o := options(t, func(o *Options) {
+			o.Config.Layers, o.Config.Partitioner, o.Config.Codec, o.Config.Memory, o.Scale = 3, "hash", "none", "9TB", scale
+		})
+		q, err := o.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ds, err := q.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ds.Close()
+		if q.sized, err = q.larger(); err != nil {
+			t.Fatal(err)
+		}
+		q.codedBits = func() float64 { return 8 }
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c, err := q.candidate(ds, "hash")
+		if err != nil || len(c.Codecs[0].Choices) != 9 {
+			t.Fatalf("%v: %d choices of ghosts", err, len(c.Codecs[0].Choices))
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := of(1), of(1e4); large > 2*small {
+		t.Errorf("%d bytes, and %d for a graph 10,000 times larger", small, large)
 	}
 }
 
@@ -321,6 +383,7 @@ func TestBadOptions(t *testing.T) {
 		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
 		"disk rate":     {func(o *Options) { o.DiskRate = "fast" }, fault.Usage, "1GB"},
 		"memory":        {func(o *Options) { o.Config.Memory = "much" }, fault.Usage, "8GB"},
+		"max time":      {func(o *Options) { o.MaxTime = -1 }, fault.Usage, "--max-time=-1ns"},
 		"try":           {func(o *Options) { o.Try = []int{0} }, fault.Usage, "--try=0"},
 		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
 		"codec":         {func(o *Options) { o.Config.Codec = "none,morse" }, fault.Usage, "morse"},

@@ -69,6 +69,10 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 	for _, ranks := range slices.Compact(counts) {
 		other, at := q, p
 		if ranks != q.view.Ranks {
+			if q.steps.over() {
+				q.steps.skip(fmt.Sprintf("%d graph ranks", ranks))
+				continue
+			}
 			var err error
 			if other, at, err = q.with(ds, c, ranks, method); err != nil {
 				return err

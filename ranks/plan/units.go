@@ -27,11 +27,11 @@ func DiskRate(text string) (rate float64, ok bool) {
 	return float64(bytes), ok
 }
 
-// Bytes parses a size such as 8GB or 1.5GiB.
+// Bytes parses a size such as 8GB, 380M or 1.5GiB.
 func Bytes(text string) (int64, error) {
 	bytes, ok := size.Parse(text)
 	if !ok {
-		return 0, fault.New(fault.Usage, op, "", "%q of memory", text).Then("write a number with MB, GB, MiB or GiB, such as 8GB")
+		return 0, fault.New(fault.Usage, op, "", "%q of memory", text).Then("write a number of bytes such as 8GB, 380M or 2GiB")
 	}
 	return bytes, nil
 }

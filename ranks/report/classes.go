@@ -11,9 +11,10 @@ import (
 // classedRuns is the maximal number of runs with tables of their classes.
 const classedRuns = 12
 
-// classParts returns the class tables of each run, for its last non-empty split: test, if there
-// are test vertices. The tables of several runs are folded.
-func classParts(runs []*Run) (parts []page.Part) {
+// classParts returns a part with the class tables of each run, for its last non-empty split: test, if
+// there are test vertices. The tables of several runs are folded under one title.
+func classParts(runs []*Run) []page.Part {
+	all := page.Part{Title: "Classes of each run", Folded: true}
 	tables := 0
 	for _, r := range runs {
 		if r.Summary == nil {
@@ -25,29 +26,31 @@ func classParts(runs []*Run) (parts []page.Part) {
 			continue
 		}
 		if tables++; tables > classedRuns {
-			return append(parts, page.Part{Title: "Classes of other runs", Lines: []string{
-				fmt.Sprintf("The first %d runs have tables. Give siafu report fewer runs to see the classes of others.", classedRuns)}})
+			all.Text = fmt.Sprintf("The first %d runs have tables. Give siafu report fewer runs to see the classes of others.", classedRuns)
+			break
 		}
-		last := splits[len(splits)-1]
-		parts = append(parts, classTables(r, scores, last, len(runs) > 1)...)
+		all.Parts = append(all.Parts, classTables(r, scores, splits[len(splits)-1])...)
 	}
-	return parts
+	if tables < 2 {
+		return all.Parts
+	}
+	return []page.Part{all}
 }
 
 // classTables returns the table of classes and the confusion matrix of a split of a run.
-func classTables(r *Run, s *runfolder.Scores, split runfolder.Split, folded bool) []page.Part {
+func classTables(r *Run, s *runfolder.Scores, split runfolder.Split) []page.Part {
 	classes, averages, shown, all := s.ClassTable(split.Metrics, runfolder.MostClasses)
 	note := ""
 	if shown < all {
 		note = fmt.Sprintf(" The %d largest of %d classes; averages are over all.", shown, all)
 	}
 	parts := []page.Part{{
-		Title: fmt.Sprintf("Classes of %s", r.Dir), Folded: folded, Text: fmt.Sprintf("The %s vertices.%s", split.Name, note),
+		Title: fmt.Sprintf("Classes of %s", r.Dir), Text: fmt.Sprintf("The %s vertices.%s", split.Name, note),
 		Table: &page.Table{Head: slices.Concat([]string{"class"}, runfolder.ClassHead[1:]), Rows: slices.Concat(classes, averages)},
 	}}
 	if len(split.PerClass.Confusion) > 0 {
 		parts = append(parts, page.Part{
-			Title: fmt.Sprintf("Confusion matrix of %s", r.Dir), Folded: folded,
+			Title: fmt.Sprintf("Confusion matrix of %s", r.Dir),
 			Text:  fmt.Sprintf("The %s vertices. A row is a class, a column the predicted class.", split.Name),
 			Table: &page.Table{Head: slices.Concat([]string{"class"}, s.Classes), Rows: s.ConfusionTable(split.Metrics)},
 		})

@@ -47,6 +47,8 @@ func TestClassesOnThePage(t *testing.T) {
 		"<tr><td>macro avg</td><td>0.3750</td><td>0.6250</td><td>0.5000</td><td>12</td></tr>":     classedRuns,
 		"<tr><td>&lt;b&gt;</td><td>6</td><td>1</td></tr>\n<tr><td>fraud</td><td>2</td><td>3</td>": classedRuns,
 		"<b>": 0,
+		"<details><summary><h2>Classes of each run</h2>": 1,
+		"<h2>Classes of " + dir:                          0, "<h3>Classes of " + dir: classedRuns,
 		"Confusion matrix of " + filepath.Join(dir, "run-11"): 1,
 		"Confusion matrix of " + filepath.Join(dir, "run-12"): 0,
 		"The first 12 runs have tables.":                      1,

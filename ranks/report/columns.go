@@ -41,15 +41,17 @@ func columns(runs []*Run) []column {
 		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(r.Lines) }},
 		summaryColumn("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).withBars("Test "+long(score)+" of the saved weights", axis),
 		{name: "val " + score, decimals: 4, scale: 1, of: validation},
-		summaryColumn("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
 		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.withBars("Time of an epoch (median)", "s"),
 		summaryColumn("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).withBars("Time of the run", "s"),
 		summaryColumn("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).withBars("Memory of the largest rank", "MiB"),
 		summaryColumn("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
 		summaryColumn("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).withBars("Ghost rows sent", "MiB"),
 	}
+	if slices.ContainsFunc(runs, hasAccuracy) {
+		list = slices.Insert(list, 3, majority)
+	}
 	for _, name := range slices.Backward(optimised(runs)) {
-		list = slices.Insert(list, 3, testMetric(name))
+		list = slices.Insert(list, 3, splitMetric("test", name))
 	}
 	if slices.ContainsFunc(runs, readsDisk) {
 		list = append(list, disk...)
@@ -118,24 +120,61 @@ func choosesByScore(s *runfolder.Summary) bool {
 // weighs reports whether classes had weights in a run's loss.
 func weighs(s *runfolder.Summary) bool { return s.ClassWeights != "" && s.ClassWeights != "off" }
 
-// testMetric returns the column of a metric of the test vertices.
-func testMetric(name string) column {
-	return summaryColumn("test "+name, 4, 1, func(s *runfolder.Summary) float64 {
-		if s.Metrics == nil || s.Metrics.Test == nil || s.Metrics.Test.Value(name) == nil {
-			return math.NaN()
+// hasAccuracy reports whether the score of a run is its accuracy.
+func hasAccuracy(r *Run) bool { return scoreOfRun(r) == "acc" }
+
+// majority is the accuracy of the most frequent class, for runs with an accuracy.
+var majority = column{name: "majority", decimals: 4, scale: 1, of: func(r *Run) float64 {
+	if r.Summary == nil || !hasAccuracy(r) {
+		return math.NaN()
+	}
+	return r.Summary.MajorityTestAcc
+}}
+
+// splitMetric returns the column of a metric of a split.
+func splitMetric(split, name string) column {
+	return summaryColumn(split+" "+name, 4, 1, func(s *runfolder.Summary) float64 {
+		for _, m := range s.Metrics.Splits() {
+			if v := m.Value(name); m.Name == split && v != nil {
+				return *v
+			}
 		}
-		return *s.Metrics.Test.Value(name)
+		return math.NaN()
 	})
+}
+
+// addMetrics adds a column for each metric of each split in a summary of the runs, if it is missing.
+func addMetrics(list []column, runs []*Run) []column {
+	add := func(c column) {
+		if !slices.ContainsFunc(list, func(old column) bool { return old.name == c.name }) {
+			list = append(list, c)
+		}
+	}
+	for _, split := range []string{"test", "val", "train"} {
+		for _, r := range runs {
+			if r.Summary == nil {
+				continue
+			}
+			for _, m := range r.Summary.Metrics.Splits() {
+				if m.Name != split {
+					continue
+				}
+				for _, metric := range m.All() {
+					if metric.Value != nil {
+						add(splitMetric(split, metric.Name))
+					}
+				}
+			}
+		}
+	}
+	return list
 }
 
 // scoreOf returns the short name of the metric that compares the runs, and the name of its axis.
 // The metric is accuracy unless runs were trained for other tasks.
 func scoreOf(runs []*Run) (name, axis string) {
 	for _, r := range runs {
-		metric := "acc"
-		if s := r.Summary; s != nil && s.Metric != "" && s.Metric != "accuracy" {
-			metric = s.Metric
-		}
+		metric := scoreOfRun(r)
 		if name != "" && name != metric {
 			return "score", "score"
 		}
@@ -145,6 +184,21 @@ func scoreOf(runs []*Run) (name, axis string) {
 		return "acc", "fraction right"
 	}
 	return name, name
+}
+
+// scoreOfRun returns the short name of a run's metric, which is accuracy unless the run was trained for
+// another task. Epochs name it before there is a summary.
+func scoreOfRun(r *Run) string {
+	metric := ""
+	if r.Summary != nil {
+		metric = r.Summary.Metric
+	} else if len(r.Epochs) > 0 {
+		metric = r.Epochs[0].Metric
+	}
+	if metric == "" || metric == "accuracy" {
+		return "acc"
+	}
+	return metric
 }
 
 // long returns the name of a metric in titles.

@@ -18,24 +18,34 @@ type metric struct {
 	of                func(*runfolder.Epoch) *float64
 }
 
-var metrics = []metric{
-	{"loss", "Training loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return &e.Loss }},
-	{"val-loss", "Validation loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return e.ValLoss }},
-	{"val-metric", "Monitored validation metric", "value", func(e *runfolder.Epoch) *float64 {
-		for _, value := range e.ValMetrics {
-			return &value // the only one
-		}
-		return nil
-	}},
-	{"train-acc", "Training accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TrainAcc }},
-	{"val-acc", "Validation accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.ValAcc }},
-	{"test-acc", "Test accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TestAcc }},
+// metrics returns the numbers of epochs that have charts. The charts of scores name the metric of the
+// runs.
+func metrics(runs []*Run) []metric {
+	score, axis := scoreOf(runs)
+	loss := "mean cross entropy"
+	if score != "acc" {
+		loss = "loss"
+	}
+	return []metric{
+		{"loss", "Training loss", loss, func(e *runfolder.Epoch) *float64 { return &e.Loss }},
+		{"val-loss", "Validation loss", loss, func(e *runfolder.Epoch) *float64 { return e.ValLoss }},
+		{"val-metric", "Monitored validation metric", "value", func(e *runfolder.Epoch) *float64 {
+			for _, value := range e.ValMetrics {
+				return &value // the only one
+			}
+			return nil
+		}},
+		{"train-acc", "Training " + long(score), axis, func(e *runfolder.Epoch) *float64 { return e.TrainAcc }},
+		{"val-acc", "Validation " + long(score), axis, func(e *runfolder.Epoch) *float64 { return e.ValAcc }},
+		{"test-acc", "Test " + long(score), axis, func(e *runfolder.Epoch) *float64 { return e.TestAcc }},
+	}
 }
 
-// figures returns the charts of the groups. It omits charts without data.
+// figures returns the charts of the groups. It omits charts without data, and bars that are all 0, such
+// as ghost rows of runs of one rank.
 func (t *table) figures() (curves, bars []chart.Chart) {
 	names := t.names()
-	for _, m := range metrics {
+	for _, m := range metrics(slices.Concat(t.groups...)) {
 		epochs := chart.Chart{Name: m.file + "-epochs", Title: m.title + " over epochs", X: "epoch", Y: m.axis}
 		seconds := chart.Chart{Name: m.file + "-seconds", Title: m.title + " over time", X: "elapsed time, s", Y: m.axis}
 		for k, g := range t.groups {
@@ -49,7 +59,7 @@ func (t *table) figures() (curves, bars []chart.Chart) {
 		}
 	}
 	for _, c := range t.numbers {
-		if b := t.bars(c, names); c.axis != "" && len(b.Bars) > 0 {
+		if b := t.bars(c, names); c.axis != "" && slices.ContainsFunc(b.Bars, func(b chart.Bar) bool { return b.Value != 0 }) {
 			bars = append(bars, b)
 		}
 	}

@@ -55,7 +55,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
 		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
 	p.Parts = slices.DeleteFunc(p.Parts, func(p page.Part) bool {
-		return len(p.Figures)+len(p.Wide)+len(p.Lines) == 0 && (p.Table == nil || len(p.Table.Rows) == 0)
+		return len(p.Figures)+len(p.Wide)+len(p.Lines)+len(p.Parts) == 0 && (p.Table == nil || len(p.Table.Rows) == 0)
 	})
 	return p
 }
@@ -116,7 +116,8 @@ func problems(failed error) []string {
 
 // unfinished returns a table of the runs without a summary, with their progress.
 func unfinished(runs []*Run) *page.Table {
-	t := &page.Table{Head: []string{"run", "epochs", "of", "val acc", "last written"}}
+	score, _ := scoreOf(runs)
+	t := &page.Table{Head: []string{"run", "epochs", "of", "val " + score, "last written"}}
 	for _, r := range runs {
 		if r.Summary != nil {
 			continue
@@ -184,7 +185,7 @@ func (r *Run) timeline() string {
 // settingsTable returns the settings that differ between runs.
 func settingsTable(runs []*Run) *page.Table {
 	names := Differing(runs)
-	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{"state"})}
+	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{stoppedBy})}
 	for _, r := range runs {
 		row := []string{r.Dir}
 		for _, name := range names {

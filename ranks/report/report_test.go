@@ -75,7 +75,7 @@ func words(text string) string {
 func TestFolderOfRuns(t *testing.T) {
 	dir := grid(t)
 	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
-	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB ghost MiB sent MiB state"
+	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB ghost MiB sent MiB stopped by"
 	line := "\nint4-2 g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
 	if !strings.HasPrefix(text, "runs in "+filepath.Join(dir, "sweep")+"\n"+head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 5 {
 		t.Error(text)
@@ -115,6 +115,71 @@ func TestColumns(t *testing.T) {
 	err = Options{Runs: []string{dir}, Columns: []string{"colour"}}.Run(new(bytes.Buffer))
 	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "choose from dataset, model") {
 		t.Error(err)
+	}
+}
+
+// score replaces the metrics, and the score's name, in the summary of a run.
+func score(t *testing.T, dir, metric, metrics string) {
+	t.Helper()
+	path := filepath.Join(dir, "summary.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(bytes.TrimSuffix(text, []byte("}")), `,"metric":"`+metric+`","metrics":`+metrics+"}"...)
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// --columns takes every metric of summary.json, of the test split if no split is named. CSV and JSON
+// have all of them.
+func TestMetricColumns(t *testing.T) {
+	dir := t.TempDir()
+	a, b := lay(t, filepath.Join(dir, "a"), "", 0.5), lay(t, filepath.Join(dir, "b"), "", 0.75)
+	score(t, a, "accuracy", `{"val":{"vertices":4,"macro_f1":0.375},"test":{"vertices":4,"accuracy":0.5,"macro_f1":0.25,"roc_auc":0.625}}`)
+	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{"macro_f1", "roc_auc", "val macro_f1"}}))
+	if !strings.HasSuffix(text, "run test macro_f1 test roc_auc val macro_f1\na 0.2500 0.6250 0.3750\nb - - -\n") && !strings.Contains(text, "\na 0.2500 0.6250 0.3750\nb - - -\n") {
+		t.Error(text)
+	}
+	err := Options{Runs: []string{b}, Columns: []string{"macro_f1"}}.Run(new(bytes.Buffer))
+	if fault.KindOf(err) != fault.Usage {
+		t.Errorf("a metric of no run: %v", err)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{dir}, JSON: true})), &rows); err != nil || rows[0]["test roc_auc"] != 0.625 {
+		t.Errorf("%v: %v", err, rows)
+	}
+}
+
+// Runs with another score than accuracy have no accuracy, majority and classes on their page. Runs of
+// one rank have no chart of ghost rows.
+func TestPageOfRegression(t *testing.T) {
+	dir := t.TempDir()
+	run := lay(t, filepath.Join(dir, "a"), "", 0.5)
+	score(t, run, "r2", `{"test":{"vertices":4,"mse":2,"r2":0.5}},"ghost_bytes_sent":0`)
+	lay(t, filepath.Join(dir, "b"), "", 0)
+	lines := "{\"epoch\":1,\"val_acc\":0.25,\"metric\":\"r2\"}\n{\"epoch\":2,\"val_acc\":0.75,\"metric\":\"r2\"}\n"
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name, "metrics.jsonl"), []byte(lines), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	html := filepath.Join(t.TempDir(), "page.html")
+	said(t, Options{Runs: []string{dir}, HTML: html})
+	text, err := os.ReadFile(html)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []string{"ccuracy", "fraction right", "cross entropy", "majority", "val acc", "test acc", "Ghost rows sent", "Classes of"} {
+		if strings.Contains(string(text), none) {
+			t.Errorf("the page has %q", none)
+		}
+	}
+	for _, want := range []string{"Validation r2 over epochs", "val r2", "test r2", "stopped by"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page has no %q", want)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ type Options struct {
 	Runs    []string `arg:"" help:"Run folders, or folders that contain run folders."`
 	By      []string `placeholder:"SETTING" help:"Average runs with equal values of these settings."`
 	Over    []string `placeholder:"SETTING" help:"Average runs that differ in these settings only. Example: --over seed."`
-	Columns []string `placeholder:"NAME" help:"Columns of the table: settings and numbers by name, or all. Empty: those that fit 100 columns of a terminal."`
+	Columns []string `placeholder:"NAME" help:"Columns of the table: settings, numbers and metrics of summary.json by name, such as macro_f1 or val macro_f1; or all. Empty: those that fit 100 columns of a terminal."`
 	CSV     bool     `name:"csv" help:"Print CSV instead of a table."`
 	JSON    bool     `name:"json" help:"Print a JSON array instead of a table."`
 	HTML    string   `name:"html" placeholder:"FILE" help:"HTML file for curves, bars, timelines and tables, self-contained."`
@@ -41,7 +41,7 @@ func (o Options) Run(w io.Writer) error {
 	if len(o.Columns) > 0 && (o.CSV || o.JSON) {
 		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").Then("leave --columns out: CSV and JSON contain every column")
 	}
-	if err := t.checkColumns(o.Columns); err != nil {
+	if o.Columns, err = t.columnNames(o.Columns); err != nil {
 		return err
 	}
 	if err := o.files(t, runs, failed); err != nil {
@@ -78,7 +78,11 @@ type table struct {
 
 // table returns the table of the runs.
 func (o Options) table(runs []*Run) (*table, error) {
-	t := &table{numbers: columns(runs), grouped: len(o.By)+len(o.Over) > 0}
+	numbers := columns(runs)
+	if o.CSV || o.JSON || len(o.Columns) > 0 {
+		numbers = addMetrics(numbers, runs)
+	}
+	t := &table{numbers: numbers, grouped: len(o.By)+len(o.Over) > 0}
 	differing := Differing(runs)
 	for _, name := range slices.Concat(o.By, o.Over) {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
@@ -153,7 +157,7 @@ func (t *table) head() []string {
 	for _, c := range t.numbers {
 		list = append(list, c.name)
 	}
-	return append(list, "state")
+	return append(list, stoppedBy)
 }
 
 // line returns the cells of a group. show formats the numbers.
@@ -179,6 +183,9 @@ func numbersOf(c column, group []*Run) []float64 {
 	}
 	return x
 }
+
+// stoppedBy is the name of the last column, which has the texts of state.
+const stoppedBy = "stopped by"
 
 // state describes how the runs of a group ended, by their number and Summary.StoppedBy, such as
 // "3 epochs, 1 patience". It omits the numbers if all ended in the same way.
@@ -291,7 +298,7 @@ func (t *table) json(w io.Writer) error {
 	}
 	list := []map[string]any{}
 	for _, g := range t.groups {
-		row := map[string]any{"state": state(g)}
+		row := map[string]any{stoppedBy: state(g)}
 		var dirs []string
 		for _, r := range g {
 			dirs = append(dirs, r.Dir)

@@ -22,20 +22,26 @@ const (
 
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
 // Settings that are equal in all runs are removed before them, differing settings after them.
-var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", "state"}
+var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
 
-// checkColumns returns a fault if the table lacks one of the wanted columns.
-func (t *table) checkColumns(wanted []string) error {
+// columnNames returns the wanted columns by their names in the table, or a fault if it lacks one. The
+// name of a metric alone stands for that of the test split.
+func (t *table) columnNames(wanted []string) (names []string, err error) {
+	known := t.head()[1:]
 	for _, name := range wanted {
-		if name != allColumns && !slices.Contains(t.head()[1:], name) {
-			return fault.New(fault.Usage, op, "", "--columns=%s: the table has no such column", name).
-				Then("choose from %s; or all", strings.Join(t.head()[1:], ", "))
+		if test := "test " + name; !slices.Contains(known, name) && slices.Contains(known, test) {
+			name = test
 		}
+		if name != allColumns && !slices.Contains(known, name) {
+			return nil, fault.New(fault.Usage, op, "", "--columns=%s: the table has no such column", name).
+				Then("choose from %s; or all", strings.Join(known, ", "))
+		}
+		names = append(names, name)
 	}
-	return nil
+	return names, nil
 }
 
 // text writes an aligned table of the wanted columns, or of the columns that fit. Numbers of

@@ -35,6 +35,7 @@ type Part struct {
 	Wide    []Figure // each as wide as the page
 	Table   *Table
 	Lines   []string // verbatim
+	Parts   []Part   // below the others, with smaller titles and without parts of their own
 	Folded  bool     // initially collapsed
 }
 
