@@ -123,7 +123,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 		if !o.chosen(c) {
 			continue
 		}
-		data, err := importRaw("bench accuracy", o.Data, o.Work, c)
+		data, err := importRaw(o.Data, o.Work, c)
 		if err != nil {
 			return results, err
 		}
@@ -142,7 +142,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 }
 
 // importRaw imports the raw graph of a case into a work folder, unless that is done.
-func importRaw(op, data, work string, c AccuracyCase) (string, error) {
+func importRaw(data, work string, c AccuracyCase) (string, error) {
 	dst := filepath.Join(work, c.Graph)
 	if _, err := os.Stat(filepath.Join(dst, "meta.json")); err == nil {
 		return dst, nil
@@ -152,7 +152,7 @@ func importRaw(op, data, work string, c AccuracyCase) (string, error) {
 		src += ".tar.zst"
 	}
 	if err := os.MkdirAll(work, 0o755); err != nil {
-		return "", fault.System(op, work, err)
+		return "", fault.System("bench accuracy", work, err)
 	}
 	_, err := importers.Import("raw", importers.Options{
 		Src: src, Dst: dst, Split: c.Split, Normalize: c.Normalize,
@@ -172,9 +172,9 @@ func (c AccuracyCase) measure(ctx context.Context, data string, n int, o Accurac
 	if err := e.train(ctx, "seeds", r.Seeds); err != nil {
 		return r, err
 	}
-	accuracy := testAccuracy
-	if !c.AtBestVal {
-		accuracy = func(s runfolder.Summary) float64 { return s.FinalTestAcc }
+	accuracy := func(s runfolder.Summary) float64 { return s.FinalTestAcc }
+	if c.AtBestVal {
+		accuracy = func(s runfolder.Summary) float64 { return s.TestAccAtBestVal }
 	}
 	r.Mean, r.Std = trials.MeanStd(s.each(accuracy))
 	last := s.last()

@@ -14,10 +14,8 @@ import (
 // operand and every result once.
 type kernelCase struct {
 	work
-	vertices int // number of gathering vertices
-	row      int // bytes of a gathered row, 0 without gather
-	prepare  func(b *fixture) (prepared, error)
-	product  product // of dense products
+	prepare func(b *fixture) (prepared, error)
+	product product // of dense products
 }
 
 // product is dst [m x n] of sums of k terms.
@@ -30,11 +28,6 @@ type product struct {
 type prepared struct {
 	call   func()
 	result []float32
-	// restore permutes the result to the references' order of vertices; nil if equal.
-	restore func()
-	// gather and x are the operands of a gather.
-	gather kernels.Gather
-	x      []float32
 	// references starts the references; nil without a yardstick.
 	references func(ctx context.Context, runner *yardstick.Runner) ([]*yardstick.Reference, error)
 	// terms is the number of products in an element of the result, for the tolerance of a
@@ -53,24 +46,19 @@ func gatherWidths() []int { return []int{16, classWidth, 64, hiddenWidth} }
 
 // kernelCases returns the lines of the table at the given number of vertices, and gathers on
 // the given datasets.
-func kernelCases(team *kernels.Team, vertices int, data []*graph.Dataset) []kernelCase {
+func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
 	var cases []kernelCase
-	uniform := func(width int) kernelCase {
-		return gatherCase("uniform", vertices, vertices*randomDegree, width, func(b *fixture) kernels.Gather {
-			return gatherOf(b, b.regular(vertices, randomDegree), b.ids(vertices*randomDegree, vertices, 1))
-		})
-	}
 	for _, w := range gatherWidths() {
-		cases = append(cases, uniform(w))
+		cases = append(cases, gatherCase("uniform", vertices, vertices*randomDegree, w, func(b *fixture) kernels.Gather {
+			return gatherOf(b, b.regular(vertices, randomDegree), b.ids(vertices*randomDegree, vertices, 1))
+		}))
 	}
-	cases = append(cases, packedCases(team, uniform, func() []uint32 { return nil })...)
 	for _, d := range data {
 		for _, w := range gatherWidths() {
 			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *fixture) kernels.Gather {
 				return datasetGraph(b, d)
 			}))
 		}
-		cases = append(cases, orderedCases(team, d)...)
 	}
 	cases = append(cases, productCases(vertices)...)
 	return append(cases, rowCases(vertices)...)
@@ -81,14 +69,13 @@ func gatherCase(name string, vertices, edges, width int, build func(b *fixture) 
 	return kernelCase{
 		work: work{kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
 			edges: float64(edges), flops: 2 * float64(edges*width), bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width))},
-		vertices: vertices, row: 4 * width,
 		prepare: func(b *fixture) (prepared, error) {
 			g := build(b)
 			x, dst := b.floats(vertices*width, 3), b.zeros(vertices, width)
 			rows := kernels.HostMat(vertices, width, x)
 			return prepared{
 				call:   func() { b.team.SpMM(dst, g.Edges(), rows, false) },
-				result: dst.Host(), terms: maxDegree(g), gather: g, x: x,
+				result: dst.Host(), terms: maxDegree(g),
 				references: func(ctx context.Context, runner *yardstick.Runner) ([]*yardstick.Reference, error) {
 					return runner.SpMM(ctx, g, x, width, b.team.Workers())
 				},

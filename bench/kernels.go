@@ -26,7 +26,6 @@ type KernelsOptions struct {
 	Threads   int      `default:"0" help:"Worker threads; 0: this machine's processors."`
 	Data      []string `placeholder:"DIR" help:"Dataset folders for gathers, in addition to a uniform random graph."`
 	Only      string   `default:"" placeholder:"REGEX" help:"Regular expression for the kernels and shapes to measure."`
-	Caches    []int    `placeholder:"KIB" help:"Cache sizes of one worker in KiB, nearest first. Example: 48,1024,16384. Prints a model of the cache that each gathered row comes from."`
 	Yardstick bool     `help:"Compare with a C loop and OpenBLAS, interleaved. What this machine lacks (gcc, OpenBLAS) is omitted."`
 }
 
@@ -97,9 +96,6 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	if err != nil {
 		return err
 	}
-	if err := cacheLevels(o.Caches).check(); err != nil {
-		return err
-	}
 	var data []*graph.Dataset
 	for _, dir := range o.Data {
 		d, err := graph.Open(dir)
@@ -114,7 +110,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 	}
 	team := kernels.NewTeam(o.Threads)
 	defer team.Close()
-	m := &meter{effort: e, team: team, w: w, levels: o.Caches}
+	m := &meter{effort: e, team: team, w: w}
 	if o.Yardstick {
 		if m.runner, err = yardstick.NewRunner(); err != nil {
 			return err
@@ -124,7 +120,7 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 		ctx, stop = trials.UntilInterrupted(ctx)
 		defer stop()
 	}
-	return m.run(ctx, kernelCases(team, e.vertices, data), only)
+	return m.run(ctx, kernelCases(e.vertices, data), only)
 }
 
 // meter measures the lines one by one.
@@ -133,8 +129,7 @@ type meter struct {
 	team    *kernels.Team
 	runner  *yardstick.Runner // nil without yardsticks
 	w       io.Writer
-	levels  cacheLevels // of caches for the analysis of gathers
-	skipped omissions   // of yardsticks
+	skipped omissions // of yardsticks
 }
 
 // kernelResult is a measured line.
@@ -143,7 +138,6 @@ type kernelResult struct {
 	seconds   float64
 	theirs    float64 // seconds of the best reference, 0 without one
 	reference string
-	from      []float64 // bytes of gathered rows by cache level; nil without gather
 }
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
@@ -179,18 +173,12 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 	if err != nil {
 		return r, err
 	}
-	if len(m.levels) > 0 && c.row > 0 {
-		r.from = m.levels.bytesFrom(p.gather, c.row)
-	}
 	references, err := m.references(ctx, p)
 	defer yardstick.CloseAll(references)
 	if err != nil {
 		return r, err
 	}
 	p.call()
-	if p.restore != nil {
-		p.restore()
-	}
 	if len(references) == 0 {
 		r.seconds = minSeconds(m.budget, p.call)
 		return r, nil
@@ -270,7 +258,7 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	}
 	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
 	m.skipped.print(m.w)
-	return m.levels.print(m.w, results)
+	return nil
 }
 
 func (r kernelResult) cells(top ceiling) []string {

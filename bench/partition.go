@@ -83,7 +83,6 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 				100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts, l.balance.Vertices, l.balance.Edges, l.balance.Train,
 				l.predicted/1e6, l.seconds, peak)
 		}
-		printBlockProducts(t, ds.Meta.Vertices, int64(parts))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -29,18 +29,51 @@ func measure(b *testing.B, work float64, unit string, kernel func(team *kernels.
 	b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds(), unit)
 }
 
-func BenchmarkSpMM(b *testing.B) {
+// uniform returns a graph with random edges and with scales.
+func uniform() kernels.Gather {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := ring(benchRows, benchDegree)
 	for i := range g.Cols {
 		g.Cols[i] = rng.Uint32N(benchRows)
 	}
 	g.RowScale, g.ColScale = kerneltest.Values(benchRows, 1), kerneltest.Values(benchRows, 2)
+	return g
+}
+
+func BenchmarkSpMM(b *testing.B) {
+	g := uniform()
 	for _, width := range []int{16, 64, benchWidth} {
 		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
 			x, dst := kerneltest.Values(benchRows*width, 3), make([]float32, benchRows*width)
 			measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
 				flat.SpMM(team, dst, width, g, x, false)
+			})
+		})
+	}
+}
+
+// Packed rows as after ReLU or dropout 0.5, and after both.
+func BenchmarkSpMMPacked(b *testing.B) {
+	g, rng := uniform(), rand.New(rand.NewPCG(1, 2))
+	for _, full := range []float64{0.5, 0.25} {
+		b.Run(fmt.Sprintf("full=%g", full), func(b *testing.B) {
+			x := kernels.HostMat(benchRows, benchWidth, kerneltest.Values(benchRows*benchWidth, 3))
+			for i := range x.Host() {
+				if rng.Float64() >= full {
+					x.Host()[i] = 0
+				}
+			}
+			dst := kernels.HostMat(benchRows, benchWidth, make([]float32, benchRows*benchWidth))
+			packed := kernels.NewPacked(x, make([]uint64, kernels.PackedWords*benchRows))
+			var kept int64
+			measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
+				if !team.Packs(benchWidth) {
+					b.Skip("rows are not packed by this kernel")
+				}
+				if kept == 0 {
+					kept = int64(team.Pack(packed, 0, x))
+				}
+				team.SpMMPacked(dst, g.Edges(), packed, kept, false)
 			})
 		})
 	}

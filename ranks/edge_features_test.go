@@ -99,7 +99,7 @@ func TestEdgeFeaturesIndependentOfRanks(t *testing.T) {
 			t.Errorf("a loss of %v with five features and of %v with one", want[19], less[19])
 		}
 		for name, set := range map[string]func(*Config){
-			"ranks": nothing, "order": func(c *Config) { c.VertexOrder = "rcm" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
+			"ranks": nothing, "order": func(c *Config) { c.VertexOrder = "rabbit" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
 			"recompute": func(c *Config) { c.Recompute = true }, "plain Go": func(c *Config) { c.Kernel = "go" },
 		} {
 			sameLosses(t, name, run(5, 4, set), want, 1e-4)

@@ -63,7 +63,7 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		want := train(t, compared(t, 0.5), data).losses()
-		for _, order := range []string{"rcm", "lp", "rabbit"} {
+		for _, order := range []string{"lp", "rabbit"} {
 			for _, ranks := range []int{1, 4} {
 				name := fmt.Sprintf("directed=%t %s ranks=%d", directed, order, ranks)
 				t.Run(name, func(t *testing.T) {

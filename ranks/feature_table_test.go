@@ -62,7 +62,7 @@ var flagDecisions = map[string]decision{
 	"data": trains("directed", "sparse", "weighted", "multilabel", "regression", "links"),
 
 	"ranks": leavesLosses("2", "4", "3 servers=1", "5 servers=2", "4 servers=3"), "servers": with(sameLoss), "parts": leavesBytes("4"),
-	"threads": leavesBytes("1", "3"), "partitioner": leavesLosses("contiguous", "fennel"), "vertex-order": leavesLosses("rcm", "rabbit"), "parts-dir": none(byPath),
+	"threads": leavesBytes("1", "3"), "partitioner": leavesLosses("contiguous", "fennel"), "vertex-order": leavesLosses("rabbit"), "parts-dir": none(byPath),
 	"mode": leavesBytes("nopipe"), "staleness": none(inexact), "delay-bound": none(ofInexact), "linger": none(ofInexact), "switch-to-sync": none(ofInexact),
 	"intervals": leavesLosses("1", "7"), "delay": none("slows ranks down"), "survive": none(ofViews), "spares": none(ofViews), "least-ranks": none(ofViews),
 	"notice": none(ofViews), "zones": none(ofViews), "lost-after": none(ofViews), "listen": none(ofViews), "stall-warn": none(ofOutput), "stall-abort": none(ofOutput),

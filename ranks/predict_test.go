@@ -77,7 +77,7 @@ func TestPredict(t *testing.T) {
 	}
 	samePredictions(t, one, predict(t, c.Out, data, 4))
 	sameTables(t, filepath.Join(one, predictions.CSVFile), filepath.Join(one, predictions.ParquetFile))
-	for _, order := range []string{"lp", "rcm"} {
+	for _, order := range []string{"lp", "rabbit"} {
 		for _, ranks := range []int{1, 4} {
 			if _, err := partition.Run(data, partition.Options{Parts: ranks, Order: order}); err != nil {
 				t.Fatal(err)

@@ -56,7 +56,7 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 				t.Errorf("%s: a loss of %v with weights and of %v without", kind, want[19], plain[19])
 			}
 			for name, set := range map[string]func(*Config){
-				"ranks": func(*Config) {}, "order": func(c *Config) { c.VertexOrder = "rcm" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
+				"ranks": func(*Config) {}, "order": func(c *Config) { c.VertexOrder = "rabbit" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
 				"recompute": func(c *Config) { c.Recompute = true }, "plain Go": func(c *Config) { c.Kernel = "go" },
 				"not kept": func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
 			} {

@@ -42,7 +42,7 @@ var papers = map[string]paper{
 		item{"figure3.7", "", "a drawing of dependencies"},
 		item{"figure3.8", "", "a drawing of dependencies"},
 		item{"figure3.9", "", "a drawing of a bubble, compared by TestFigure39"},
-		item{"figure3.10", "", "a drawing of a merged schedule, compared by TestFigure310"}), []string{"failures", "systems"}},
+		item{"figure3.10", "", "a drawing of a merged schedule: here the stages of a rank have a list each"}), []string{"failures", "systems"}},
 }
 
 // The page has a part for every table and figure of Dorylus, DIGEST and Bamboo, or a reason for none.

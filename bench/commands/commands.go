@@ -40,7 +40,6 @@ type benchCmd struct {
 	All         command[all.Options]                `cmd:"" help:"Create one page with the tables and figures of all papers."`
 	Async       measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown   command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
-	Codecs      measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows by traffic and accuracy."`
 	CUDA        measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
 	Digest      paper[digest.Options]               `cmd:"" help:"Compare ways of training with stale ghost rows. Reproduces the tables and figures of DIGEST."`
 	Disk        measurement[bench.DiskOptions]      `cmd:"" help:"Measure the rates of a disk and of random rows in memory, which decide epochs of graphs larger than memory."`
@@ -56,8 +55,7 @@ type benchCmd struct {
 	Spot        measurement[spot.Options]           `cmd:"" help:"Simulate training on spot machines. Reproduces the simulations of Bamboo."`
 	Simulate    simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
-	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random initialisers by test accuracy. Trains every network on real graphs."`
-	Describe     describeCmd                            `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`
+	Describe describeCmd `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`
 }
 
 // command is a command whose options are the options of the package that measures.

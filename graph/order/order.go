@@ -9,7 +9,7 @@ import (
 )
 
 // Names are the orders that New supports.
-const Names = "auto, natural, rcm, lp, rabbit"
+const Names = "auto, natural, lp, rabbit"
 
 // Choice is an order of vertices and its estimated benefit.
 type Choice struct {
@@ -32,13 +32,20 @@ func Check(name string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Usage, "order vertices", "", "unknown vertex order %q", name).Then("use one of %s", Names)
+	return fault.New(fault.Usage, "order vertices", "", "unknown vertex order %q", name).Then("%s", Remedy(name))
+}
+
+// Remedy returns what to choose in place of a name that New does not support.
+func Remedy(name string) string {
+	if name == "rcm" {
+		return "use rabbit or natural: reverse Cuthill-McKee is no longer available"
+	}
+	return "use one of " + Names
 }
 
 // New orders the vertices of g:
 //
 //	natural  ascending ids
-//	rcm      reverse Cuthill-McKee
 //	lp       nested communities found by label propagation
 //	rabbit   hierarchical communities of rising modularity
 //	auto     natural, rabbit or lp: the order with the fewest estimated misses.
@@ -88,8 +95,6 @@ func (c *Choice) try(name string, g graph.CSR, below float64) {
 
 func create(name string, g graph.CSR) []uint32 {
 	switch name {
-	case "rcm":
-		return reverseCuthillMcKee(g)
 	case "lp":
 		return byLabels(g)
 	case "rabbit":

@@ -66,9 +66,9 @@ func TestBuild(t *testing.T) {
 		owner func(v int) uint32
 		order string
 	}{
-		{"directed sparse", ring(30), 3, func(v int) uint32 { return uint32(v % 3) }, "rcm"},
+		{"directed sparse", ring(30), 3, func(v int) uint32 { return uint32(v % 3) }, "rabbit"},
 		{"directed dense", ring(31), 4, func(v int) uint32 { return uint32(v / 8) }, "rabbit"},
-		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }, "rcm"},
+		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }, "rabbit"},
 		{"empty parts", ring(30), 6, func(v int) uint32 { return uint32(1 + v%2*3) }, "lp"},
 		{"one part", ring(30), 1, func(int) uint32 { return 0 }, ""},
 	} {
@@ -136,8 +136,11 @@ func TestServes(t *testing.T) {
 			t.Errorf("%+v is served: %t", o, !want)
 		}
 	}
-	if got, want := m.Complete(Options{Order: "rcm"}), (Options{Method: "ldg", Order: "rcm", Seed: 4, Passes: 2, Slack: 1.5}); got != want {
+	if got, want := m.Complete(Options{Order: "rabbit"}), (Options{Method: "ldg", Order: "rabbit", Seed: 4, Passes: 2, Slack: 1.5}); got != want {
 		t.Errorf("%+v, expected %+v", got, want)
+	}
+	if got := (&Meta{Method: "ldg", Order: "rcm"}).Complete(Options{}); got.Method != "ldg" || got.Order != "auto" {
+		t.Errorf("%+v of a partitioning in an order that no longer exists", got)
 	}
 	if got, want := m.Complete(Options{Method: "hash", Seed: 1}), (Options{Method: "hash", Order: "auto", Seed: 1, Passes: 3, Slack: 1.05}); got != want {
 		t.Errorf("%+v, expected %+v", got, want)

@@ -69,8 +69,8 @@ func TestSideBySide(t *testing.T) {
 			{"", "", "2", false},
 			{"hash", "", "2-hash-auto-1", true},
 			{"hash", "", "2-hash-auto-1", false},
-			{"hash", "rcm", "2-hash-rcm-1", true},
-			{"", "rcm", "2-hash-rcm-1", false},
+			{"hash", "rabbit", "2-hash-rabbit-1", true},
+			{"", "rabbit", "2-hash-rabbit-1", false},
 			{"ldg", "", "2", false},
 		} {
 			folder, report, err := place.Ensure(partition.Options{Method: c.method, Order: c.order, Parts: 2, Seed: 1}, func(partition.Options) {})
@@ -85,11 +85,11 @@ func TestSideBySide(t *testing.T) {
 		}
 	}
 	commanded(t, data, root)
-	damaged := filepath.Join(root, "2-hash-rcm-1", "meta.json")
+	damaged := filepath.Join(root, "2-hash-rabbit-1", "meta.json")
 	if err := os.Truncate(damaged, 20); err != nil {
 		t.Fatal(err)
 	}
-	o := partition.Options{Method: "hash", Order: "rcm", Parts: 2, Seed: 1}
+	o := partition.Options{Method: "hash", Order: "rabbit", Parts: 2, Seed: 1}
 	if folder, report, err := (partition.Place{Data: data, Root: root}).Ensure(o, func(partition.Options) {}); err != nil || report == nil || folder != filepath.Dir(damaged) {
 		t.Errorf("of a damaged folder: %s, made %v, %v", folder, report != nil, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
+	"siafu/graph/order"
 	"siafu/graph/shard"
 	"siafu/internal/durable"
 	"siafu/internal/fault"
@@ -89,12 +90,12 @@ func (m *Meta) Serves(o Options) bool {
 }
 
 // Complete returns o with all options set. Unset options get the values of m, or their defaults if
-// m is nil.
+// m is nil. An order of m that order.New no longer supports becomes auto.
 func (m *Meta) Complete(o Options) Options {
 	if m != nil && o.Method == "" {
 		o.Method, o.Seed, o.Passes, o.Slack = m.Method, m.Seed, m.Passes, m.Slack
 	}
-	if m != nil && o.Order == "" {
+	if m != nil && o.Order == "" && order.Check(m.Order) == nil {
 		o.Order = m.Order
 	}
 	return o.withDefaults()

@@ -75,7 +75,7 @@ func HelpLists() map[string]string {
 type Options struct {
 	Parts  int     `required:"" help:"Number of parts: the number of graph ranks."`
 	Method string  `default:"fennel" values:"partitioners" help:"Partitioner: ${partitioners=}. PATH has one partition number a line."`
-	Order  string  `name:"vertex-order" default:"auto" help:"Vertex order within a rank: auto, natural, rcm, lp or rabbit."`
+	Order  string  `name:"vertex-order" default:"auto" help:"Vertex order within a rank: auto, natural, lp or rabbit."`
 	Seed   uint64  `default:"1" help:"Seed of ${seeded=}."`
 	Passes int     `default:"3" help:"Number of passes over the vertices of ${passing=}."`
 	Slack  float64 `default:"1.05" help:"Maximum size of a partition, relative to the mean. Applies to ${balancing=}."`

@@ -10,7 +10,7 @@ import (
 	"siafu/graph/shard"
 )
 
-// predictedWidth is the hidden width that HiddenBytes assumes.
+// predictedWidth is the hidden width that hiddenBytes assumes.
 const predictedWidth = 128
 
 // Report describes the cost of a partitioning. Edges are directed, as stored.
@@ -84,7 +84,7 @@ func CountShard(s *shard.Shard) RankReport {
 func (r *Report) finish() {
 	r.Cut = ratio(r.CutEdges, r.Edges)
 	r.Replication = ratio(r.Ghosts, r.Vertices)
-	r.PredictedBytes = HiddenBytes(r.Ghosts)
+	r.PredictedBytes = hiddenBytes(r.Ghosts)
 	r.Balance = Balance{
 		Vertices: r.balance(func(o RankReport) int64 { return o.Vertices }),
 		Edges:    r.balance(func(o RankReport) int64 { return o.Edges }),
@@ -92,9 +92,9 @@ func (r *Report) finish() {
 	}
 }
 
-// HiddenBytes returns the bytes that one hidden layer of 128 float32 sends in an epoch, if each
+// hiddenBytes returns the bytes that one hidden layer of 128 float32 sends in an epoch, if each
 // pass sends the given number of rows.
-func HiddenBytes(rows int64) int64 { return rows * 4 * predictedWidth * 2 }
+func hiddenBytes(rows int64) int64 { return rows * 4 * predictedWidth * 2 }
 
 // balance returns the maximum of count over ranks, divided by the mean.
 func (r *Report) balance(count func(RankReport) int64) float64 {

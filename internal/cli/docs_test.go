@@ -25,7 +25,7 @@ func flagTables(t *testing.T) map[string]string {
 		count := 0
 		for _, f := range command.Flags {
 			// The section of train describes the flags that these share with it.
-			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path)
+			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench epoch", "bench lambda", "plan"}, command.Path)
 			if f.Name == "help" || shares && f.Group != "" {
 				continue
 			}

@@ -89,7 +89,10 @@ func (c *Config) checkNames() error {
 			}
 		}
 	}
-	return oneOf("vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.Split(order.Names, ", "))
+	if name := cmp.Or(c.VertexOrder, "auto"); order.Check(name) != nil {
+		return fault.New(fault.Usage, "train", "", "--vertex-order=%q", name).Then("%s", order.Remedy(name))
+	}
+	return nil
 }
 
 // checkCodec returns a fault for an unknown codec.

@@ -12,7 +12,7 @@ import (
 // Edges are sampled in the order of the shard of all vertices, once there is one; before, a plan says that
 // training will make one.
 func TestSampleInOrder(t *testing.T) {
-	o := options(t, func(o *Options) { o.Config.Ranks, o.Config.Servers, o.Config.VertexOrder = 1, 0, "rcm" })
+	o := options(t, func(o *Options) { o.Config.Ranks, o.Config.Servers, o.Config.VertexOrder = 1, 0, "rabbit" })
 	saysOwnOrder := func() bool {
 		t.Helper()
 		p, err := New(o)
@@ -24,7 +24,7 @@ func TestSampleInOrder(t *testing.T) {
 	if !saysOwnOrder() {
 		t.Error("nothing is said of the order that training will make")
 	}
-	report, err := partition.Run(o.Data, partition.Options{Method: "contiguous", Order: "rcm", Parts: 1})
+	report, err := partition.Run(o.Data, partition.Options{Method: "contiguous", Order: "rabbit", Parts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSampleInOrder(t *testing.T) {
 		t.Error("another order than the one that was asked for")
 		done()
 	}
-	q.Config.VertexOrder = "rcm"
+	q.Config.VertexOrder = "rabbit"
 	in, ordered, done := q.inOrder(ds)
 	defer done()
 	s := newSample(in, 16, ordered)

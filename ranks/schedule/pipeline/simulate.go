@@ -113,18 +113,8 @@ func (c Costs) prepared() Costs {
 // one another; other messages do not delay them. A send takes no time of the sender. The error names the
 // instruction that waits for ever.
 func (c Costs) Execute(lists [][]Instruction) (Timeline, error) {
-	return c.execute(lists, make([]float64, len(lists)))
-}
-
-// execute is Execute with a time at which each list begins. The begin is part of Usage.Idle.
-func (c Costs) execute(lists [][]Instruction, begin []float64) (Timeline, error) {
 	e := &executor{Costs: c, arrived: map[Instruction]float64{}, links: map[[2]int]float64{}}
 	e.ranks = make([]rankClock, len(lists))
-	for r := range lists {
-		if len(lists[r]) > 0 {
-			e.ranks[r].now = begin[r]
-		}
-	}
 	t := Timeline{Ranks: make([]Usage, len(lists)), Events: make([][]Event, len(lists))}
 	for moved := true; moved; {
 		moved = false
