@@ -84,6 +84,8 @@ func TestWeights(t *testing.T) {
 		{normed, []safetensors.Tensor{tensor("bn1.weight", 2), tensor("bn1.bias", 2), tensor("bn2.weight", 2), tensor("bn2.bias", 2)}, `the normalisations ["bn1" "bn2"], but the network has 1`},
 		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)}, `tensor "head.weight" is not a weight of an exported gcn; use the network that was exported`},
 		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], but siafu needs 0`},
+		{model.Spec{Kind: "gin", Dims: []int{3, 2, 2, 4}, Design: model.Design{Activation: "elu"}}, []safetensors.Tensor{tensor("convs.0.nn.lins.0.weight", 2, 3)}, "repeats the activation and the normalisation"},
+		{model.Spec{Kind: "gin", Dims: []int{3, 2, 2, 2, 4}, Design: model.Design{Norm: "pair"}}, []safetensors.Tensor{tensor("convs.0.nn.lins.0.weight", 2, 3)}, "repeats the activation and the normalisation"},
 	} {
 		if _, err := Weights("x.pt", c.list, c.spec, nil, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
