@@ -39,7 +39,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	for k, name := range t.names() {
 		p.Keys = append(p.Keys, page.Key{Group: k, Name: name})
 	}
-	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: &page.Table{Head: t.head(), Rows: t.lines()}})
+	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: t.comparison()})
 	if lines := problems(failed); len(lines) > 0 {
 		p.Parts = append(p.Parts, page.Part{Title: "Runs that could not be read", Lines: lines})
 	}
@@ -58,6 +58,20 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 		return len(p.Figures)+len(p.Wide)+len(p.Lines)+len(p.Parts) == 0 && (p.Table == nil || len(p.Table.Rows) == 0)
 	})
 	return p
+}
+
+// comparison returns the table without settings in which several groups are equal. The page lists them
+// elsewhere.
+func (t *table) comparison() *page.Table {
+	lines := append([][]string{t.head()}, t.lines()...)
+	for k := len(t.settings) - 1; k >= 0 && len(t.groups) > 1; k-- {
+		if !t.isDiffering(k) {
+			for i := range lines {
+				lines[i] = slices.Delete(lines[i], 1+k, 2+k)
+			}
+		}
+	}
+	return &page.Table{Head: lines[0], Rows: lines[1:]}
 }
 
 // lead returns the first sentences of the page: the number of runs and how they ended.

@@ -171,7 +171,7 @@ func TestPageOfRegression(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, none := range []string{"ccuracy", "fraction right", "cross entropy", "majority", "val acc", "test acc", "Ghost rows sent", "Classes of"} {
+	for _, none := range []string{">hidden</button>", ">layers</button>", "ccuracy", "fraction right", "cross entropy", "majority", "val acc", "test acc", "Ghost rows sent", "Classes of"} {
 		if strings.Contains(string(text), none) {
 			t.Errorf("the page has %q", none)
 		}
