@@ -323,7 +323,7 @@ func TestLate(t *testing.T) {
 	}
 	late := two()
 	text := compare(t, late, "table1", func(b *bench) { b.Hours = 1e-12 })
-	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not started") || !strings.Contains(text, "DIGEST - - - - - - -") {
+	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not finished") || !strings.Contains(text, "DIGEST - - - - - - -") {
 		t.Errorf("%d trainings\n%s", len(late.trials), text)
 	}
 }

@@ -236,7 +236,7 @@ func TestFigure8(t *testing.T) {
 func TestLate(t *testing.T) {
 	m := defaultRunner()
 	for _, part := range []string{"table2", "table3", "figure5", "figure6", "section7.3", "table4", "figure7", "figure8", "section7.4", "figure9", "table5", "figure10a", "figure10b", "model"} {
-		has(t, reproduce(t, m, func(o *Options) { o.Hours = 1e-12 }, part), "trainings were not started")
+		has(t, reproduce(t, m, func(o *Options) { o.Hours = 1e-12 }, part), "trainings were not finished")
 	}
 	if len(m.trials) > 0 {
 		t.Errorf("%d trainings", len(m.trials))

@@ -98,12 +98,13 @@ func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	for hop, end := range h.ends {
 		bounds := ghostPieces(end - first)
 		if sketch {
-			if bounds = nil; hop == len(h.ends)-1 {
-				first, bounds = 0, []int{0, end}
+			bounds = make([]int, len(bounds))
+			if hop == len(h.ends)-1 {
+				first, bounds[len(bounds)-1] = 0, end
 			}
 		}
-		for at := 1; at < len(bounds); at++ {
-			i := &interval{index: len(k.intervals), lo: first + bounds[at-1], hi: first + bounds[at], ops: s.adder}
+		for at, lo := range bounds[:len(bounds)-1] {
+			i := &interval{index: len(k.intervals), lo: first + lo, hi: first + bounds[at+1], ops: s.adder}
 			i.frame = k.store.Frame(i.lo, i.hi, s.adder, weights)
 			k.intervals = append(k.intervals, i)
 		}

@@ -15,7 +15,7 @@ func SmallDisk(t *testing.T, size string) string {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // a killed process may still be ending
 			t.Error(err)
 		}
 	})

@@ -1,9 +1,9 @@
 package pipeline
 
-// Pause returns the seconds from the loss of a stage at a time of a simulated step, from 0 to the time of the
-// step, until the shadow has all results that the victim had, without other work (§3.5.2). Ranks notice the
-// loss after Costs.Detection seconds and finish the pass that they run. Then the shadow repeats the passes
-// that are lost.
+// Pause returns the seconds from the loss of a stage until the shadow has all results that the victim had,
+// without other work (§3.5.2). The loss occurs at a time of a simulated step, from 0 to the time of the step.
+// Ranks notice the loss after Costs.Detection seconds and finish the pass that they run. Then the shadow
+// repeats the passes that are lost.
 //
 // With redundancy off, the step begins again, and the pause includes the time of the step until the loss.
 func (c Costs) Pause(t *Timeline, victim int, moment float64) float64 {
