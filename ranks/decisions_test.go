@@ -72,7 +72,7 @@ func TestSettledCodecIsTakenOver(t *testing.T) {
 	}
 }
 
-// A run resumes with other kernels, and its log says so. All variants but OpenBLAS give the same bits.
+// A run resumes with other kernels, and logs both names. All variants but OpenBLAS give the same bits.
 func TestResumedWithOtherKernels(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)

@@ -330,7 +330,7 @@ func TestResumeWithAnotherInitializer(t *testing.T) {
 	train(t, c, data)
 }
 
-// A run that has ended is not resumed if its model is missing or damaged: the error says so.
+// A run that has ended is not resumed if its model is missing or damaged: the error names the file.
 func TestEndedWithoutModel(t *testing.T) {
 	c := quick(t)
 	c.Epochs = 1
