@@ -109,7 +109,7 @@ func warn(out IO, format string, args ...any) {
 	fmt.Fprintf(out.Err, "siafu: "+format+"\n", args...)
 }
 
-// say writes a line to the log and prints it, also in a quiet run.
+// say writes a line to the log and prints it.
 func (p *reporter) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
 	io.WriteString(p.folder.Log(), line)
@@ -249,15 +249,18 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	if err := p.folder.WriteSummary(s); err != nil {
 		return err
 	}
-	say := p.say
-	if p.text {
-		p.printSummary(&s)
+	say, always := p.say, p.say // in a quiet run, scores and files are printed
+	switch {
+	case p.cfg.Quiet:
 		say = p.note
+	case p.text:
+		p.printSummary(&s)
+		say, always = p.note, p.note
 	}
 	say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
-		say("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+		always("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 			p.metric, s.TestAccAtBestVal, balancedTest(s.Metrics), s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 		for _, line := range choiceLines(&p.cfg, p.metric, s.BestEpoch, h.Validated) {
 			say("%s", line)
@@ -287,7 +290,7 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	if h.Best != nil {
 		wrote += " model=" + modelFile(p.folder.Dir())
 	}
-	say("%s summary=%s/summary.json", wrote, p.folder.Dir())
+	always("%s summary=%s/summary.json", wrote, p.folder.Dir())
 	if h.Divergence != nil {
 		return h.Divergence.Fault(p.folder.Dir(), p.cfg.LR, h.BestLine.Epoch)
 	}

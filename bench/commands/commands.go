@@ -52,7 +52,7 @@ type benchCmd struct {
 	Partition   measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
 	Replay      measurement[bench.ReplayOptions]    `cmd:"" help:"Compare simulated epoch times with measured ones. Measures over emulated links with given rates between hosts."`
 	SAT         paper[sat.Options]                  `cmd:"" name:"sat" help:"Compare stale ghost rows with predicted ones. Reproduces the tables and figures of SAT."`
-	Spot        measurement[spot.Options]           `cmd:"" help:"Simulate training on spot machines. Reproduces the simulations of Bamboo."`
+	Spot        command[spot.Options]               `cmd:"" help:"Simulate training on spot machines. Reproduces the simulations of Bamboo."`
 	Simulate    simulateCmd                         `cmd:"" help:"Simulate a recorded run on other links, workers and numbers of ranks."`
 
 	Describe describeCmd `cmd:"" hidden:"" help:"Print the commands and their flags as JSON."`

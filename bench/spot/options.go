@@ -2,6 +2,7 @@ package spot
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"siafu/bench/trials"
@@ -29,7 +30,9 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return trials.Print(ctx, w, op, "", o.HTML, b)
+	origin := trials.Origin("in parentheses, except ranges such as (0.9 to 1.1), and in columns named paper")
+	fmt.Fprint(w, origin)
+	return trials.Print(ctx, w, op, origin, o.HTML, b)
 }
 
 // Book returns the selected parts.

@@ -167,10 +167,7 @@ func (b *Book) Run(ctx context.Context, w io.Writer) error { return Run(ctx, w, 
 // Run prints the machine, and books with trainings on a new site. op names the operation in
 // faults, html the page, "" for none.
 func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) error {
-	var text strings.Builder
-	Machine(&text)
-	text.WriteString("a dash: does not apply, not printed in the paper, or explained below the table\n")
-	origin := text.String()
+	origin := Origin("in columns named paper")
 	fmt.Fprint(w, origin)
 	return OnSite(ctx, op, func(ctx context.Context, site *Site) error {
 		site.Machine, _, _ = strings.Cut(strings.TrimPrefix(origin, "machine: "), "\n")
@@ -179,6 +176,16 @@ func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) erro
 		}
 		return Print(ctx, w, op, origin, html, books...)
 	})
+}
+
+// Origin describes the origin of a page's numbers: this machine and command line, and where the
+// paper's numbers are.
+func Origin(paper string) string {
+	var text strings.Builder
+	Machine(&text)
+	fmt.Fprintf(&text, "numbers of the paper: %s, and in lines that begin with \"paper:\"; this command made all others on this machine\n", paper)
+	text.WriteString("a dash: does not apply, not printed in the paper, or explained below the table\n")
+	return text.String()
 }
 
 // Print writes each part when it is finished, and the finished parts also as a page, which

@@ -258,14 +258,18 @@ type versionCmd struct{}
 var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
 
 func (c *versionCmd) Run(io commandline.Console) error {
-	line := "siafu " + ranks.Version
+	line, known := "siafu "+ranks.Version, false
 	if info, ok := debug.ReadBuildInfo(); ok {
 		line += " " + info.GoVersion
 		for _, s := range info.Settings {
 			if name, ok := toldOfBuild[s.Key]; ok {
 				line += " " + name + "=" + s.Value
+				known = known || name == "commit"
 			}
 		}
+	}
+	if !known {
+		line += " commit=unknown"
 	}
 	_, err := fmt.Fprintf(io.Out, "%s mpi=%t\n", line, mpi.Available())
 	return err

@@ -62,7 +62,7 @@ func TestHelp(t *testing.T) {
 	if out := must(t, "train", commandline.HelpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
 		t.Errorf("help train:\n%s", out)
 	}
-	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, "mpi=") {
+	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, " commit=unknown mpi=") { // tests are built without version control
 		t.Errorf("version: %q", out)
 	}
 	if out := must(t, "doctor"); !strings.Contains(out, "world kind=in-process available=true") || !strings.Contains(out, "world kind=mpi available=") {
@@ -158,6 +158,9 @@ func TestPrecedence(t *testing.T) {
 	}
 	if !strings.Contains(r.err, "SIAFU_DROPUOT matches no flag") || strings.Count(r.err, "matches no flag") != 1 {
 		t.Errorf("warnings: %q", r.err)
+	}
+	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "accuracy ") || !strings.HasPrefix(lines[1], "wrote model=") {
+		t.Errorf("the quiet run prints %q", r.out)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "config.toml"))
 	if err != nil {

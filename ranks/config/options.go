@@ -166,7 +166,7 @@ type OutputOptions struct {
 	Out         string `default:"" placeholder:"DIR" usual:"" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
 	Force       bool   `usual:"" help:"Replace an existing run folder." toml:"force"`
 	ForceMemory bool   `name:"force-memory" help:"Train even if the estimated memory exceeds the available memory." toml:"force-memory"`
-	Quiet       bool   `help:"Print only the final lines." toml:"quiet"`
+	Quiet       bool   `help:"Print only two lines: scores, and files." toml:"quiet"`
 	LogFormat   string `name:"log-format" default:"auto" enum:"auto,text,fields" help:"Lines on the terminal: auto, text or fields. text: aligned columns; fields: key=value, as in log.txt. auto: text on a terminal, else fields." toml:"log-format"`
 	Trace       string `default:"" placeholder:"FILE" help:"File for a timeline of the tasks of all ranks. For ui.perfetto.dev, chrome://tracing and siafu bench breakdown." toml:"trace"`
 	TensorBoard bool   `name:"tensorboard" help:"Write each epoch's numbers as a TensorBoard event file. File: events.out.tfevents.siafu in the run folder." toml:"tensorboard"`
