@@ -14,6 +14,7 @@ import (
 	"siafu/cuda/ptx"
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/config"
@@ -46,7 +47,7 @@ func smallGraph(t *testing.T, directed bool) string {
 // agree, epochs follow, and missing libraries are named. The table names the device.
 func TestCUDA(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no Python, which would train for seconds
-	for name, libraries := range map[string]bool{"libraries": true, "none": false} {
+	for name, libraries := range hosttest.Share(t, 2, map[string]bool{"libraries": true, "none": false}) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			o := CUDAOptions{Data: smallGraph(t, libraries), Repeats: 1, Epochs: 2}

@@ -9,6 +9,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/config"
 )
 
@@ -19,13 +20,13 @@ func TestEpochBesidePyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts PyTorch several times")
 	}
-	for name, tc := range map[string]struct {
+	for name, tc := range hosttest.Share(t, 2, map[string]struct {
 		content graph.Content
 		want    []string
 	}{
 		"dense":  {tinyGraph(false), []string{"best order", "ÂX once"}},
 		"sparse": {tinyGraph(true), []string{"best order", "ÂX once", "sparse X"}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			o := EpochOptions{Data: filepath.Join(t.TempDir(), "data"), Config: config.Defaults()}
 			if _, err := graph.Write(o.Data, tc.content, false); err != nil {

@@ -100,7 +100,7 @@ func TestArithmeticElsewhere(t *testing.T) {
 func TestOptionsElsewhere(t *testing.T) {
 	t.Parallel()
 	undirected, directed, sparse := generated(t, false), generated(t, true), bag(t)
-	for name, set := range map[string]func(c *Config) (data string){
+	for name, set := range hosttest.Share(t, 3, map[string]func(c *Config) (data string){
 		"int8":           func(c *Config) string { c.Codec = "int8"; return directed },
 		"int4+ef":        func(c *Config) string { c.Codec, c.Servers = "int4+ef", 0; return directed },
 		"polyline":       func(c *Config) string { c.Codec, c.Model = "polyline", "sage"; return undirected },
@@ -147,7 +147,7 @@ func TestOptionsElsewhere(t *testing.T) {
 		"no gradients":    func(c *Config) string { c.GhostGradients = "no"; return directed },
 		"never":           func(c *Config) string { c.Refresh = "never"; return directed },
 		"few evaluations": func(c *Config) string { c.EvalEvery, c.Dropout = 3, 0.5; return undirected },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
 			c.Layers, c.Hidden, c.Epochs, c.Threads, c.Ranks, c.Servers, c.Intervals = 3, 8, 4, 2, 4, 1, 3

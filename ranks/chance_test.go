@@ -53,7 +53,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
-	for i, kind := range model.Kinds() {
+	for i, kind := range hosttest.ShareOf(t, 2, model.Kinds()) {
 		if kind == "sgc" {
 			continue // one matrix between means of neighbours and labels memorises too little
 		}

@@ -15,6 +15,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -71,7 +72,7 @@ func devices() map[string]func() device.Device {
 func TestTrainingOnADevice(t *testing.T) {
 	t.Parallel()
 	directed, sparse := generatedSmall(t, true), bag(t)
-	for name, set := range map[string]func(c *Config) (data string){
+	for name, set := range hosttest.Share(t, 2, map[string]func(c *Config) (data string){
 		"gcn":          func(c *Config) string { return directed },
 		"gcn, 3 ranks": func(c *Config) string { c.Ranks, c.Codec = 3, "int8"; return directed },
 		"gcn, bf16":    func(c *Config) string { c.Gather, c.Features = "bf16", "bf16"; return directed },
@@ -84,7 +85,7 @@ func TestTrainingOnADevice(t *testing.T) {
 		},
 		"gin, momentum": func(c *Config) string { c.Model, c.Optimizer, c.LR = "gin", "sgd", 0.01; return directed },
 		"mlp, sparse":   func(c *Config) string { c.Model, c.InputDropout, c.CacheInput = "mlp", 0.3, "off"; return sparse },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
 			c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 8, 4, 2, 0.3, "off"

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 )
@@ -48,7 +49,7 @@ func TestDeepBatchesAreExact(t *testing.T) {
 	t.Parallel()
 	all := deepNetworks()
 	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t, false), "sparse": fewTargets(t, true)} {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				c := deepRun(t, all[name])
@@ -329,13 +330,13 @@ func TestDeepHistoriesAreReference(t *testing.T) {
 	t.Parallel()
 	const n, epochs, batches, lr = 40, 3, 4, 0.1
 	all := deepNetworks()
-	for i, tc := range []struct {
+	for i, tc := range hosttest.ShareOf(t, 2, []struct {
 		network, kind string
 		ranks         int
 	}{
 		{"gcnii", "history", 1}, {"gcnii", "history", 2}, {"gcnii", "variates", 2}, {"gcnii", "variates", 1}, {"appnp", "variates", 2},
 		{"gcn add", "history", 2}, {"gcn cat layer prelu", "variates", 2}, {"gcn max initial", "history", 2}, {"sage initial l2", "history", 2},
-	} {
+	}) {
 		t.Run(fmt.Sprint(tc.network, " ", tc.kind, " ", tc.ranks), func(t *testing.T) {
 			t.Parallel()
 			content, owner := randomContent(n, 3), inTurns(n, tc.ranks)

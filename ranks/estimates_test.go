@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/partition"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
@@ -37,7 +38,7 @@ func (c *counting) Send(message []byte) error {
 func TestInvocationsAreEstimated(t *testing.T) {
 	t.Parallel()
 	dense, sparse := parted(t, generated(t, true)), parted(t, bagOf(t, 3300))
-	for name, set := range map[string]func(*Config){
+	for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 		"gcn":                  func(c *Config) { c.Layers = 3 },
 		"gcn without dropout":  func(c *Config) { c.Layers, c.Dropout = 3, 0 },
 		"sage, every third":    func(c *Config) { c.Model, c.Dropout, c.EvalEvery = "sage", 0, 3 },
@@ -50,7 +51,7 @@ func TestInvocationsAreEstimated(t *testing.T) {
 		"whole rows, not thin": func(c *Config) { c.LambdaWithout = "rematerialisation,streaming" },
 		"stages apart":         func(c *Config) { c.Layers, c.LambdaWithout = 3, "fusion" },
 		"nopipe, one rank":     func(c *Config) { c.Mode, c.Ranks = "nopipe", 1 },
-	} {
+	}) {
 		for kind, data := range map[string]string{"dense": dense, "sparse": sparse} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()

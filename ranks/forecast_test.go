@@ -15,6 +15,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/host"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
 	"siafu/ranks/forecast"
@@ -50,7 +51,7 @@ func TestForecastIsExact(t *testing.T) {
 	half := planted(t, generate.Options{Vertices: 4200, Edges: 21000, FeatureFormat: graph.Bfloat16})
 	stretches := func(c *Config) { c.Mode, c.Staleness, c.CheckpointEvery = "async", 1, "1e" }
 	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
-	for name, tc := range map[string]struct {
+	for name, tc := range hosttest.Share(t, 3, map[string]struct {
 		data   string
 		ranks  int
 		server int
@@ -206,7 +207,7 @@ func TestForecastIsExact(t *testing.T) {
 		"mlp, bag of words":           {sparse, 2, 0, func(c *Config) { c.Model = "mlp" }},
 		"gcn, links":                  {linked(t, false), 3, 1, func(c *Config) { c.Embedding = 7 }},
 		"sage, links, directed":       {linked(t, true), 2, 0, func(c *Config) { c.Model, c.EvalEvery = "sage", 0 }},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
 			c.Ranks, c.Servers, c.Epochs, c.Hidden, c.PreAggregate = tc.ranks+tc.server, tc.server, 3, 20, "off"

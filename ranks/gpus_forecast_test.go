@@ -11,6 +11,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -58,7 +59,7 @@ func TestGPUForecast(t *testing.T) {
 	t.Parallel()
 	planted, sparse, hubs := generated(t, true), bagOf(t, 3300), stars(t)
 	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
-	for name, of := range map[string]struct {
+	for name, of := range hosttest.Share(t, 3, map[string]struct {
 		ranks int
 		data  string
 		set   func(c *Config)
@@ -88,7 +89,7 @@ func TestGPUForecast(t *testing.T) {
 		"tensor work, gat":    {1, planted, func(c *Config) { applied(c, 7); c.Model, c.Recompute = "gat", true }},
 		"tensor work, async":  {2, planted, func(c *Config) { applied(c, 3); c.Mode = "async" }},
 		"tensor work, sparse": {1, sparse, func(c *Config) { applied(c, 4); c.Model, c.CacheInput = "sage", "off" }},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, of.ranks, 0)
 			c.Epochs = 1

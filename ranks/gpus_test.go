@@ -153,7 +153,7 @@ func TestLocalRank(t *testing.T) {
 func TestOptionsOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generatedSmall(t, true)
-	for name, set := range map[string]func(*Config){
+	for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
 		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous:none", "bf16" },
 		"delay":     func(c *Config) { c.Refresh, c.Codec = "delay:2", "bf16" },
@@ -171,7 +171,7 @@ func TestOptionsOnGPUs(t *testing.T) {
 			c.RecomputeGhosts, c.Model, c.Layers, c.Norm, c.GraphWork = "all", "sage-max", 3, "off", "cpu"
 		},
 		"skipped": func(c *Config) { c.RecomputeGhosts, c.Model, c.Layers = "all", "gcnii", 3 },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 2, 0)
 			set(&c)

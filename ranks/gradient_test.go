@@ -56,7 +56,7 @@ func lopsided() []int {
 func TestGradientsAgainstCentralDifferences(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{}
-	for k, tc := range []struct {
+	for k, tc := range hosttest.ShareOf(t, 2, []struct {
 		name             string
 		directed, sparse bool
 		set              func(*Config)
@@ -211,7 +211,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gcn l2 cat", directed: true, set: func(c *Config) { c.Norm, c.Jumping, c.Ranks, c.Layers = "l2", "cat", 4, 3 }},
 		{name: "gin pair", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Residual, c.Ranks, c.Layers = "gin", "pair", "add", 4, 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
-	} {
+	}) {
 		for seed := range uint64(2) {
 			if seed != uint64(k%2) && !hosttest.Big() {
 				continue

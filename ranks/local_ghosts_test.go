@@ -176,7 +176,7 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 	} {
 		data[name+"undirected"], data[name+"directed"] = sparseGraph(t, false, kind), sparseGraph(t, true, kind)
 	}
-	for k, tc := range []struct {
+	for k, tc := range hosttest.ShareOf(t, 2, []struct {
 		kind, edges string
 		layers      int
 		set         func(*Config)
@@ -206,7 +206,7 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 		{kind: "sgc", edges: "weighted directed", layers: 3},
 		{kind: "sign", edges: "directed", layers: 3, set: func(c *Config) { c.Powers = 3 }},
 		{kind: "sign", edges: "weighted undirected", layers: 3, set: func(c *Config) { c.Powers, c.Intervals = 2, 3 }},
-	} {
+	}) {
 		t.Run(fmt.Sprint(k, " ", tc.kind, " ", tc.edges), func(t *testing.T) {
 			t.Parallel()
 			ranks := 2 + k%3
@@ -292,7 +292,7 @@ func TestCachedInputNeedsNoGhostRows(t *testing.T) {
 		"server":           func(c *Config) { c.Servers = 1 },
 		"int8":             func(c *Config) { c.Codec = "int8" },
 	}
-	for k, name := range slices.Sorted(maps.Keys(variants)) {
+	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, variants))) {
 		set := variants[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

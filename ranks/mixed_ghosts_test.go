@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 )
 
 // Ranks that compute the rows of some ghosts, and receive the others, have the losses of those that
@@ -14,7 +15,7 @@ import (
 func TestSomeGhostsAreComputed(t *testing.T) {
 	t.Parallel()
 	dense, weighted := generated(t, true), weightedGraph(t, false)
-	for name, set := range map[string]func(*Config){
+	for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 		"gcn, input kept":   func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" },
 		"gcn, gather first": func(c *Config) { c.Order = "gather-first" },
 		"gcn, apply first":  func(c *Config) { c.Order = "apply-first" },
@@ -27,7 +28,7 @@ func TestSomeGhostsAreComputed(t *testing.T) {
 		"maxima":            func(c *Config) { c.Model = "sage-pool" },
 		"appnp":             func(c *Config) { c.Model, c.Hops = "appnp", 2 },
 		"server":            func(c *Config) { c.Servers, c.Ranks = 1, 5 },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := weighted

@@ -185,7 +185,7 @@ func TestFinalLinesSayWhatWasOptimised(t *testing.T) {
 		{"monitor class-weights", func(*Config) {}, []string{", highest validation accuracy, --monitor accuracy\nmetrics "}},
 	} {
 		c := quick(t)
-		c.Epochs, c.Ranks, c.Servers = 3, 2, 0
+		c.Epochs, c.Ranks, c.Servers, c.Quiet = 3, 2, 0, false
 		c.Suit(meta, func(flag string) bool { return strings.Contains(tc.given, flag) })
 		tc.set(&c)
 		var out bytes.Buffer

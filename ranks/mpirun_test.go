@@ -26,6 +26,7 @@ func program(t *testing.T) string {
 // Ranks as processes and ranks as goroutines compute the same bits, for every size of the
 // world.
 func TestMpirunEqualsInProcess(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	base := compared(t, 0.5)
@@ -57,6 +58,7 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 // So do networks with other halo contents (attention's sums, first rows), with several servers
 // and with various options: MPI does not depend on the kind of network.
 func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for i, kind := range []string{"gat", "sage", "gcnii"} {
@@ -82,6 +84,7 @@ func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 
 // So do predictions of ghost rows.
 func TestMpirunPredictsGhosts(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for kind, policy := range map[string]string{"transfer": "delay:2", "linear": "every:3,1", "lstm-gcn": "every:3"} {
@@ -107,6 +110,7 @@ func TestMpirunPredictsGhosts(t *testing.T) {
 
 // So does attention with features of edges, which are in every rank's shard.
 func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := describedGraph(t, true, 3)
 	c := compared(t, 0.3)
@@ -127,6 +131,7 @@ func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 
 // Bounded asynchrony trains with processes, with and without servers.
 func TestMpirunAsync(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for i, kind := range []string{"gcn", "gat", "sage", "gatv2"} {
@@ -147,6 +152,7 @@ func TestMpirunAsync(t *testing.T) {
 
 // Prediction works under mpirun as well: every rank writes its own rows.
 func TestMpirunPredict(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, false)
 	c := quick(t)
@@ -175,6 +181,7 @@ func TestMpirunPredict(t *testing.T) {
 
 // Processes leave the same timeline as goroutines.
 func TestMpirunTimeline(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for _, servers := range []int{0, 1} {
@@ -197,6 +204,7 @@ func TestMpirunTimeline(t *testing.T) {
 
 // So do runs in mini-batches.
 func TestMpirunInBatches(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	for predict, batch := range map[string]string{"off": "history:5", "transfer": "history:3", "": "variates:3,2"} {
@@ -217,6 +225,7 @@ func TestMpirunInBatches(t *testing.T) {
 
 // So do links: rows of random pairs, and sums in pieces, on directed and undirected graphs.
 func TestMpirunLinks(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	for _, directed := range []bool{false, true} {
 		data := linked(t, directed)
@@ -243,6 +252,7 @@ func TestMpirunLinks(t *testing.T) {
 
 // So do pipelines: two of two stages.
 func TestMpirunRunsPipelines(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	c := inStages(t, func(c *Config) { c.Model, c.Residual, c.Redundancy, c.InputDropout = "sage", "add", "eflb", 0.3 })

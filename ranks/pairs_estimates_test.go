@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/graph/holdout"
+	"siafu/internal/host/hosttest"
 )
 
 // heldOut returns a generated graph of 4200 vertices with held-out edges.
@@ -30,7 +31,7 @@ func TestPairTrafficEstimate(t *testing.T) {
 	t.Parallel()
 	const epochs = 20
 	data := map[bool]string{false: heldOut(t, false), true: heldOut(t, true)}
-	for name, tc := range map[string]struct {
+	for name, tc := range hosttest.Share(t, 2, map[string]struct {
 		directed bool
 		parts    int
 		set      func(*Config)
@@ -45,7 +46,7 @@ func TestPairTrafficEstimate(t *testing.T) {
 			c.LinkScore, c.LinkLayers, c.LinkHidden, c.Embedding = "mlp", 1, 1, 1024 /* 8192 pairs at a time */
 		}},
 		"one rank, and nothing": {false, 1, func(*Config) {}},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := quick(t)

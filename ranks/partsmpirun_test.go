@@ -68,6 +68,7 @@ func TestMpirunParts(t *testing.T) {
 // Bounded asynchrony, a codec that is chosen and a timeline work with parts on
 // processes, and too few parts are refused with one sentence.
 func TestMpirunPartsOtherwise(t *testing.T) {
+	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
 	out := filepath.Join(t.TempDir(), "run")
@@ -105,12 +106,16 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 func TestMpirunPartsMove(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
+	turn := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 8)
 	for k, args := range []string{
 		"--servers 1",
 		"--model gat --heads 2 --mode nopipe --servers 0",
 		"--model sage --refresh previous --codec int4+ef --servers 0",
 		"--hidden 64 --servers 1",
 	} {
+		if !hosttest.Sampled(2, k, turn/4) {
+			continue
+		}
 		t.Run(args, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
 			line := strings.Fields("train " + data + " --parts 7 --layers 3 --dropout 0.5 --epochs 12 --force --out " + out + " " + args)
@@ -123,7 +128,7 @@ func TestMpirunPartsMove(t *testing.T) {
 			}
 			want := run()
 			for i, fault := range []string{"3:GA:3:move", "4:GA:5:end", "3:∇AV:5:end", "6:AV:1:end"} {
-				if !hosttest.Sampled(4, i, k) {
+				if !hosttest.Sampled(4, i, k, turn) {
 					continue
 				}
 				strikes(t, fault)

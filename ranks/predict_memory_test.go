@@ -13,6 +13,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/host"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/safetensors"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
@@ -23,10 +24,10 @@ import (
 func TestPredictionIsForeseen(t *testing.T) {
 	t.Parallel()
 	data := planted(t, generate.Options{Vertices: 2100, Edges: 9000})
-	for name, set := range map[string]func(*Config){
+	for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 		"gcn": func(c *Config) {},
 		"gat": func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
 			c.Hidden = 40

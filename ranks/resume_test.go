@@ -14,8 +14,10 @@ import (
 
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/owner"
 	"siafu/internal/signals"
+	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 )
 
@@ -35,7 +37,11 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		refresh.NameNever: true, // has no state to resume
 		refresh.NameAuto:  true, // TestRefreshAutoGoesOn
 	}
-	for name, set := range map[string]func(*Config){
+	commits := 2 // that test all cases
+	if os.Getenv(kernels.CPUVariable) != "" {
+		commits = 6 // on each older processor
+	}
+	cases := map[string]func(*Config){
 		"one rank":        func(c *Config) {},
 		"two servers":     func(c *Config) { c.Ranks, c.Servers = 5, 2 },
 		"no server":       func(c *Config) { c.Ranks, c.Servers = 3, 0 },
@@ -87,14 +93,19 @@ func TestResumedIsNeverStopped(t *testing.T) {
 			*c = asynchronous(*c, 1, 1)
 			c.Ranks, c.Servers = 2, 1
 		},
-	} {
+	}
+	for _, set := range cases {
+		c := saving(t, "off")
+		set(&c)
+		policy, _, _ := strings.Cut(c.Refresh, ":")
+		tested[policy] = true
+	}
+	for name, set := range hosttest.Share(t, commits, cases) {
 		t.Run(name, func(t *testing.T) {
 			c := saving(t, "off")
 			if set(&c); c.Patience == 0 {
 				c.Epochs = 24 // a policy's longest period four times
 			}
-			policy, _, _ := strings.Cut(c.Refresh, ":")
-			tested[policy] = true
 			stopAndResume(t, c, data)
 		})
 	}

@@ -69,7 +69,7 @@ func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
 	// By policy: the error of predicted rows relative to that of stale ones, at most.
-	for policy, most := range map[string]float64{"every:10": 0.3, "delay:5": 0.3, "previous": 0.7, "previous:none": 0.7, "age:10,0.9": 0.3} {
+	for policy, most := range hosttest.Share(t, 2, map[string]float64{"every:10": 0.3, "delay:5": 0.3, "previous": 0.7, "previous:none": 0.7, "age:10,0.9": 0.3}) {
 		for _, model := range []string{"gcn", "gat"} {
 			c := predictingRun(t, policy)
 			most := most

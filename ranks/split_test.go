@@ -10,6 +10,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/ptx"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/config"
 )
 
@@ -26,7 +27,7 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 	t.Parallel()
 	directed, sparse := generatedSmall(t, true), bag(t)
 	one, three, both := []int{1}, []int{3}, []int{1, 3} // ranks
-	for name, of := range map[string]struct {
+	for name, of := range hosttest.Share(t, 2, map[string]struct {
 		ranks []int
 		set   func(c *Config) (data string)
 	}{
@@ -46,7 +47,7 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 		"rare evals":    {one, func(c *Config) string { c.EvalEvery, c.Dropout = 2, 0; return directed }},
 		"cuBLAS":        {one, func(c *Config) string { c.Hidden = 48; return directed }},
 		"nopipe, codec": {three, func(c *Config) string { c.Mode, c.Codec = "nopipe", "int8"; return directed }},
-	} {
+	}) {
 		for _, ranks := range of.ranks {
 			t.Run(fmt.Sprint(name, " ranks=", ranks), func(t *testing.T) {
 				c := split(t, ranks, ranks/3)

@@ -10,6 +10,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/ptx"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/config"
@@ -62,14 +63,14 @@ func (s scaleStream) BeginOut(dst []byte, src device.Ptr) error {
 func TestCodecsOnADevice(t *testing.T) {
 	t.Parallel()
 	directed := generatedSmall(t, true)
-	for name, set := range map[string]func(c *Config){
+	for name, set := range hosttest.Share(t, 2, map[string]func(c *Config){
 		"int8":              func(c *Config) { c.Codec = "int8" },
 		"bf16+ef":           func(c *Config) { c.Codec = "bf16+ef" },
 		"int4+ef, previous": func(c *Config) { c.Codec, c.Refresh = "int4+ef", "previous:none" },
 		"sums, int4":        func(c *Config) { c.Codec, c.PreAggregate, c.Model = "int4", "on", "gin" },
 		"attention, int8":   func(c *Config) { c.Codec, c.Model, c.Heads = "int8", "gat", 2 },
 		"adaptive":          func(c *Config) { c.Codec = "adaptive" },
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
 			c.Ranks, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 3, 16, 2, 2, 0.3, "off"

@@ -150,7 +150,7 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("SIAFU_LR", "0.125")
 	t.Setenv("SIAFU_DROPUOT", "0.1")
 	t.Setenv("SIAFU_CPU", "") // of tests, as the next one
-	t.Setenv("SIAFU_PAIRS_SEED", "1")
+	t.Setenv("SIAFU_CASES_SEED", "1")
 	out := filepath.Join(dir, "run")
 	r := siafu("train", config, data, "--lr", "0.01", "--epochs", "2", "--out", out)
 	if r.code != 0 {

@@ -20,7 +20,7 @@ func TestTutorials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range pages {
+	for _, page := range hosttest.ShareOf(t, 2, pages) {
 		if filepath.Base(page) == "slurm-array.md" {
 			continue
 		}

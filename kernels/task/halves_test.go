@@ -108,7 +108,7 @@ func TestHalves(t *testing.T) {
 		rows []int
 	}{{[]int{37, 24, 18, 5}, []int{17, 150}}, {[]int{300, 130, 4}, []int{210}}} {
 		all := networks(c.dims)
-		for turn, name := range slices.Sorted(maps.Keys(all)) {
+		for turn, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
 			s := all[name]
 			for _, features := range []int{dense, sparse, kept} {
 				if features == kept && !s.CacheInput || len(c.dims) == 3 && (s.Dropout == 0 || testing.Short()) {

@@ -18,6 +18,7 @@ import (
 	"siafu/graph/holdout"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/internal/progress"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -91,7 +92,7 @@ func options(t *testing.T, set func(*Options)) Options {
 }
 
 func TestPlan(t *testing.T) {
-	for name, tc := range map[string]struct {
+	for name, tc := range hosttest.Share(t, 2, map[string]struct {
 		set  func(*Options)
 		want func(*Plan) bool
 	}{
@@ -129,7 +130,7 @@ func TestPlan(t *testing.T) {
 			return len(p.Candidates) == 1 && strings.Contains(p.Verdict[len(p.Verdict)-1], "Not estimated within --max-time 1ns: --partitioner ldg; 2 graph ranks.")
 		}},
 		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.set)
 			p, err := New(o)

@@ -2,8 +2,10 @@ package hosttest
 
 import (
 	"hash/fnv"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -25,4 +27,31 @@ func CommitSeed(t testing.TB, variable string) uint64 {
 	}
 	t.Logf("%s=%d repeats this test", variable, seed)
 	return seed
+}
+
+// CasesVariable sets the seed of Share.
+const CasesVariable = "SIAFU_CASES_SEED"
+
+// Share returns every n-th of a test's cases, by name. Each commit has its share, so that n commits
+// in a row test about all cases; the long variants test all at once.
+func Share[M ~map[string]V, V any](t testing.TB, n int, cases M) M {
+	t.Helper()
+	share := M{}
+	for _, name := range ShareOf(t, n, slices.Sorted(maps.Keys(cases))) {
+		share[name] = cases[name]
+	}
+	return share
+}
+
+// ShareOf returns every n-th case of a list, as Share does.
+func ShareOf[S ~[]V, V any](t testing.TB, n int, cases S) S {
+	t.Helper()
+	if Big() {
+		return cases
+	}
+	var share S
+	for k := int(CommitSeed(t, CasesVariable) % uint64(n)); k < len(cases); k += n {
+		share = append(share, cases[k])
+	}
+	return share
 }

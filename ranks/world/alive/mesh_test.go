@@ -102,11 +102,12 @@ func TestSilence(t *testing.T) {
 
 // A rank that is cut off in the middle of a long message is noticed as soon as one that is idle.
 func TestCutInMessage(t *testing.T) {
-	list := meshes(t, 2, 500*time.Millisecond, nil)
+	message := frame(0, make([]byte, 100<<20))[:1<<20]
+	list := meshes(t, 2, 2*time.Second, nil) // in which a busy host writes the message
 	cut := list[1].peers[0]
 	cut.queue <- nil // ends the heartbeats
 	began := time.Now()
-	if _, err := cut.conn.Write(frame(0, make([]byte, 100<<20))[:1<<20]); err != nil {
+	if _, err := cut.conn.Write(message); err != nil {
 		t.Fatal(err)
 	}
 	if e := next(t, list[0]); !e.Lost || e.Certain {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/host/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/parts"
@@ -22,10 +23,10 @@ func over(v world.View, body func(c world.Comm) error) error {
 
 // A world of parts is a world, whatever carries them.
 func TestConformance(t *testing.T) {
-	for _, v := range []world.View{
+	for _, v := range hosttest.ShareOf(t, 2, []world.View{
 		{Parts: 8, Ranks: 1}, {Parts: 8, Ranks: 2}, {Parts: 8, Ranks: 3}, {Parts: 8, Ranks: 4}, {Parts: 8, Ranks: 8},
 		{Parts: 5, Ranks: 2, Servers: 2}, {Parts: 2, Ranks: 1, Servers: 1},
-	} {
+	}) {
 		t.Run(strconv.Itoa(v.Parts)+" on "+strconv.Itoa(v.Ranks)+" and "+strconv.Itoa(v.Servers), func(t *testing.T) {
 			t.Parallel() // most of it waits for deadlines
 			worldtest.Run(t, v.Members(), func(t *testing.T, body func(c world.Comm) error) {
