@@ -28,6 +28,7 @@ func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, h
 		t.Fatal(err)
 	}
 	f := function.New()
+	t.Cleanup(f.Close) // after the service, whose last invocation may outlive the transport
 	client, n := answering(t, func(w http.ResponseWriter, r *http.Request) { answer(f, w, r) })
 	transport, err := invoke.New(invoke.Options{Client: client, Function: "f", Network: net, AtOnce: 1, Timeout: time.Minute, Endpoint: e})
 	if err != nil {
@@ -37,7 +38,6 @@ func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, h
 		if err := errors.Join(transport.Close(), e.Close()); err != nil {
 			t.Error(err)
 		}
-		f.Close()
 	})
 	return transport, e, m, n
 }
