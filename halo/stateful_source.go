@@ -30,8 +30,8 @@ type SourceState struct {
 	StoredRows  []StoredRows  // rows that are used until others replace them
 	Pending     []PendingRows // received rows that are used later
 	// OwnRows are own rows of earlier epochs, from which ghost rows are predicted. Rows has those of
-	// each epoch of Epochs in turn. Sent and SentAt are the ghosts' two last rows and their epochs, if
-	// needed.
+	// each epoch of Epochs in turn. Sent and SentAt are the arrays and counters of a recurrent
+	// predictor.
 	OwnRows []StoredRows
 }
 

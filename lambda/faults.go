@@ -21,7 +21,7 @@ const (
 	Lose            // no sandbox receives the payload, and the invocation times out
 	Throttle        // 429, although a slot is free
 	Duplicate       // two sandboxes run it, and the second response is dropped
-	Corrupt         // a byte of the response is changed
+	Corrupt         // a byte of the result is changed
 	Straggle        // the sandbox is Slowness times slower
 	Start           // a new sandbox that does not start
 	Kinds           // number of faults
@@ -52,17 +52,15 @@ func (f *Faults) shares() []share {
 	}
 }
 
-// Draw samples the fault of the n-th invocation. It also returns the generator of the
-// further random numbers of the invocation.
-func (f Faults) Draw(n uint64) (Fault, *rand.Rand) {
-	r := rand.New(rand.NewPCG(f.Seed, n))
-	x, sum := r.Float64(), 0.0
+// Draw samples the fault of the n-th invocation.
+func (f Faults) Draw(n uint64) Fault {
+	x, sum := rand.New(rand.NewPCG(f.Seed, n)).Float64(), 0.0
 	for k, s := range f.shares() {
 		if sum += *s.at; x < sum {
-			return Crash + Fault(k), r
+			return Crash + Fault(k)
 		}
 	}
-	return None, r
+	return None
 }
 
 // defaultDelay is the delay of late responses unless the text specifies one.

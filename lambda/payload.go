@@ -1,7 +1,6 @@
 package lambda
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -22,11 +21,11 @@ type Network struct {
 	Kernel string // the sender's instruction set; a receiver without it uses its best one
 }
 
-// Request is the payload of an invocation. It contains the task, or where to pull the task from.
+// Request is the payload of an invocation.
 type Request struct {
 	Network json.RawMessage // a Network
-	Task    []byte          `json:",omitempty"` // by task.Encode
-	Pull    *Pull           `json:",omitempty"`
+	Pull    Pull
+	Corrupt bool `json:",omitempty"` // change a byte of the result: the fault of that name
 }
 
 // Pull describes where a function fetches a task, once, and sends its result, once. It uses HTTPS:
@@ -62,12 +61,11 @@ func (p Pull) Check() error {
 
 // Reply is the payload that an invocation returns.
 type Reply struct {
-	Result  []byte `json:",omitempty"` // by task.Work, unless the task was pulled
 	Refused string // reason for a missing result, if another attempt would fail too
-	Spent   *Spent `json:",omitempty"` // of a pulled task
+	Spent   *Spent `json:",omitempty"` // nil without a result
 }
 
-// Spent is the resource usage of a pulled task in its function, in bytes and microseconds. Work
+// Spent is the resource usage of a task in its function, in bytes and microseconds. Work
 // does not include the time in which the function waits for the task, so that Fetch, Work and Push
 // add up to the total time.
 type Spent struct {
@@ -81,25 +79,10 @@ func (s *Spent) Add(o Spent) {
 	s.Fetch, s.Work, s.Push = s.Fetch+o.Fetch, s.Work+o.Work, s.Push+o.Push
 }
 
-// around bounds the bytes of a payload besides base64 and other parts.
-const around = 64
-
-// PayloadSize bounds the size of a payload that contains n bytes of a task or result, and other
-// bytes of the given number.
-func PayloadSize(n, other int) int { return base64.StdEncoding.EncodedLen(n) + other + around }
-
-// CheckSize returns an error if n bytes and other bytes do not fit into a payload.
-func CheckSize(what string, n, other int) error {
-	if size := PayloadSize(n, other); size > MaxPayload {
-		return TooLarge("the payload of "+what, int64(size), "AWS Lambda", MaxPayload)
-	}
-	return nil
-}
-
-// TooLarge returns the fault for a task or result of n bytes that exceeds the maximum of a
-// receiver.
-func TooLarge(what string, n int64, who string, most int64) error {
-	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but %s accepts at most %d", what, n, who, most).
+// TooLarge returns the fault for a task or result of n bytes that exceeds the maximum of a data
+// endpoint.
+func TooLarge(what string, n, most int64) error {
+	return fault.New(fault.Config, "lambda", "", "%s has %d bytes, but the data endpoint accepts at most %d", what, n, most).
 		Then("set a larger --intervals: a task has the rows of one interval and the weights of its layers")
 }
 

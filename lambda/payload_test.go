@@ -30,7 +30,7 @@ func TestPull(t *testing.T) {
 
 // Any accepted request is complete, and equal after another encoding.
 func FuzzRequest(f *testing.F) {
-	text, err := json.Marshal(Request{Network: json.RawMessage(`{}`), Pull: &Pull{"127.0.0.1:1", fingerprint, "T", 1 << 40}})
+	text, err := json.Marshal(Request{Network: json.RawMessage(`{}`), Pull: Pull{"127.0.0.1:1", fingerprint, "T", 1 << 40}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -38,14 +38,14 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"Pull":{"Address":"[::1]:7"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r Request
-		if json.Unmarshal(text, &r) != nil || r.Pull == nil || r.Pull.Check() != nil {
+		if json.Unmarshal(text, &r) != nil || r.Pull.Check() != nil {
 			return
 		}
 		if _, _, err := net.SplitHostPort(r.Pull.Address); err != nil || len(r.Pull.Fingerprint) != 64 || r.Pull.Token == "" || r.Pull.MostResult < 1 {
 			t.Errorf("%+v passes", r.Pull)
 		}
 		var again Request
-		if sent, err := json.Marshal(r); err != nil || json.Unmarshal(sent, &again) != nil || *again.Pull != *r.Pull {
+		if sent, err := json.Marshal(r); err != nil || json.Unmarshal(sent, &again) != nil || again.Pull != r.Pull {
 			t.Errorf("%+v becomes %+v: %v", r.Pull, again.Pull, err)
 		}
 	})

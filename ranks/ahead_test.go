@@ -112,9 +112,7 @@ func TestInvocationsAhead(t *testing.T) {
 						return other.work(message)
 					}
 					ways = append(ways, w)
-					b := tensor.NewRemote(w, wishes()[0], patient(limit, 100), silence)
-					b.InvokeAhead()
-					return b
+					return tensor.NewRemote(w, wishes()[0], patient(limit, 100), silence)
 				})
 				if !bytes.Equal(got.model, want.model) {
 					t.Errorf("moody %t: the model differs", moody)
@@ -150,28 +148,5 @@ func (e *early) check(t *testing.T) {
 	}
 	if seen == 0 || e.aheads < seen || !e.moody && (e.aheads != seen || len(e.begun) > 0) {
 		t.Errorf("%d attempts are begun, %d of them sent, %d left", e.aheads, seen, len(e.begun))
-	}
-}
-
-// Without Remote.InvokeAhead, or with a transport without early attempts, no attempt begins
-// early.
-func TestNothingIsInvokedAhead(t *testing.T) {
-	t.Parallel()
-	data := generated(t, true)
-	c := quick(t)
-	c.Epochs, c.Ranks, c.Servers, c.Intervals = 2, 1, 0, 3
-	var w *early
-	trainOn(t, c, data, func(r *joined) tensor.Backend {
-		var start sync.Once
-		var other *process
-		w = &early{chaos: newChaos(1, nil), begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
-		w.work = func(message []byte) []byte {
-			start.Do(func() { other = startProcess(t, sentOf(r)) })
-			return other.work(message)
-		}
-		return tensor.NewRemote(w, wishes()[0], patient(patience, 100), silence)
-	})
-	if w.aheads != 0 || len(w.sudden) == 0 {
-		t.Errorf("%d attempts are begun ahead", w.aheads)
 	}
 }

@@ -184,10 +184,12 @@ func TestForecastIsExact(t *testing.T) {
 			gat(c)
 			c.Refresh, c.Epochs, c.Predict, c.PredictEvery, c.PredictRows, c.PredictInput = "previous", 6, "lstm-gat", 2, 50, "past"
 		}},
-		"gin, extrapolated": {dense[true], 3, 0, func(c *Config) { c.Model, c.Layers, c.Refresh, c.Epochs, c.Predict = "gin", 3, "delay:2", 4, "linear" }},
-		"gcn, whole rows":   {dense[false], 3, 0, func(c *Config) { c.RefreshRows, c.Refresh, c.Epochs, c.Layers = "whole", "every:2", 4, 3 }},
+		"gin, predicted": {dense[true], 3, 0, func(c *Config) {
+			c.Model, c.Layers, c.Refresh, c.Epochs, c.Predict = "gin", 3, "delay:2", 4, "transfer"
+		}},
+		"gcn, whole rows": {dense[false], 3, 0, func(c *Config) { c.RefreshRows, c.Refresh, c.Epochs, c.Layers = "whole", "every:2", 4, 3 }},
 		"gcn, whole, made again": {dense[true], 3, 0, func(c *Config) {
-			c.Refresh, c.Epochs, c.Layers, c.Predict, c.Recompute, c.MeasureStaleness = "every:2", 4, 4, "linear", true, 3
+			c.Refresh, c.Epochs, c.Layers, c.Predict, c.Recompute, c.MeasureStaleness = "every:2", 4, 4, "transfer", true, 3
 		}},
 		"gcn, no gradients":           {dense[true], 3, 0, func(c *Config) { c.GhostGradients, c.Layers = "no", 3 }},
 		"gcn, previous, no gradients": {dense[true], 3, 0, func(c *Config) { c.GhostGradients, c.Refresh, c.Layers = "no", "previous:none", 3 }},

@@ -27,12 +27,11 @@ type functions struct {
 	attempts       int           // per task
 	concurrency    int           // maximal invocations of a rank, or of a part of a bridge
 	fallsBack      bool          // use the CPU if functions keep failing
-	payloads       bool          // payloads carry tasks and results; if not, functions pull and push them
 	local          local.Options
 	endpoint       endpoint.Options
 	client         invoke.Client      // nil until needed
 	service        *local.Service     // of --lambda local, nil until started
-	bridge         *endpoint.Endpoint // nil if payloads carry tasks, or until started
+	bridge         *endpoint.Endpoint // nil until started
 }
 
 // sandboxes is the number of sandboxes per worker in a local service. One sandbox computes while a
@@ -78,9 +77,6 @@ func (r *joined) invoke() (tensor.Backend, error) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
 	b.Charge(r.cfg.Tariff(), f.attemptTimeout)
-	if !f.payloads {
-		b.InvokeAhead()
-	}
 	if r.cfg.LambdaAtOnce == 0 {
 		b.Tune(pool.NewTuner(f.concurrency))
 	}
@@ -140,7 +136,7 @@ const (
 
 // start listens for functions, and finds the service for invocations.
 func (f *functions) start(c *Config) (err error) {
-	if !f.payloads && f.bridge == nil {
+	if f.bridge == nil {
 		f.endpoint.Connections = 4*f.concurrency + spareConnections
 		if f.bridge, err = endpoint.Start(f.endpoint); err != nil {
 			return err
@@ -156,9 +152,7 @@ func (f *functions) start(c *Config) (err error) {
 	if f.local.Function, err = lambda.Executable(c.LambdaFunction, runtime.GOARCH); err != nil {
 		return err
 	}
-	if f.bridge != nil {
-		f.local.Targets = []string{f.bridge.Address()}
-	}
+	f.local.Targets = []string{f.bridge.Address()}
 	if f.service, err = local.Start(f.local); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/function/functiontest"
 	"siafu/ranks/config"
 )
@@ -33,11 +34,11 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			if name == "gat" { // invoked by a bridge
 				c.Ranks, c.Bridges = c.Ranks+1, 1
 			}
-			got, s, n := invoked(t, c, data, path, func(f *functions) {
+			ends := endpoints{change: func(f *functions) {
 				f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack = 400*time.Millisecond, 60, 8, false
 				f.local.Timeout, f.local.Concurrency = 500*time.Millisecond, 8
-				f.payloads = name == "gcn" // so that faults damage results
-			})
+			}}
+			got, s, n := invoked(t, c, data, path, ends.add)
 			t.Logf("%v; %v; %+v", n, n.Pool, s)
 			if !bytes.Equal(got.model, want.model) {
 				t.Error("the model is another one")
@@ -54,7 +55,7 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			if n.Again == 0 || s.Throttled < s.Struck[lambda.Throttle] {
 				t.Errorf("%d attempts were further ones", n.Again)
 			}
-			if name == "gcn" && n.Damaged == 0 {
+			if ends.stats().Refused[endpoint.Malformed] == 0 {
 				t.Error("no damage was found")
 			}
 		})

@@ -193,44 +193,41 @@ func TestLambdaAsync(t *testing.T) {
 	}
 }
 
-// Invocations that crash, are late, lost or rejected cost time and money but change no bit,
-// whether payloads carry tasks or functions pull them. A late response is not a late result if
-// the function has pushed the result.
+// Invocations that crash, are late, lost or rejected cost time and money but change no bit. A late
+// response is not a late result, because the function has pushed the result.
 func TestLambdaFaults(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
-		for _, payloads := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s payloads=%t", name, payloads), func(t *testing.T) {
-				t.Parallel() // most of it is waiting
-				c := quick(t)
-				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
-				set(&c)
-				want := train(t, c, data)
-				c.Out += "-lambda"
-				ends := endpoints{change: func(f *functions) {
-					f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
-					f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
-					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
-				}}
-				got, s, n := invoked(t, c, data, path, ends.add)
-				b := ends.stats()
-				t.Logf("%v; %+v; %+v", n, s, b)
-				if !bytes.Equal(got.model, want.model) {
-					t.Error("the model is another one")
-				}
-				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-				if s.Failed == 0 || s.Throttled == 0 || n.Failed == 0 || payloads && n.Dropped == 0 || s.Started <= 4 {
-					t.Error("the test shows nothing")
-				}
-				if !payloads && b.Answered < n.Sent {
-					t.Errorf("%d results for %d tasks", b.Answered, n.Sent)
-				}
-				if got.Summary.LambdaInvocations < int64(n.Sent) {
-					t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			c := quick(t)
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
+			set(&c)
+			want := train(t, c, data)
+			c.Out += "-lambda"
+			ends := endpoints{change: func(f *functions) {
+				f.attemptTimeout, f.attempts, f.concurrency, f.fallsBack = 300*time.Millisecond, 40, 4, false
+				f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
+				f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+			}}
+			got, s, n := invoked(t, c, data, path, ends.add)
+			b := ends.stats()
+			t.Logf("%v; %+v; %+v", n, s, b)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+			if s.Failed == 0 || s.Throttled == 0 || n.Failed == 0 || s.Started <= 4 {
+				t.Error("the test shows nothing")
+			}
+			if b.Answered < n.Sent {
+				t.Errorf("%d results for %d tasks", b.Answered, n.Sent)
+			}
+			if got.Summary.LambdaInvocations < int64(n.Sent) {
+				t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
+			}
+		})
 	}
 }
 
@@ -276,7 +273,7 @@ func lambdaError(t *testing.T, c Config, data string, change func(*functions)) e
 	return runMembers(c, data, IO{Out: io.Discard, Err: io.Discard}, func(r *member) { r.functions = change }, (*member).train)
 }
 
-// A task or a result too large for a payload ends the run with the remedy. A function that
+// A task or a result too large for the data endpoint ends the run with the remedy. A function that
 // always fails ends it with the function's error.
 func TestLambdaRefuses(t *testing.T) {
 	t.Parallel()
@@ -284,7 +281,7 @@ func TestLambdaRefuses(t *testing.T) {
 	c := quick(t)
 	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1
 	var seen *functions
-	watch := func(f *functions) { seen, f.payloads = f, true }
+	watch := func(f *functions) { seen, f.endpoint.Memory = f, 2*6_000_000 }
 
 	c.Hidden, c.CacheInput = 4000, "off" // 400 rows of it are 6.4 MB, the weights 0.2 MB
 	err := lambdaError(t, c, data, watch)
@@ -295,8 +292,8 @@ func TestLambdaRefuses(t *testing.T) {
 	}
 
 	c.Hidden = 200_000 // weights of 9.6 MB
-	if err := lambdaError(t, c, data, watch); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--intervals") || seen.service.Stats().Invocations > 0 {
-		t.Errorf("a large task: %v, %+v", err, seen.service.Stats())
+	if err := lambdaError(t, c, data, watch); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--intervals") || seen.bridge.Stats().Fetched > 0 {
+		t.Errorf("a large task: %v, %+v", err, seen.bridge.Stats())
 	}
 
 	c.Hidden, c.LambdaFunction = 16, "/bin/false"

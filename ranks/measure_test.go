@@ -37,7 +37,7 @@ func TestMeasuringStalenessChangesNothing(t *testing.T) {
 		"age, no gradients":  func(c *Config) { c.Refresh, c.GhostGradients = "age:2,0.9", "no" },
 		"gat, delay":         func(c *Config) { c.Model, c.Refresh = "gat", "delay:2" },
 		"predicted":          func(c *Config) { c.Predict, c.Refresh, c.Epochs = "transfer", "every:3", 8 },
-		"extrapolated":       func(c *Config) { c.Predict, c.Model, c.Dropout, c.Epochs = "linear", "gat", 0, 8 },
+		"predicted, gat":     func(c *Config) { c.Predict, c.Model, c.Dropout, c.Epochs = "transfer", "gat", 0, 8 },
 		"previous, ÂX, bf16": func(c *Config) { c.InputDropout, c.CacheInput, c.Gather = 0, "on", "bf16" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestMpirunPredictsGhosts(t *testing.T) {
 	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
-	for kind, policy := range map[string]string{"transfer": "delay:2", "linear": "every:3,1", "lstm-gcn": "every:3"} {
+	for kind, policy := range map[string]string{"transfer": "delay:2", "gru-gcn": "every:3,1", "lstm-gcn": "every:3"} {
 		c := compared(t, 0.3)
 		c.Epochs, c.Ranks, c.Servers, c.Refresh, c.Predict = 10, 3, 0, policy, kind
 		args := []string{"train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind, "--eval-every", "0", "--servers", "0"}

@@ -81,7 +81,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		},
 		"predicted, late": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Model = 2, "delay:3", "transfer", "gat" },
 		"compressed":      func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.PredictHistory = 3, "delay:3", "transfer", "auto" },
-		"extrapolated":    func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Dropout = 3, "age:3,0.9", "linear", 0 },
+		"predicted, age":  func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Dropout = 3, "age:3,0.9", "transfer", 0 },
 		"predicted means": func(c *Config) { c.Ranks, c.Refresh, c.Predict, c.Codec = 3, "previous", "transfer", "int4+ef" },
 		"whole rows":      func(c *Config) { c.Ranks, c.Refresh, c.RefreshRows, c.Layers = 3, "every:4", "whole", 3 },
 		"int4+ef":         func(c *Config) { c.Ranks, c.Codec = 4, "int4+ef" },

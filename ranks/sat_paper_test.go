@@ -208,7 +208,7 @@ func TestResumeWithAnotherPrediction(t *testing.T) {
 	data := evolving(t)
 	for name, change := range map[string]func(c *Config){
 		"predictor": func(c *Config) { c.Predict = "lstm-gcn" },
-		"kind":      func(c *Config) { c.Predict = "linear" }, "rows": func(c *Config) { c.PredictRows = 100 }, "history": func(c *Config) { c.PredictHistory = "auto" }, "none": func(c *Config) { c.Predict = "off" },
+		"rows":      func(c *Config) { c.PredictRows = 100 }, "history": func(c *Config) { c.PredictHistory = "auto" }, "none": func(c *Config) { c.Predict = "off" },
 	} {
 		c := predictingRun(t, "every:4")
 		c.Epochs, c.CheckpointEvery = 6, "6e"

@@ -117,7 +117,7 @@ func TestPartsMove(t *testing.T) {
 			c.Refresh, c.Predict, c.Model, c.PredictHistory = "every:3,1", "transfer", "sage", "polyline:3"
 		},
 		"recurrent":     func(c *Config) { c.Refresh, c.Predict, c.PredictEvery = "every:3,1", "gru-gcn", 2 },
-		"extrapolated":  func(c *Config) { c.Refresh, c.Predict, c.Dropout = "drift:0.02,3", "linear", 0 },
+		"drifted":       func(c *Config) { c.Refresh, c.Predict, c.Dropout = "drift:0.02,3", "transfer", 0 },
 		"never":         func(c *Config) { c.Refresh = "never" },
 		"corrections":   func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },

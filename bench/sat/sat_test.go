@@ -20,14 +20,14 @@ import (
 )
 
 // fakeRunner is a runner whose trainings depend on --predict: transfer has more accuracy, arrays and
-// seconds, and a tenth of the error. It refuses linear.
+// seconds, and a tenth of the error. It refuses gru-gcn.
 type fakeRunner struct{ trials []trials.Trial }
 
 func (f *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result, error) {
 	f.trials = append(f.trials, t)
 	acc, relative, stale, predicting, arrays := 0.5, 0.2, (*float64)(nil), 0.0, int64(2e6)
 	switch text := strings.Join(t.Flags, " "); {
-	case strings.Contains(text, "--predict linear"):
+	case strings.Contains(text, "--predict gru-gcn"):
 		return nil, fault.New(fault.Usage, op, "", "no lines here")
 	case strings.Contains(text, "--predict transfer"):
 		received := relative
@@ -55,7 +55,7 @@ func compare(t *testing.T, part string, kinds ...string) (string, *fakeRunner) {
 		t.Fatal(err)
 	}
 	if kinds == nil {
-		kinds = []string{"transfer", "linear"}
+		kinds = []string{"transfer", "gru-gcn"}
 	}
 	o := Options{Data: []string{data}, Kinds: kinds, Ranks: []int{4, 8}, Models: []string{"gcn"}, Rates: []string{"200mbit", "1gbit"},
 		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 40, Timed: 5, Turns: 1, Work: t.TempDir()}}
@@ -80,7 +80,7 @@ func TestParts(t *testing.T) {
 		"figure1": {"gcn 4 DIGEST none 0.200, 0.400 0.200, 0.400", "gcn 4 DIGEST transfer 0.020, 0.040 0.020, 0.040 0.020, 0.040 0.020, 0.040 - - 0.020, 0.040 0.100, 0.200", refusal},
 		"table1":  {"flickr-0.01 100 89,250"},
 		"table2": {"gcn 4 DIGEST none 50.00 ± 0.00 50.00 ± 0.00 0.00 52.92±0.32", "gcn 8 DIGEST transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 52.36±0.18", "gcn 4 DistDGL none 50.00",
-			"gcn 4 DIGEST linear - - - 53.45±0.27", "transfer: at least as good as without in 6 of 6 cells (100 %), mean difference +1.00 points", refusal},
+			"gcn 4 DIGEST gru-gcn - - - 53.45±0.27", "transfer: at least as good as without in 6 of 6 cells (100 %), mean difference +1.00 points", refusal},
 		"table3":   {"DIGEST none 2.00 1.000 0.18", "DIGEST transfer 2.50 1.250 0.20 2.50 1.250 0.23"},
 		"table4":   {"gcnii 4 GNNAutoScale transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 55.21±0.47", "gcn 4 GraphSAGE none 50.00 ± 0.00 50.00 ± 0.00 0.00 49.23±0.21"},
 		"table5":   {"DIGEST transfer 10.00 0.0"},

@@ -38,9 +38,6 @@ func Measure(kind string, width, own int, team *kernels.Team, seconds func(call 
 		rows[i] = max(float32(math.Sin(float64(i)*float64(i))), 0)
 	}
 	x := examples{now: kernels.HostMat(own, width, l.now), stale: kernels.HostMat(own, width, l.slot(0)), kept: l.keptAt(0)}
-	if s.kind.previous {
-		x.previous = kernels.HostMat(own, width, l.slot(1))
-	}
 	l.record(rows, s.sampled)
 	l.push(1, 0, s.stale)
 	c.Fit = seconds(func() {
@@ -48,6 +45,6 @@ func Measure(kind string, width, own int, team *kernels.Team, seconds func(call 
 		s.fit(l, x)
 	})
 	stale := kernels.HostMat(ghosts, width, rows[:ghosts*width])
-	c.Row = seconds(func() { s.model.apply(s.predicted(l, ghosts), stale, stale) }) / ghosts
+	c.Row = seconds(func() { s.model.apply(s.predicted(l, ghosts), stale) }) / ghosts
 	return c
 }

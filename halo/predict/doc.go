@@ -9,9 +9,8 @@
 // of the rows that were received. Gradients pass through unchanged: predicted rows are constants
 // (equation 12).
 //
-// Kinds: transfer is an affine map, and linear extrapolates the two last rows of each ghost. Both
-// are fitted in each epoch. The others are recurrent graph networks (recurrent.go: the prediction;
-// cell.go: a step; readout.go: the regression of changes on states). Train trains them online
-// (algorithm 1, online.go); it is collective. If a prediction is impossible, or if it is not better than
+// Kinds: transfer is an affine map that is fitted in each epoch. The others are recurrent graph
+// networks (recurrent.go: the prediction; cell.go: a step; readout.go: the regression of changes on
+// states). Train trains them online (algorithm 1, online.go); it is collective. If a prediction is impossible, or if it is not better than
 // stale rows on held-out own rows (the constraint of equation 9), a layer uses stale rows.
 package predict

@@ -1,13 +1,11 @@
 package predict
 
 import (
+	"slices"
+
 	"siafu/halo"
 	"siafu/kernels"
 )
-
-// group is a set of ghosts with the same epochs: of their rows, and of the rows before these, 0
-// if not needed.
-type group struct{ epoch, previous int32 }
 
 // predict sets s.ghosts to the rows of a view, predicted for an epoch where possible. It reports
 // whether any row is.
@@ -21,20 +19,19 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		}
 		return any
 	}
-	if len(l.previous) > 0 {
-		l.shift(view)
-	}
 	rows := 0 // that need a prediction
 	s.groups = s.groups[:0]
-	s.visit(l, view, func(g group, lo, hi int) {
-		if int(g.epoch) != epoch {
-			s.addGroup(g)
-			rows += hi - lo
+	view.ForEachBlock(func(b halo.Block) {
+		if b.Epoch != epoch {
+			if !slices.Contains(s.groups, int32(b.Epoch)) {
+				s.groups = append(s.groups, int32(b.Epoch))
+			}
+			rows += b.Rows
 		}
 	})
 	all := len(s.groups) == 1 && rows == view.Rows.Rows
-	for _, g := range s.groups {
-		ref, ok := s.examples(l, g, epoch)
+	for _, of := range s.groups {
+		ref, ok := s.examples(l, of, epoch)
 		if !ok {
 			continue
 		}
@@ -52,64 +49,27 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		s.taken.Made++
 		any = true
 		if l.maps = all && l.mayMap; !l.maps {
-			s.apply(l, view, g)
-		} else if l.mapped != g.epoch { // other rows
-			l.version, l.mapped = l.version+1, g.epoch
+			s.apply(l, view, of)
+		} else if l.mapped != of { // other rows
+			l.version, l.mapped = l.version+1, of
 		}
 	}
 	s.taken.Fallbacks[none] = 0
 	return any
 }
 
-// addGroup adds a group unless it is listed.
-func (s *Source) addGroup(g group) {
-	for _, have := range s.groups {
-		if have == g {
-			return
-		}
-	}
-	s.groups = append(s.groups, g)
-}
-
-// visit visits runs of ghosts of one group, in ascending order.
-func (s *Source) visit(l *layer, view halo.View, visit func(g group, lo, hi int)) {
-	view.ForEachBlock(func(b halo.Block) {
-		g := group{epoch: int32(b.Epoch)}
-		if len(l.previous) == 0 {
-			visit(g, b.First, b.First+b.Rows)
-			return
-		}
-		for lo, end := b.First, b.First+b.Rows; lo < end; {
-			hi := lo + 1
-			for hi < end && l.previousEpochs[hi] == l.previousEpochs[lo] {
-				hi++
-			}
-			g.previous = l.previousEpochs[lo]
-			visit(g, lo, hi)
-			lo = hi
-		}
-	})
-}
-
-// examples returns the own rows of a group: all sampled ones.
-func (s *Source) examples(l *layer, g group, epoch int) (x examples, ok bool) {
+// examples returns the sampled own rows for ghosts of an epoch.
+func (s *Source) examples(l *layer, of int32, epoch int) (x examples, ok bool) {
 	n := len(s.sampled)
 	x.now = kernels.HostMat(n, l.Width, l.now)
-	stale, kept := l.at(g.epoch, s.stale)
+	stale, kept := l.at(of, s.stale)
 	if stale == nil {
 		return x, false
 	}
 	if x.kept = kept; s.o.Timing.Decay != 1 { // stale rows have another weight in each epoch
 		clear(kept)
 	}
-	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(g.epoch)))
-	if s.kind.previous {
-		previous, _ := l.at(g.previous, s.stale[min(n*l.Width, len(s.stale)):])
-		if previous == nil {
-			return x, false
-		}
-		x.previous = kernels.HostMat(n, l.Width, previous)
-	}
+	x.stale = kernels.HostMat(n, l.Width, s.decay(l, stale, epoch-int(of)))
 	return x, true
 }
 
@@ -135,19 +95,14 @@ func (s *Source) fit(l *layer, x examples) Fallback {
 		return FewRows
 	}
 	from, to := 0, s.learned
-	part := func(m kernels.Mat) kernels.Mat {
-		if m.IsNil() {
-			return m
-		}
-		return m.Part(from, to)
-	}
-	if reason := s.model.fit(examples{part(x.now), part(x.stale), part(x.previous), x.kept}); reason != none {
+	part := func(m kernels.Mat) kernels.Mat { return m.Part(from, to) }
+	if reason := s.model.fit(examples{part(x.now), part(x.stale), x.kept}); reason != none {
 		return reason
 	}
 	from, to = s.learned, len(s.sampled)
 	now, stale := part(x.now), part(x.stale)
 	predicted := kernels.HostMat(to-from, l.Width, s.guessed)
-	s.model.apply(predicted, stale, part(x.previous))
+	s.model.apply(predicted, stale)
 	// Not <, so that NaN falls back.
 	if !(distance(predicted.Host(), now.Host()) < distance(stale.Host(), now.Host())) {
 		return NotBetter
@@ -173,38 +128,29 @@ func distance(x, y []float32) float64 {
 	return sums[0] + sums[1] + sums[2] + sums[3]
 }
 
-// apply predicts the rows of a group: long runs in place, others in chunks.
-func (s *Source) apply(l *layer, view halo.View, g group) {
+// apply predicts the rows of an epoch: long runs in place, others in chunks.
+func (s *Source) apply(l *layer, view halo.View, of int32) {
 	w, dst, rows := l.Width, s.predicted(l, view.Rows.Rows), view.Rows
 	places, count := [chunk]int{}, 0
 	flush := func() {
-		out, previous := kernels.HostMat(count, w, s.guessed), kernels.Mat{}
-		if len(l.previous) > 0 {
-			previous = kernels.HostMat(count, w, s.packed[1])
-		}
-		s.model.apply(out, kernels.HostMat(count, w, s.packed[0]), previous)
+		out := kernels.HostMat(count, w, s.guessed)
+		s.model.apply(out, kernels.HostMat(count, w, s.packed))
 		for k := range count {
 			copy(dst.Host()[places[k]*w:(places[k]+1)*w], out.Host()[k*w:])
 		}
 		count = 0
 	}
-	s.visit(l, view, func(of group, lo, hi int) {
-		if of != g {
+	view.ForEachBlock(func(b halo.Block) {
+		if int32(b.Epoch) != of {
 			return
 		}
-		if hi-lo >= chunk || len(s.packed[0]) == 0 {
-			previous := kernels.Mat{}
-			if len(l.previous) > 0 {
-				previous = kernels.HostMat(hi-lo, w, l.previous[lo*w:hi*w])
-			}
-			s.model.apply(dst.Part(lo, hi), rows.Part(lo, hi), previous)
+		lo, hi := b.First, b.First+b.Rows
+		if hi-lo >= chunk || len(s.packed) == 0 {
+			s.model.apply(dst.Part(lo, hi), rows.Part(lo, hi))
 			return
 		}
 		for i := lo; i < hi; i++ {
-			copy(s.packed[0][count*w:], rows.Host()[i*w:(i+1)*w])
-			if len(l.previous) > 0 {
-				copy(s.packed[1][count*w:], l.previous[i*w:(i+1)*w])
-			}
+			copy(s.packed[count*w:], rows.Host()[i*w:(i+1)*w])
 			if places[count], count = i, count+1; count == chunk {
 				flush()
 			}

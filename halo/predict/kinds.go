@@ -16,9 +16,6 @@ type entry = catalog.Entry
 // line in kinds.
 type kind struct {
 	entry
-	// previous reports whether a prediction needs the rows that each ghost had before its
-	// newest ones.
-	previous bool
 	// kept returns the number of examples.kept for rows of a width, if the kind needs any.
 	kept func(width int) int
 	// cell is that of a recurrent predictor, which has no model. nil: model is fitted.
@@ -32,9 +29,9 @@ type kind struct {
 type model interface {
 	// fit learns from own rows.
 	fit(x examples) Fallback
-	// apply sets dst [n x width] to the prediction from stale rows [n x width] and, if the kind
-	// needs them, from the rows before these. dst must not overlap them.
-	apply(dst, rows, previous kernels.Mat)
+	// apply sets dst [n x width] to the prediction from stale rows [n x width]. dst must not overlap
+	// them.
+	apply(dst, rows kernels.Mat)
 }
 
 // mapper is a model whose predictions are an affine map of stale rows alone.
@@ -43,14 +40,14 @@ type mapper interface {
 	affine(width int) kernels.Mat
 }
 
-// examples are own rows [n x width] of one layer: of the current epoch, of the epoch of the
-// ghosts, and, if the kind needs them, of the epoch that the ghosts had before.
+// examples are own rows [n x width] of one layer: of the current epoch, and of the epoch of the
+// ghosts.
 type examples struct {
-	now, stale, previous kernels.Mat
-	kept                 []float32 // what a fit keeps for later ones with the same stale rows; zeros at first
+	now, stale kernels.Mat
+	kept       []float32 // what a fit keeps for later ones with the same stale rows; zeros at first
 }
 
-var kinds = []*kind{&transferKind, &linearKind, &lstmGCNKind, &gruGCNKind, &lstmGATKind}
+var kinds = []*kind{&transferKind, &lstmGCNKind, &gruGCNKind, &lstmGATKind}
 
 // Choices describes all values of --predict.
 func Choices() []catalog.Entry {
@@ -64,6 +61,14 @@ func Valid(name string) bool {
 	}
 	_, ok := catalog.Find(kinds, name)
 	return ok
+}
+
+// Remedy returns what to set in place of an invalid value of --predict.
+func Remedy(name string) string {
+	if name == "linear" {
+		return "set --predict transfer, or momentum:B with --batch history:N: the extrapolation of two rows is no longer available"
+	}
+	return "it must be one of " + Usage() + "; B is above 0 and at most 1"
 }
 
 // Usage lists the values of --predict.

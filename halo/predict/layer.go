@@ -7,7 +7,7 @@ import (
 	"siafu/internal/mapped"
 )
 
-// layer has the sampled own rows of a layer, and the rows before those of its ghosts.
+// layer has the sampled own rows of a layer.
 type layer struct {
 	halo.Shape
 	now    []float32 // of the current epoch [sampled x Width]
@@ -16,10 +16,6 @@ type layer struct {
 	as     *compression
 	epochs []int32   // 0: none
 	kept   []float32 // of the model, for each of epochs
-
-	// If the kind needs them: the rows that each ghost has and had before, with their epochs.
-	received, previous             []float32 // [Ghosts x Width]
-	receivedEpochs, previousEpochs []int32
 
 	predicts bool // in the current epoch
 
@@ -46,25 +42,16 @@ func newLayer(shape halo.Shape, n int, now []float32, k *kind, as *compression, 
 	if k.kept != nil {
 		l.kept = mapped.Make[float32](o.Arena, slots*k.kept(shape.Width))
 	}
-	if k.previous {
-		ghosts := o.Plan.Ghosts
-		l.received, l.previous = mapped.Make[float32](o.Arena, ghosts*shape.Width), mapped.Make[float32](o.Arena, ghosts*shape.Width)
-		l.receivedEpochs, l.previousEpochs = mapped.Make[int32](o.Arena, ghosts), mapped.Make[int32](o.Arena, ghosts)
-	}
 	return l
 }
 
 // slotsOf returns the number of epochs whose own rows a layer stores. A fitted kind stores rows after the
 // predictions of their epoch, and thus needs those of earlier epochs only.
 func slotsOf(k *kind, o Options) int {
-	age := o.Timing.MaxAge
-	switch {
-	case k.cell != nil:
-		return Windows(o.Kind, o.Timing)
-	case k.previous:
-		age += o.Timing.Interval
+	if k.cell != nil {
+		return Windows(o.Timing)
 	}
-	return max(1, (age+o.Timing.Period-1)/o.Timing.Period)
+	return max(1, (o.Timing.MaxAge+o.Timing.Period-1)/o.Timing.Period)
 }
 
 // record stores sampled rows of the current epoch, or without samples all rows.
@@ -175,28 +162,10 @@ func (l *layer) stored(epoch int32) []float32 {
 	return nil
 }
 
-// shift stores received rows of new epochs, and the rows that they replace.
-func (l *layer) shift(view halo.View) {
-	w, rows := l.Width, view.Rows.Host()
-	view.ForEachBlock(func(b halo.Block) {
-		for i := b.First; i < b.First+b.Rows; i++ {
-			if l.receivedEpochs[i] == int32(b.Epoch) {
-				continue
-			}
-			copy(l.previous[i*w:(i+1)*w], l.received[i*w:(i+1)*w])
-			copy(l.received[i*w:(i+1)*w], rows[i*w:(i+1)*w])
-			l.previousEpochs[i], l.receivedEpochs[i] = l.receivedEpochs[i], int32(b.Epoch)
-		}
-	})
-}
-
 func (l *layer) forget() {
 	l.predicts, l.maps, l.mapped = false, false, 0
-	for _, x := range [][]float32{l.now, l.pushed, l.received, l.previous} {
+	for _, x := range [][]float32{l.now, l.pushed, l.kept} {
 		clear(x)
 	}
-	clear(l.kept)
-	for _, x := range [][]int32{l.epochs, l.receivedEpochs, l.previousEpochs} {
-		clear(x)
-	}
+	clear(l.epochs)
 }

@@ -22,7 +22,6 @@ func (s *Source) Pack() (halo.SourceState, error) {
 		} else if at != nil {
 			l.OwnRows = append(l.OwnRows, halo.StoredRows{
 				Layer: at.Layer, Rows: at.rows(s.stale), Epochs: slices.Clone(at.epochs),
-				Sent: slices.Concat(at.received, at.previous), SentAt: slices.Concat(at.receivedEpochs, at.previousEpochs),
 			})
 		}
 	}
@@ -42,19 +41,14 @@ func (s *Source) Unpack(l halo.SourceState) error {
 			}
 			continue
 		}
-		ghosts, rows := len(at.receivedEpochs), len(at.received)
 		own.Rows, own.Epochs = newest(own.Rows, own.Epochs, len(at.epochs))
-		if len(own.Rows) != len(at.epochs)*len(at.now) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 2*rows || len(own.SentAt) != 2*ghosts {
+		if len(own.Rows) != len(at.epochs)*len(at.now) || len(own.Epochs) != len(at.epochs) || len(own.Sent) != 0 || len(own.SentAt) != 0 {
 			return otherSize(own.Layer)
 		}
 		clear(at.kept)
 		at.mapped = 0
 		copy(at.epochs, own.Epochs)
 		at.setRows(own.Rows)
-		copy(at.received, own.Sent[:rows])
-		copy(at.previous, own.Sent[rows:])
-		copy(at.receivedEpochs, own.SentAt[:ghosts])
-		copy(at.previousEpochs, own.SentAt[ghosts:])
 	}
 	return s.Collective.(halo.Portable).Unpack(l)
 }

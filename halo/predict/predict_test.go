@@ -41,7 +41,7 @@ func (r *received) set(epoch int, epochs func(ghost int) int) {
 }
 
 // row returns a vertex's row of an epoch: it grows by a tenth of its first value in each epoch,
-// which both a linear map and an extrapolation predict.
+// which an affine map predicts.
 func row(vertex, epoch int) []float32 {
 	x := make([]float32, width)
 	for j := range x {
@@ -447,13 +447,13 @@ func TestStateOfMoreEpochs(t *testing.T) {
 
 // State of another kind or size is refused.
 func TestOtherStateIsRefused(t *testing.T) {
-	a, b := newRun(t, "transfer", "every:4", 1, 60), newRun(t, "linear", "every:4", 1, 60)
+	a, b := newRun(t, "transfer", "every:4", 1, 60), newRun(t, "lstm-gcn", "every:4", 1, 60)
 	state, err := a.Pack()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b.Unpack(state) == nil {
-		t.Error("linear takes the state of transfer")
+		t.Error("lstm-gcn takes the state of transfer")
 	}
 	state.OwnRows[0].Layer = 7
 	if a.Unpack(state) == nil {

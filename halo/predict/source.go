@@ -63,11 +63,11 @@ type Source struct {
 	sampled []uint32 // own rows: those to learn from, then those held out
 	learned int      // number of the former
 	ghosts  []float32
-	now     []float32    // sampled own rows from Offer to Take, of one layer at a time
-	packed  [2][]float32 // a chunk of rows, and of the rows before them; empty if rows of an epoch adjoin
-	guessed []float32    // predictions of held-out or packed rows
-	stale   []float32    // scaled or decoded copies of stored own rows, of up to two epochs
-	groups  []group
+	now     []float32 // sampled own rows from Offer to Take, of one layer at a time
+	packed  []float32 // a chunk of rows; empty if rows of an epoch adjoin
+	guessed []float32 // predictions of held-out or packed rows
+	stale   []float32 // scaled or decoded copies of stored own rows, of up to two epochs
+	groups  []int32   // epochs of the ghosts that need a prediction
 	taken   Counts
 	bytes   int64
 
@@ -131,10 +131,7 @@ func Wrap(inner halo.Collective, o Options) *Source {
 	s.stale = mapped.Make[float32](o.Arena, s.copies()*n*widest)
 	s.guessed = mapped.Make[float32](o.Arena, max(chunk, n-s.learned)*widest)
 	if o.Timing.Period != o.Timing.Interval {
-		s.packed[0] = mapped.Make[float32](o.Arena, chunk*widest)
-		if k.previous {
-			s.packed[1] = mapped.Make[float32](o.Arena, chunk*widest)
-		}
+		s.packed = mapped.Make[float32](o.Arena, chunk*widest)
 	}
 	s.bytes = o.Arena.Used() - before
 	return s
@@ -157,7 +154,7 @@ func SampledRows(most, width, own int) int {
 func (s *Source) copies() int {
 	decodes := newCompression(s.o.History, s.o.Timing) != nil
 	switch {
-	case s.o.Timing.Average != 0 || decodes && s.kind.previous:
+	case s.o.Timing.Average != 0:
 		return 2
 	case s.o.Timing.Decay != 1 || decodes:
 		return 1
@@ -274,7 +271,7 @@ func (s *Source) View(at halo.Slot) (halo.View, error) {
 func (s *Source) MapRows(at halo.Slot, view halo.View) halo.View {
 	if l := s.of(at); !view.Map.IsNil() {
 		rows := s.predicted(l, view.Rows.Rows)
-		s.model.apply(rows, view.Rows, kernels.Mat{})
+		s.model.apply(rows, view.Rows)
 		view.Rows, view.Map = rows, kernels.Mat{}
 	}
 	return view

@@ -161,7 +161,7 @@ func (t *transfer) factorise(k kept, d int) Fallback {
 	return none
 }
 
-func (t *transfer) apply(dst, rows, _ kernels.Mat) {
+func (t *transfer) apply(dst, rows kernels.Mat) {
 	d := rows.Cols
 	t.team.MatMulBiasReLUDropout(dst, rows, kernels.HostMat(d, d, t.matrix), kernels.HostMat(1, d, t.matrix[d*d:]), false, nil)
 }

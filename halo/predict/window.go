@@ -49,13 +49,7 @@ func decimalsOf(history string) (p int, ok bool) {
 }
 
 // Windows returns the number of epochs whose own rows a prediction stores.
-func Windows(kindName string, t refresh.Timing) int {
-	age := t.MaxAge
-	if k, ok := catalog.Find(kinds, kindName); ok && k.previous {
-		age += t.Interval
-	}
-	return age/t.Period + 1
-}
+func Windows(t refresh.Timing) int { return t.MaxAge/t.Period + 1 }
 
 // leastAge returns the least age of a ghost that a prediction replaces.
 func leastAge(t refresh.Timing) int { return max(t.MaxAge-t.Interval+1, 1) }

@@ -77,7 +77,7 @@ func (e *Endpoint) MostTask() int64 { return e.tasks.size }
 func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) error {
 	n := int64(len(message))
 	if n > e.tasks.size {
-		return lambda.TooLarge("a task", n, "the data endpoint", e.tasks.size)
+		return lambda.TooLarge("a task", n, e.tasks.size)
 	}
 	t, err := e.expecting(name)
 	if err != nil {

@@ -13,10 +13,8 @@ import (
 	"os"
 	"slices"
 
-	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/kernels/task"
 	"siafu/lambda"
 )
 
@@ -26,7 +24,7 @@ type Function struct {
 	spec       json.RawMessage // of network; nil before the first task
 	network    *model.Network
 	relay      *url.URL    // proxy of connections; nil: none
-	connection *connection // to the endpoint of the last pulled task
+	connection *connection // to the endpoint of the last task
 }
 
 // New returns a function without a network.
@@ -47,23 +45,13 @@ func (f *Function) Close() {
 	f.connection.close()
 }
 
-// Handle computes the task of a request. It rejects a result that is too large for a payload or for
-// its endpoint.
+// Handle fetches the task of a request from its endpoint, computes it and sends its result. It
+// rejects a result that is too large for the endpoint.
 func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, error) {
 	if err := f.setNetwork(r.Network); err != nil {
 		return lambda.Reply{}, err
 	}
-	if r.Pull != nil {
-		return f.pull(ctx, *r.Pull)
-	}
-	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.TaskCodec)
-	if err != nil {
-		return lambda.Reply{}, err
-	}
-	if err := lambda.CheckSize("the result of a task", len(result), 0); err != nil {
-		return lambda.Reply{Refused: err.Error()}, nil
-	}
-	return lambda.Reply{Result: result}, nil
+	return f.pull(ctx, r.Pull, r.Corrupt)
 }
 
 // setNetwork builds the network of a specification, unless the last task had the same

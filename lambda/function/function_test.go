@@ -23,7 +23,7 @@ func network(t testing.TB, change func(*lambda.Network)) json.RawMessage {
 	return text
 }
 
-// An invalid network or task gives an error with the reason, and the function continues.
+// An invalid network or endpoint gives an error with the reason, and the function continues.
 func TestRefused(t *testing.T) {
 	f := New()
 	defer f.Close()
@@ -41,9 +41,9 @@ func TestRefused(t *testing.T) {
 		"heads":          {network(t, func(n *lambda.Network) { n.Spec.Kind, n.Spec.Heads = "gat", 2 }), "2 heads"},
 		"fewer heads":    {network(t, func(n *lambda.Network) { n.Spec.Kind, n.Spec.Heads = "gat", -1 }), "negative"},
 		"another code":   {json.RawMessage(`{"Spec":{"Custom":{"Name":"x"}}}`), ""},
-		"no task":        {network(t, func(*lambda.Network) {}), "damaged"},
+		"no endpoint":    {network(t, func(*lambda.Network) {}), "invalid address"},
 	} {
-		if _, err := f.Handle(context.Background(), lambda.Request{Network: c.network, Task: []byte("task")}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := f.Handle(context.Background(), lambda.Request{Network: c.network}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -68,12 +68,12 @@ func TestKnow(t *testing.T) {
 
 // The function answers any request.
 func FuzzHandle(f *testing.F) {
-	f.Add([]byte(network(f, func(*lambda.Network) {})), []byte("task"))
-	f.Add([]byte(network(f, func(n *lambda.Network) { n.Spec.Kind, n.Sparse = "gat", true })), []byte{})
+	f.Add([]byte(network(f, func(*lambda.Network) {})))
+	f.Add([]byte(network(f, func(n *lambda.Network) { n.Spec.Kind, n.Sparse = "gat", true })))
 	known := New()
-	f.Fuzz(func(t *testing.T, network, task []byte) {
-		if reply, err := known.Handle(context.Background(), lambda.Request{Network: network, Task: task}); err == nil && reply.Result == nil {
-			t.Error("neither a result nor an error")
+	f.Fuzz(func(t *testing.T, network []byte) {
+		if _, err := known.Handle(context.Background(), lambda.Request{Network: network}); err == nil {
+			t.Error("no error without an endpoint")
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"siafu/lambda"
 )
 
-// pull fetches a task, computes it and sends its result.
-func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error) {
+// pull fetches a task, computes it and sends its result, which it may corrupt.
+func (f *Function) pull(ctx context.Context, p lambda.Pull, corrupt bool) (lambda.Reply, error) {
 	if err := p.Check(); err != nil {
 		return lambda.Reply{}, err
 	}
@@ -34,7 +34,10 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	}
 	worked := time.Since(began)
 	if n := int64(len(result)); n > p.MostResult {
-		return lambda.Reply{Refused: lambda.TooLarge("the result of a task", n, "its data endpoint", p.MostResult).Error()}, nil
+		return lambda.Reply{Refused: lambda.TooLarge("the result of a task", n, p.MostResult).Error()}, nil
+	}
+	if corrupt {
+		result[len(result)/2] ^= 1
 	}
 	if err := l.push(ctx, p.Token, result); err != nil {
 		return lambda.Reply{}, err

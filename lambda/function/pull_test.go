@@ -76,28 +76,31 @@ func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lambda.Request{Network: network, Pull: &p}
+	return lambda.Request{Network: network, Pull: p}
 }
 
-// A pulled task gives the same result as a task in a payload, and the reply has its durations. A
-// warm function reuses its connection.
+// The result is that of the task on this machine, and the reply has its durations. A warm function
+// reuses its connection.
 func TestPull(t *testing.T) {
 	f, e := New(), start(t, endpoint.Options{})
 	defer f.Close()
 	for attempt := range 3 {
 		network, name, m := job(t, attempt)
-		want, err := f.Handle(t.Context(), lambda.Request{Network: network, Task: m})
-		if err != nil || len(want.Result) < 100*3*4 {
-			t.Fatalf("%d bytes of a result: %v", len(want.Result), err)
+		if err := f.setNetwork(network); err != nil {
+			t.Fatal(err)
+		}
+		want, err := task.Work(f.network, m, nil, f.ops)
+		if err != nil || len(want) < 100*3*4 {
+			t.Fatalf("%d bytes of a result: %v", len(want), err)
 		}
 		reply, err := f.Handle(t.Context(), open(t, e, attempt, 0))
-		if err != nil || reply.Result != nil || reply.Refused != "" || reply.Spent == nil {
+		if err != nil || reply.Refused != "" || reply.Spent == nil {
 			t.Fatalf("%+v %v", reply, err)
 		}
-		if got := <-e.results; !bytes.Equal(got, want.Result) || !e.Withdraw(name) {
+		if got := <-e.results; !bytes.Equal(got, want) || !e.Withdraw(name) {
 			t.Error("the result is another one")
 		}
-		if s := reply.Spent; s.In != int64(len(m)) || s.Out != int64(len(want.Result)) || s.Fetch <= 0 || s.Work <= 0 || s.Push <= 0 {
+		if s := reply.Spent; s.In != int64(len(m)) || s.Out != int64(len(want)) || s.Fetch <= 0 || s.Work <= 0 || s.Push <= 0 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -135,6 +138,20 @@ func TestFingerprint(t *testing.T) {
 	r.Pull.Address = e.Address() // and the token is as good as before
 	if _, err := f.Handle(t.Context(), r); err != nil {
 		t.Error(err)
+	}
+}
+
+// A corrupt result is refused by the endpoint, which fails the invocation.
+func TestCorrupt(t *testing.T) {
+	f, e := New(), start(t, endpoint.Options{})
+	defer f.Close()
+	r := open(t, e, 1, 0)
+	r.Corrupt = true
+	if reply, err := f.Handle(t.Context(), r); err == nil || !strings.Contains(err.Error(), "neither a result") {
+		t.Errorf("%+v %v", reply, err)
+	}
+	if s := e.Stats(); s.Refused[endpoint.Malformed] != 1 || s.Answered > 0 {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -176,7 +193,7 @@ func TestEndpointEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, end := lambda.Request{Network: network, Pull: &p}, make(chan error)
+	r, end := lambda.Request{Network: network, Pull: p}, make(chan error)
 	go func() {
 		_, err := f.Handle(context.Background(), r)
 		end <- err

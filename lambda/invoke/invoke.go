@@ -4,6 +4,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ type Options struct {
 	Client   Client
 	Function string // name or ARN
 	Network  lambda.Network
-	Endpoint *endpoint.Endpoint // from which functions pull tasks; nil: payloads contain tasks and results
+	Endpoint *endpoint.Endpoint // from which functions pull tasks
 	AtOnce   int                // concurrent invocations, at least 1; further tasks wait
 	Timeout  time.Duration      // of an invocation, so that a lost connection gives back its slot
 	Close    func() error       // called at the end of Close; may be nil
@@ -71,22 +72,14 @@ func New(o Options) (*Transport, error) {
 }
 
 // Send sends a task to an invocation: the one that InvokeAhead started for it, or a new one once a
-// slot is free. It does not wait. It returns an error if the task is too large for a payload or an
-// endpoint.
+// slot is free. It does not wait. It returns an error if the task is too large for the endpoint.
 func (t *Transport) Send(message []byte) error {
 	name, err := task.NameOf(message)
 	if err != nil {
 		return err
 	}
-	if t.o.Endpoint == nil {
-		if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
-			return err
-		}
-		t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Task: message}) })
-		return nil
-	}
 	if n, most := int64(len(message)), t.o.Endpoint.MostTask(); n > most {
-		return lambda.TooLarge("a task", n, "the data endpoint", most)
+		return lambda.TooLarge("a task", n, most)
 	}
 	if err := t.InvokeAhead(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
 		return err
@@ -95,17 +88,14 @@ func (t *Transport) Send(message []byte) error {
 	return nil
 }
 
-// InvokeAhead implements tensor.Early: it invokes a function, which waits for its task until Send
-// delivers the task (Dorylus, §6). If payloads contain tasks, it does nothing.
+// InvokeAhead implements tensor.AheadInvoker: it invokes a function, which waits for its task until
+// Send delivers the task (Dorylus, §6).
 func (t *Transport) InvokeAhead(name task.Name) error {
-	if t.o.Endpoint == nil {
-		return nil
-	}
 	pull, err := t.o.Endpoint.Expect(name, 0, func(result []byte) { t.report(task.Answer{Result: result}) })
 	if err != nil {
 		return err
 	}
-	t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Pull: &pull}) })
+	t.senders.Go(func() { t.send(name, pull) })
 	return nil
 }
 
@@ -118,30 +108,24 @@ func (t *Transport) deliver(name task.Name, message []byte) {
 	}
 }
 
-// send runs one invocation and reports its outcome, unless the transport ends before. The result of
-// a pulled task has already been reported by then, whatever the invocation's response.
-func (t *Transport) send(name task.Name, r lambda.Request) {
-	pulled := r.Pull != nil
+// send runs one invocation and reports its outcome, unless the transport ends before. The result has
+// already been reported by then, whatever the invocation's response.
+func (t *Transport) send(name task.Name, pull lambda.Pull) {
 	select {
 	case t.places <- struct{}{}:
 	case <-t.context.Done():
-		if pulled {
-			t.o.Endpoint.Withdraw(name)
-		}
+		t.o.Endpoint.Withdraw(name)
 		return
 	}
 	began := time.Now()
-	result, tail, err := t.invoke(r)
+	tail, err := t.invoke(lambda.Request{Network: t.network, Pull: pull})
 	<-t.places
-	a := task.Answer{Result: result}
+	var a task.Answer
 	if charged(err) {
 		a.Spent = spent(name, tail, time.Since(began))
 	}
-	arrived := pulled && t.o.Endpoint.Withdraw(name)
-	if err == nil && pulled {
-		err = errNoResult
-	}
-	if err != nil && !arrived {
+	if arrived := t.o.Endpoint.Withdraw(name); !arrived {
+		err = cmp.Or(err, errNoResult)
 		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
 	}
 	t.report(a)
@@ -160,39 +144,39 @@ func (t *Transport) report(a task.Answer) {
 	}
 }
 
-// invoke runs one invocation. It returns the result, and the tail of the log if there is one.
-func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err error) {
+// invoke runs one invocation. It returns the tail of the log if there is one.
+func (t *Transport) invoke(r lambda.Request) (tail *string, err error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
 	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload, LogType: types.LogTypeTail})
 	if status(err) == http.StatusTooManyRequests {
-		return nil, nil, fmt.Errorf("%w: %w", pool.Throttled, err)
+		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if out.FunctionError != nil {
 		failed := &lambda.Failed{Type: *out.FunctionError, Message: string(out.Payload)}
 		_ = json.Unmarshal(out.Payload, failed) // else keep the defaults
-		return nil, out.LogResult, failed
+		return out.LogResult, failed
 	}
 	var reply lambda.Reply
 	if err := json.Unmarshal(out.Payload, &reply); err != nil {
-		return nil, out.LogResult, err
+		return out.LogResult, err
 	}
 	if reply.Refused != "" {
-		return nil, out.LogResult, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
+		return out.LogResult, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
 	}
 	if reply.Spent != nil {
 		t.mu.Lock()
 		t.spent.Add(*reply.Spent)
 		t.mu.Unlock()
 	}
-	return reply.Result, out.LogResult, nil
+	return out.LogResult, nil
 }
 
 // refused is a permanent reason for which a function returns no result.
@@ -228,7 +212,7 @@ func final(err error) bool {
 // Answers implements tensor.Transport.
 func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
-// Spent returns the resource usage of pulled tasks that functions have reported so far.
+// Spent returns the resource usage of tasks that functions have reported so far.
 func (t *Transport) Spent() lambda.Spent {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -3,7 +3,6 @@ package invoke_test
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,6 +23,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/function"
 	"siafu/lambda/invoke"
 )
@@ -66,48 +66,41 @@ func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.
 
 func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int, timeout time.Duration) *invoke.Transport {
 	t.Helper()
-	transport, err := invoke.New(invoke.Options{Client: c, Function: "f", Network: n, AtOnce: atOnce, Timeout: timeout})
+	e, err := endpoint.Start(endpoint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = transport.Close() })
+	transport, err := invoke.New(invoke.Options{Client: c, Function: "f", Network: n, AtOnce: atOnce, Timeout: timeout, Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = transport.Close(), e.Close() })
 	return transport
 }
 
-// The function gets the sent payload, and the result comes back.
-func TestResult(t *testing.T) {
-	net, m := message(t, 10)
-	f := function.New()
-	defer f.Close()
-	client, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		var request lambda.Request
-		err := json.NewDecoder(r.Body).Decode(&request)
-		reply, failed := f.Handle(r.Context(), request)
-		if err != nil || failed != nil {
-			t.Error(err, failed)
-		}
+// The billed duration of an invocation is that of its log.
+func TestSpent(t *testing.T) {
+	transport, _, m, _ := pulling(t, endpoint.Options{}, func(f *function.Function, w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Amz-Log-Type") == "Tail" {
 			w.Header().Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte("REPORT RequestId: a\tDuration: 3.50 ms\tInit Duration: 20.00 ms\n")))
 		}
-		_ = json.NewEncoder(w).Encode(reply)
+		handle(f, w, r)
 	})
-	transport := newTransport(t, client, net, 1, time.Minute)
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case a := <-transport.Answers():
-		if a.Failed != nil {
-			t.Fatal(a.Failed.Err)
+	for late := time.After(2 * time.Minute); ; {
+		select {
+		case a := <-transport.Answers():
+			if s := a.Spent; s == nil && a.Failed == nil {
+				continue // the result
+			} else if s == nil || s.Guessed || s.Interval != 2 || s.Attempt != 5 || s.Init+s.Work != 23500*time.Microsecond {
+				t.Errorf("it has taken %+v: %+v", s, a.Failed)
+			}
+			return
+		case <-late:
+			t.Fatal("nothing comes")
 		}
-		if name, err := task.NameOf(a.Result); err != nil || name.Interval != 2 || name.Attempt != 5 {
-			t.Errorf("%v %v", name, err)
-		}
-		if a.Spent == nil || a.Spent.Guessed || a.Spent.Interval != 2 || a.Spent.Attempt != 5 || a.Spent.Init+a.Spent.Work != 23500*time.Microsecond {
-			t.Errorf("it has taken %+v", a.Spent)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Error("nothing comes")
 	}
 }
 
@@ -175,43 +168,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Payloads that are too large are not sent, and neither are invalid tasks.
-func TestRefused(t *testing.T) {
-	net, m := message(t, 6<<20*3/4/32)
-	client, n := answering(t, func(http.ResponseWriter, *http.Request) {})
-	transport := newTransport(t, client, net, 1, time.Minute)
-	if err := transport.Send(m); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") {
-		t.Errorf("%d bytes: %v", len(m), err)
-	}
-	if err := transport.Send([]byte("no task")); err == nil {
-		t.Error("what is no task is sent")
-	}
-	_ = transport.Close()
-	if n.Load() > 0 {
-		t.Errorf("%d requests", n.Load())
-	}
-}
-
-// A payload is at most as large as CheckSize expects.
-func TestPayloadSize(t *testing.T) {
-	net, _ := message(t, 1)
-	//lint:ignore SA1026 Custom is nil in what is sent
-	network, err := json.Marshal(net)
-	for n := range 10 {
-		payload, err2 := json.Marshal(lambda.Request{Network: network, Task: make([]byte, n)})
-		if most := lambda.PayloadSize(n, len(network)); err != nil || err2 != nil || len(payload) > most || len(payload) < most-64 {
-			t.Errorf("%d bytes make a payload of %d, and %d are expected: %v %v", n, len(payload), most, err, err2)
-		}
-		if payload, _ := json.Marshal(lambda.Reply{Result: make([]byte, n)}); len(payload) > lambda.PayloadSize(n, 0) {
-			t.Errorf("%d bytes make a reply of %d", n, len(payload))
-		}
-	}
-}
-
 // The number of concurrent invocations is limited, and Close abandons them, even if nobody reads
 // their results.
 func TestBoundAndClose(t *testing.T) {
-	net, m := message(t, 10)
+	net, _ := message(t, 10)
 	var now, most atomic.Int64
 	client := slow(func(ctx context.Context) {
 		for n := now.Add(1); n > most.Load(); {
@@ -221,7 +181,8 @@ func TestBoundAndClose(t *testing.T) {
 		now.Add(-1)
 	})
 	transport := newTransport(t, client, net, 3, time.Minute)
-	for range 20 {
+	for k := range 20 {
+		_, m := messageOf(t, 10, k)
 		if err := transport.Send(m); err != nil {
 			t.Fatal(err)
 		}
@@ -238,9 +199,10 @@ func TestBoundAndClose(t *testing.T) {
 
 // An invocation without an answer ends after the timeout.
 func TestTimeout(t *testing.T) {
-	net, m := message(t, 10)
+	net, _ := message(t, 10)
 	transport := newTransport(t, slow(func(ctx context.Context) { <-ctx.Done() }), net, 1, 10*time.Millisecond)
-	for range 3 {
+	for k := range 3 {
+		_, m := messageOf(t, 10, k)
 		if err := transport.Send(m); err != nil {
 			t.Fatal(err)
 		}

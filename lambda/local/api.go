@@ -116,8 +116,11 @@ func (s *Service) signed(r *http.Request) bool {
 
 // serve runs an invocation and responds, with the end of its log if requested.
 func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
-	fault, chance := s.o.Faults.Draw(s.drawn.Add(1))
+	fault := s.o.Faults.Draw(s.drawn.Add(1))
 	s.count(func(n *Stats) { n.Struck[fault]++ })
+	if fault == lambda.Corrupt {
+		payload = corrupted(payload)
+	}
 	inv := &invocation{id: rand.Text(), payload: payload, deadline: time.Now().Add(s.o.Timeout), fault: fault, done: make(chan answer, 2)}
 	a, err := s.run(inv)
 	switch {
@@ -139,9 +142,6 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	}
 	if log {
 		h.Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte(a.usage.report(inv.id, s.o.Memory))))
-	}
-	if fault == lambda.Corrupt {
-		a.payload = corrupt(a.payload, chance)
 	}
 	_, _ = w.Write(a.payload) // the client may be gone
 }

@@ -1,8 +1,7 @@
 package local
 
 import (
-	"bytes"
-	"math/rand/v2"
+	"encoding/json"
 
 	"siafu/lambda"
 )
@@ -10,19 +9,14 @@ import (
 // Faults are the injected failures of invocations.
 type Faults = lambda.Faults
 
-// letters are the letters of base64. A damaged payload has another one of them, so that it is still
-// JSON.
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-// corrupt returns a payload with one letter changed, if it contains any.
-func corrupt(payload []byte, r *rand.Rand) []byte {
-	payload = bytes.Clone(payload)
-	for from, k := r.IntN(max(len(payload), 1)), 0; k < len(payload); k++ {
-		at := (from + k) % len(payload)
-		if is := bytes.IndexByte([]byte(letters), payload[at]); is >= 0 {
-			payload[at] = letters[(is+1+r.IntN(len(letters)-1))%len(letters)]
-			break
-		}
+// corrupted returns a request for a corrupt result. The function changes its result, because the
+// service sees it only encrypted. Other payloads than requests are unchanged.
+func corrupted(payload []byte) []byte {
+	var request map[string]json.RawMessage
+	if json.Unmarshal(payload, &request) != nil || request == nil {
+		return payload
 	}
+	request["Corrupt"] = json.RawMessage("true")
+	payload, _ = json.Marshal(request) // of parts that are JSON
 	return payload
 }

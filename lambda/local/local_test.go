@@ -43,6 +43,8 @@ type job struct {
 	Do     string
 	N      int    // of what is to be done
 	Target string // a file, or an address
+
+	Corrupt bool // the service demands a corrupt answer
 }
 
 // standIn executes a request, and returns the number of its process.
@@ -68,6 +70,8 @@ func standIn(w job) (any, error) {
 		return note(w.Target)
 	case "environment":
 		return os.Environ(), nil
+	case "corrupt":
+		return w.Corrupt, nil
 	}
 	return os.Getpid(), nil
 }

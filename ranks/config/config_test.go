@@ -212,3 +212,23 @@ func TestSumsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A value that no longer exists is refused with the values that replace it.
+func TestRemovedValues(t *testing.T) {
+	for _, removed := range []struct {
+		set  func(*Config)
+		says []string
+	}{
+		{func(c *Config) { c.VertexOrder = "rcm" }, []string{`--vertex-order="rcm"`, "use rabbit or natural"}},
+		{func(c *Config) { c.Predict, c.Refresh = "linear", "every:4" }, []string{"--predict=linear", "set --predict transfer, or momentum:B"}},
+	} {
+		c := Defaults()
+		removed.set(&c)
+		err := c.Validate()
+		for _, says := range removed.says {
+			if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), says) {
+				t.Errorf("%v; it must say %q", err, says)
+			}
+		}
+	}
+}

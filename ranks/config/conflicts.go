@@ -110,11 +110,10 @@ var (
 	averagesNo = fact{"a --model other than gcn, --residual or --layer-kinds", "model residual layer-kinds", func(s situation) bool {
 		return !s.kind().Momentum || s.Residual != "none" || s.LayerKinds != ""
 	}}
-	predictsLinear = fact{"--predict linear", "predict", func(s situation) bool { return s.Predict == "linear" }}
-	whole          = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
-	takesNoWhole   = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
-	measures       = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
-	unmeasurable   = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
+	whole        = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
+	takesNoWhole = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
+	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
+	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() && s.Batches() == 0 || s.Ghosts().Alternates() || s.Tensor == TensorLambda
 	}}
 	measuresWithin = fact{"--measure-staleness within a round", "measure-staleness", func(s situation) bool {
@@ -282,7 +281,6 @@ var conflicts = slices.Concat([]conflict{
 	{averages, averagesNo, "choose --model gcn without --residual and --layer-kinds: other layers need more of a vertex than its neighbours' rows"},
 	{averages, predictRows, "leave --predict-rows out: an average learns from no rows"},
 	{predicts, sampled, "choose --batch history:N or variates:N,D: batches of this kind have no stale rows"},
-	{predictsLinear, batches, "choose --predict transfer: a history has one row of each vertex"},
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
 	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
 	{predicts, onGPUs, "choose --graph cpu: predictions run on the ranks"},
@@ -294,7 +292,7 @@ var conflicts = slices.Concat([]conflict{
 	{whole, preAggregate, "leave --pre-aggregate out: each ghost has its own mask, but a sum has several rows"},
 	{whole, computes, "leave --recompute-ghosts out: it computes ghost rows with their dropout"},
 	{predictRows, predictsNone, "set --predict"},
-	{compresses, predictsNone, "set --predict transfer or linear"},
+	{compresses, predictsNone, "set --predict transfer"},
 	{compresses, trainsCells, "leave --predict-history out: cells read all stored rows in each step"},
 	{batches, trainsCells, "choose --predict transfer: a batch is another part of the graph in each step"},
 	{compresses, batches, "choose --history-format: batches learn from rows of the history"},

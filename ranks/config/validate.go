@@ -173,7 +173,7 @@ func (c *Config) checkPolicy() error {
 		return err
 	}
 	if !predict.Valid(c.Predict) {
-		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("it must be one of %s; B is above 0 and at most 1", predict.Usage())
+		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("%s", predict.Remedy(c.Predict))
 	}
 	if !predict.ValidHistory(c.PredictHistory) {
 		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).Then("it must be one of %s", predict.HistoryUsage())

@@ -269,7 +269,7 @@ func (f *Forecast) compressedRows(p partition.RankReport) (bytes int64) {
 		widths := f.PredictedWidths()
 		for _, width := range widths {
 			rows := predict.SampledRows(c.PredictRows, slices.Max(widths), int(p.Vertices))
-			bytes = size.Sum(bytes, floats(int64(rows), int64(width), int64(predict.Windows(c.Predict, c.Ghosts().Timing()))))
+			bytes = size.Sum(bytes, floats(int64(rows), int64(width), int64(predict.Windows(c.Ghosts().Timing()))))
 		}
 	}
 	return bytes

@@ -242,6 +242,17 @@ func TestRenamedSetting(t *testing.T) {
 	}
 }
 
+// A run with a setting that train no longer accepts is read.
+func TestRemovedSetting(t *testing.T) {
+	dir := t.TempDir()
+	for _, kind := range []string{"linear", "transfer"} {
+		lay(t, filepath.Join(dir, kind), fmt.Sprintf("refresh = \"every:4\"\npredict = %q", kind), 0.5)
+	}
+	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text, "\nlinear g gcn 2 16 4 1 linear 2 0.5000 ") {
+		t.Error(text)
+	}
+}
+
 // A run that has not ended is a line, with what it has so far.
 func TestUnfinished(t *testing.T) {
 	dir := grid(t)

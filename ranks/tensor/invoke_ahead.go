@@ -7,12 +7,6 @@ import (
 	"siafu/lambda/pool"
 )
 
-// InvokeAhead enables invocations ahead of announced tasks, if the transport supports them.
-// Call it before Start.
-func (r *Remote) InvokeAhead() {
-	r.aheadInvoker, r.options.Ahead = r.transport.(AheadInvoker)
-}
-
 // Expect implements Backend.
 func (r *Remote) Expect(name task.Name) {
 	if r.aheadInvoker == nil {

@@ -60,7 +60,7 @@ type Remote struct {
 	account account
 	tuning  tuning
 
-	aheadInvoker  AheadInvoker      // the transport, if functions are invoked ahead of their tasks; otherwise nil
+	aheadInvoker  AheadInvoker      // the transport, nil if it cannot invoke functions ahead of their tasks
 	aheadAttempts map[task.Name]int // attempts invoked ahead and not sent yet, by task name
 	takenSpent    Spent             // totals at the last TakeSpent; Usage is unused
 }
@@ -88,6 +88,7 @@ func NewRemote(t Transport, w RequestOptions, s pool.Settings, say func(string))
 		aheadAttempts: map[task.Name]int{},
 		closed:        make(chan struct{}), drained: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
+	r.aheadInvoker, r.options.Ahead = t.(AheadInvoker)
 	r.begin(s.Limit)
 	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.InvocationLimit, life: s.InvocationLimit, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
