@@ -13,7 +13,8 @@
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the table of docs/results/accuracy.md, on the graphs in $SIAFU_TESTDATA
 # make dist    build/dist: archives and Debian packages of this tree, and their checksums
-# make lint    gofmt and staticcheck, which go.mod pins
+# make lint    gofmt, staticcheck, which go.mod pins, the language of comments, and size.txt
+# make size    files, lines, packages and flags, as in size.txt
 # make fmt vet the usual
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -236,6 +237,12 @@ lint: go
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
 	$(GO) tool staticcheck $(TAGS) ./...
 	$(GO) run ./internal/prose README.md CONTRIBUTING.md docs main.go bench cuda graph halo internal kernels lambda ranks slurm
+	$(GO) run ./internal/testkit/codesize -against size.txt
+
+# The output is size.txt.
+.PHONY: size
+size: go
+	@$(GO) run ./internal/testkit/codesize
 
 .PHONY: dist
 dist: go
