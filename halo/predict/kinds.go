@@ -36,7 +36,7 @@ type model interface {
 
 // mapper is a model whose predictions are an affine map of stale rows alone.
 type mapper interface {
-	// affine returns the map of rows of a width, as in halo.View.
+	// affine returns the map of rows of a width, as in Options.Maps.
 	affine(width int) kernels.Mat
 }
 

@@ -24,10 +24,13 @@ func (l *Layer) VisitBackward(lo, hi int, visit Visit) {
 	l.visitSums(lo, hi, visit)
 }
 
-// visitSums visits the sums of slices that the gather of the last slice reads.
+// visitSums visits the sums of slices that the gather of the last slice reads. They have the same memory
+// forward and backward.
 func (l *Layer) visitSums(lo, hi int, visit Visit) {
-	for k := range l.Slices() - 1 {
-		visitRows(l.sliceSums(k), lo, hi, false, visit)
+	if s, ok := l.Gather.(*sums).own.(*sliced); ok {
+		for k := range s.last() {
+			visitRows(s.sums(k), lo, hi, false, visit)
+		}
 	}
 }
 
@@ -38,7 +41,7 @@ func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit Visit) {
 		edges = l.edges.own
 	}
 	visitEdges(edges, lo, hi, visit)
-	visitRows(l.sliceSums(k), lo, hi, true, visit)
+	visitRows(l.Gather.(*sums).own.(*sliced).sums(k), lo, hi, true, visit)
 }
 
 // ReadInOrder tells the system that intervals read the arrays of edges in ascending order.
