@@ -258,14 +258,10 @@ func slicing(s schedule.Stage) bool {
 func (s *lockstep) runSlice(i *interval, t schedule.Task) {
 	l, at := s.graph.Layer(t.Layer), i.graphInterval(t.Layer)
 	switch t.Stage {
-	case schedule.LoadSlice:
-		l.LoadSlice(at, t.Slice)
-	case schedule.GatherSlice:
-		l.GatherSlice(at, t.Slice, s.pass)
-	case schedule.LoadSliceBackward:
-		l.LoadSliceBackward(at, t.Slice)
-	case schedule.GatherSliceBackward:
-		l.GatherSliceBackward(at, t.Slice)
+	case schedule.LoadSlice, schedule.LoadSliceBackward:
+		l.LoadSlice(at, t.Slice, t.Stage == schedule.LoadSliceBackward)
+	case schedule.GatherSlice, schedule.GatherSliceBackward:
+		l.GatherSlice(at, t.Slice, s.pass, t.Stage == schedule.GatherSliceBackward)
 	}
 }
 

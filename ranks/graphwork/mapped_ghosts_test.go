@@ -75,6 +75,9 @@ func TestMappedGhosts(t *testing.T) {
 		if again := gather(mat(ghosts, 99), m, version); !slices.Equal(again, got) {
 			t.Errorf("version %d: rows of the same version are read again", version)
 		}
+		if slices.Equal(gather(mat(ghosts, 99), kernels.Mat{}, version), got) {
+			t.Errorf("version %d: a pass begins with the map of the pass before", version)
+		}
 	}
 	l.Gather.(*sums).ghosts.(*mappedGhosts).lasting = false
 	m := mat(width+1, 30)

@@ -102,6 +102,7 @@ func TestPackedInPlace(t *testing.T) {
 		{name: "features with dropout", order: "gather-first", rows: true},
 		{name: "their product, and its gradient", order: "apply-first", rows: true, grads: true},
 		{name: "a step", order: "apply-first", o: Options{OneWay: true}},
+		{name: "asynchronous intervals, which begin no pass", order: "apply-first", o: Options{Asynchronous: true}},
 		{name: "rows for others", order: "apply-first", sends: true},
 		{name: "rows for others before dropout", order: "gather-first", whole: true, sends: true, rows: true},
 	} {

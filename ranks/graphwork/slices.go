@@ -58,12 +58,15 @@ func (s *sliced) sums(k int) kernels.Mat {
 	return s.memory.sums[k].Reshape(s.memory.sums[k].Rows, cols)
 }
 
-// LoadSlice copies slice k of the interval's emitted rows, to be gathered when all intervals have done so.
-func (l *Layer) LoadSlice(i Interval, k int) { l.Gather.(*sums).own.(*sliced).load(i, k, l.Rows) }
-
-// LoadSliceBackward is LoadSlice for the gradients of gathered rows.
-func (l *Layer) LoadSliceBackward(i Interval, k int) {
-	l.Gather.(*sums).grads.(*sliced).load(i, k, l.Grads)
+// LoadSlice copies slice k of the interval's emitted rows, or with back of its gradients of gathered rows,
+// to be gathered when all intervals have done so.
+func (l *Layer) LoadSlice(i Interval, k int, back bool) {
+	s := l.Gather.(*sums)
+	if back {
+		s.grads.(*sliced).load(i, k, l.Grads)
+	} else {
+		s.own.(*sliced).load(i, k, l.Rows)
+	}
 }
 
 func (s *sliced) load(i Interval, k int, x kernels.Mat) {
@@ -78,20 +81,12 @@ func (s *sliced) load(i Interval, k int, x kernels.Mat) {
 	i.Ops.Narrow(dst, columns, i.scale(s.scale))
 }
 
-// GatherSlice gathers slice k, which is not the last one. GatherOwn completes the rows.
-func (l *Layer) GatherSlice(i Interval, k int, p model.Pass) {
+// GatherSlice gathers slice k, which is not the last one. GatherOwn, or with back GatherBackward, completes
+// the rows.
+func (l *Layer) GatherSlice(i Interval, k int, p model.Pass, back bool) {
 	s := l.Gather.(*sums)
-	s.own.(*sliced).gatherSlice(i, k, s.forwardEdges(i, p))
-}
-
-// GatherSliceBackward is GatherSlice for gradients. GatherBackward completes them.
-func (l *Layer) GatherSliceBackward(i Interval, k int) {
-	s := l.Gather.(*sums)
-	s.grads.(*sliced).gatherSlice(i, k, s.backwardEdges(i))
-}
-
-func (s *sliced) gatherSlice(i Interval, k int, m kernels.Edges) {
-	s.gatherWindow(i, i.rows(s.sums(k)), m)
+	rows := s.own.(*sliced) // gradients have the same slices and memory
+	rows.gatherWindow(i, i.rows(rows.sums(k)), s.ownEdges(i, p, back))
 }
 
 // gatherWindow gathers the columns in the window.

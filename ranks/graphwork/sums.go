@@ -58,7 +58,7 @@ func (s *sums) PublishGhosts(o kernels.Ops, first, count int) {
 func (s *sums) PublishGrads(i Interval, grads kernels.Mat) { s.grads.publish(i, grads) }
 
 func (s *sums) GatherOwn(i Interval, p model.Pass) {
-	s.own.gatherOwn(i, s.l.gatheredRows(i), s.forwardEdges(i, p), s.l.Rows)
+	s.own.gatherOwn(i, s.l.gatheredRows(i), s.ownEdges(i, p, false), s.l.Rows)
 }
 
 func (s *sums) GatherGhosts(i Interval, p model.Pass) {
@@ -78,13 +78,19 @@ func (s *sums) ghostGrads(o kernels.Ops, first int, dst kernels.Mat, add bool) {
 	s.grads.gather(Interval{Ops: o}, dst, m, s.l.Grads, add)
 }
 
-func (s *sums) GatherBackward(i Interval, _ model.Pass) {
-	s.grads.gatherOwn(i, s.l.backwardRows(i), s.backwardEdges(i), s.l.Grads)
+func (s *sums) GatherBackward(i Interval, p model.Pass) {
+	s.grads.gatherOwn(i, s.l.backwardRows(i), s.ownEdges(i, p, true), s.l.Grads)
 }
 
-// forwardEdges returns the edges of GatherOwn, with their scales.
-func (s *sums) forwardEdges(i Interval, p model.Pass) kernels.Edges {
-	mesh, m := s.l.mesh, s.l.maskTargets(p, s.l.ownEdges(i))
+// ownEdges returns the edges of GatherOwn, or with back of GatherBackward, with their scales.
+func (s *sums) ownEdges(i Interval, p model.Pass, back bool) (m kernels.Edges) {
+	mesh := s.l.mesh
+	if back {
+		m = s.l.maskSources(i.edges(s.l.edges.own))
+		m.RowScale, m.ColScale, m.SelfLoops = i.scale(mesh.col), mesh.row, mesh.coef.SelfLoops && !i.Sources
+		return m
+	}
+	m = s.l.maskTargets(p, s.l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(mesh.row), mesh.col, mesh.coef.SelfLoops
 	return m
 }
@@ -93,13 +99,6 @@ func (s *sums) forwardEdges(i Interval, p model.Pass) kernels.Edges {
 func (s *sums) ghostEdges(i Interval) kernels.Edges {
 	m := s.l.ghostEdges(i)
 	m.RowScale, m.ColScale = i.scale(s.l.mesh.row), s.l.mesh.col
-	return m
-}
-
-// backwardEdges returns the edges of GatherBackward, with their scales.
-func (s *sums) backwardEdges(i Interval) kernels.Edges {
-	mesh, m := s.l.mesh, s.l.maskSources(i.edges(s.l.edges.own))
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(mesh.col), mesh.row, mesh.coef.SelfLoops && !i.Sources
 	return m
 }
 
