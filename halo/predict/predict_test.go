@@ -392,7 +392,8 @@ func TestMaps(t *testing.T) {
 		} else if fresh {
 			continue
 		}
-		if !slices.Equal(view.Rows.Host(), got.inner.view.Rows.Host()) || !slices.Equal(got.Predicted(at, view).Rows.Host(), predicted.Rows.Host()) {
+		if !slices.Equal(view.Rows.Host(), got.inner.view.Rows.Host()) ||
+			!slices.Equal(got.Predicted(at, view).Rows.Host(), predicted.Rows.Host()) {
 			t.Errorf("epoch %d: other rows", epoch)
 		}
 		if before, ok := versions[epochs(0)]; ok && before != version || version < 1 {

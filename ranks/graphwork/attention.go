@@ -42,7 +42,9 @@ type attention struct {
 func (w *Work) newAttention(l *Layer, source model.Attended, o Options) *attention {
 	n, shape := w.shard.NumOwn(), source.Attention(kernels.Mat{})
 	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
-	g := &attention{l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(), backwardGhosts: &l.Ghosts, self: w.meanEdgeFeatures()}
+	g := &attention{
+		l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(), self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts,
+	}
 	if !shape.Dynamic {
 		l.shape.Scores, g.scores = shape.Heads, newScores(shape.Heads)
 	}
@@ -125,7 +127,8 @@ func (g *attention) GatherGhosts(i Interval, p model.Pass) {
 	edges := g.l.maskTargets(p, g.l.ghostEdges(i))
 	params, dst, stats := g.inInterval(i, p), i.rows(g.l.gathered), i.rows(g.stats)
 	signed := i.signed(i.forward)
-	i.Ops.AttentionGather(params, dst, signed, stats, edges, kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}, i.forward(model.Scores), true)
+	ghosts := kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}
+	i.Ops.AttentionGather(params, dst, signed, stats, edges, ghosts, i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(params, dst, signed, i.rows(g.lse), stats)
 }
 
@@ -168,7 +171,8 @@ func (g *attention) attended() kernels.Attended {
 
 func (g *attention) GhostGrads(o kernels.Ops, first int, dst kernels.Mat) {
 	own, end := g.l.mesh.shard.NumOwn(), first+dst.Rows
-	o.AttentionGradSrc(g.whole, dst, g.l.maskSources(g.l.edges.ghost.edges(first, end)), own+first, own, g.backwardGhosts.Part(first, end), g.attended())
+	edges := g.l.maskSources(g.l.edges.ghost.edges(first, end))
+	o.AttentionGradSrc(g.whole, dst, edges, own+first, own, g.backwardGhosts.Part(first, end), g.attended())
 }
 
 // GatherBackward also computes the gradient of the layer's scores.
@@ -179,7 +183,8 @@ func (g *attention) GatherBackward(i Interval, p model.Pass) {
 	if !i.Sources {
 		edges = g.withSelfLoops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(g.published.attach(params), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), g.attended())
+	sources := g.published.attach(params)
+	i.Ops.AttentionGradSrc(sources, dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), g.attended())
 	if i.Sources { // these vertices are sources only and gathered nothing
 		i.Ops.Clear(scoresGrad)
 		if !alongGrad.IsNil() {
