@@ -250,7 +250,7 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 	if err == nil {
 		began := time.Now()
 		if l.predicts = s.predict(l, at.Epoch, view); l.predicts && l.maps {
-			l.setMap(s.model.(mapper).affine(l.Width), l.version)
+			l.setMap(s.model.affine(l.Width), l.version)
 		}
 		if s.recurrent == nil && s.o.Stored == nil {
 			s.push(l, at) // predictions no longer need the rows that these replace
