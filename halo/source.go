@@ -25,16 +25,10 @@ type Shape struct {
 // View has the rows of other ranks as a gather reads them, with their epochs. Blocks are in
 // ascending order and do not overlap. Rows outside all blocks have never arrived, and are
 // zeros. Epochs, if present, has the epoch of each row, from 1; 0 marks an absent row.
-//
-// If Map is set, the gather reads x M + c in place of a row x: Map is M with the row c below it
-// [Width+1 x Width], valid until the next Take. Rows with the same Version are equal. Only a predict.Source
-// that was allowed to sets it.
 type View struct {
-	Rows    kernels.Mat
-	Blocks  []Block
-	Epochs  []int32
-	Map     kernels.Mat
-	Version int
+	Rows   kernels.Mat
+	Blocks []Block
+	Epochs []int32
 }
 
 // ForEachBlock visits the received rows as blocks of one epoch, in ascending order.

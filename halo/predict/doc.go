@@ -3,7 +3,7 @@
 //
 // Wrap makes a Source around a source with stale ghost rows. Offer shows the source the own rows
 // of every epoch, from which it learns how rows have changed since the epochs of the ghosts. Take
-// applies the change to the ghost rows, or View returns the change as a map for sums of ghost rows
+// applies the change to the ghost rows, or sets the change as a map for sums of ghost rows
 // (Options.Maps). In mini-batches with a history, the history has the earlier own rows
 // (Options.Stored). Momentum averages rows of such a history instead. The ages of a View stay those
 // of the rows that were received. Gradients pass through unchanged: predicted rows are constants

@@ -48,7 +48,7 @@ func (s *Source) predict(l *layer, epoch int, view halo.View) (any bool) {
 		}
 		s.taken.Made++
 		any = true
-		if l.maps = all && l.mayMap; !l.maps {
+		if l.maps = all && l.setMap != nil; !l.maps {
 			s.apply(l, view, of)
 		} else if l.mapped != of { // other rows
 			l.version, l.mapped = l.version+1, of

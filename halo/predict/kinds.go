@@ -32,11 +32,7 @@ type model interface {
 	// apply sets dst [n x width] to the prediction from stale rows [n x width]. dst must not overlap
 	// them.
 	apply(dst, rows kernels.Mat)
-}
-
-// mapper is a model whose predictions are an affine map of stale rows alone.
-type mapper interface {
-	// affine returns the map of rows of a width, as in halo.View.
+	// affine returns the prediction as a map of stale rows of a width, as in Options.Maps.
 	affine(width int) kernels.Mat
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"siafu/halo"
 	"siafu/internal/mapped"
+	"siafu/kernels"
 )
 
 // layer has the sampled own rows of a layer.
@@ -19,9 +20,9 @@ type layer struct {
 
 	predicts bool // in the current epoch
 
-	mayMap  bool
-	maps    bool // in the current epoch: views have a map
-	version int  // of the received rows of epoch mapped
+	setMap  func(m kernels.Mat, version int) // result of Options.Maps
+	maps    bool                             // in the current epoch: gathers apply a map
+	version int                              // of the received rows of epoch mapped
 	mapped  int32
 }
 

@@ -368,33 +368,38 @@ func TestMemoryOfPredictions(t *testing.T) {
 	}
 }
 
-// A view with a map has the received rows, and a version that changes with them. The mapped rows have the
-// bits of predicted ones. Rows of several epochs have no map.
+// With a map, a view has the received rows, and the map a version that changes with them. The mapped rows
+// have the bits of predicted ones. Rows of several epochs have no map.
 func TestMaps(t *testing.T) {
-	maps := func(o *predict.Options) { o.Maps = func(layer int) bool { return layer == 1 } }
+	version := 0 // of the map that the last Take has set, 0: none
+	maps := func(o *predict.Options) {
+		o.Maps = func(int) func(kernels.Mat, int) { return func(_ kernels.Mat, of int) { version = of } }
+	}
 	want, got := newRun(t, "transfer", "every:4", 1, own), newRun(t, "transfer", "every:4", 2, own, maps)
 	at, versions, made := halo.Slot{Layer: 1}, map[int]int{}, 0
 	for epoch := 1; epoch < 13; epoch++ {
 		at.Epoch = epoch
 		rows, epochs := ownRows(epoch, nil), every(4, epoch)
 		predicted := want.epoch(epoch, rows, epochs)
+		version = 0
 		got.epoch(epoch, rows, epochs)
 		view, err := got.View(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fresh := epochs(0) == epoch; fresh != view.Map.IsNil() {
-			t.Fatalf("epoch %d: a view has a map: %t", epoch, fresh)
+		if fresh := epochs(0) == epoch; fresh != (version == 0) {
+			t.Fatalf("epoch %d: Take has set a map: %t", epoch, fresh)
 		} else if fresh {
 			continue
 		}
-		if !slices.Equal(view.Rows.Host(), got.inner.view.Rows.Host()) || !slices.Equal(got.MapRows(at, view).Rows.Host(), predicted.Rows.Host()) {
+		if !slices.Equal(view.Rows.Host(), got.inner.view.Rows.Host()) ||
+			!slices.Equal(got.Predicted(at, view).Rows.Host(), predicted.Rows.Host()) {
 			t.Errorf("epoch %d: other rows", epoch)
 		}
-		if before, ok := versions[epochs(0)]; ok && before != view.Version || view.Version < 1 {
-			t.Errorf("epoch %d: version %d, before %d", epoch, view.Version, before)
+		if before, ok := versions[epochs(0)]; ok && before != version || version < 1 {
+			t.Errorf("epoch %d: version %d, before %d", epoch, version, before)
 		}
-		versions[epochs(0)] = view.Version
+		versions[epochs(0)] = version
 		made++
 	}
 	if made != 9 || len(versions) != 3 || versions[1] == versions[5] || versions[5] == versions[9] {
@@ -407,14 +412,15 @@ func TestMaps(t *testing.T) {
 	if err := got.Unpack(state); err != nil { // the rows of the epoch may be others
 		t.Fatal(err)
 	}
-	got.epoch(12, ownRows(12, nil), every(4, 12))
-	if view, _ := got.View(at); view.Map.IsNil() || view.Version == versions[9] {
-		t.Errorf("version %d after Unpack, before %d", view.Version, versions[9])
+	version = 0
+	if got.epoch(12, ownRows(12, nil), every(4, 12)); version == 0 || version == versions[9] {
+		t.Errorf("version %d after Unpack, before %d", version, versions[9])
 	}
+	version = 0
 	mixed := newRun(t, "transfer", "delay:3", 1, own, maps)
 	for epoch := 1; epoch < 16; epoch++ {
 		of := func(ghost int) int { return policies["delay:3"](epoch, ghost) }
-		if view := mixed.epoch(epoch, ownRows(epoch, nil), of); !view.Map.IsNil() {
+		if mixed.epoch(epoch, ownRows(epoch, nil), of); version != 0 {
 			t.Errorf("epoch %d: rows of several epochs have a map", epoch)
 		}
 	}

@@ -31,8 +31,11 @@ type Options struct {
 	// Ghosts is memory for predicted rows, at least Plan.Ghosts times the largest width. It must be
 	// unused from a Take to the end of the layer's gathers. nil: Wrap allocates it.
 	Ghosts []float32
-	// Maps reports whether views of a layer may have a map. nil: of no layer.
-	Maps  func(layer int) bool
+	// Maps returns a function with which Take sets the map of a layer: the gathers of the pass then read
+	// x M + c in place of each received row x. m is M with the row c below it [Width+1 x Width], valid until
+	// the next Take. Received rows with the same version are equal. nil: rows of the layer are predicted one
+	// by one; without Maps, all are.
+	Maps  func(layer int) (set func(m kernels.Mat, version int))
 	Team  *kernels.Team
 	Arena *mapped.Arena
 
@@ -173,7 +176,9 @@ func (s *Source) addLayers(n int) {
 			s.layers = append(s.layers, nil)
 		}
 		s.layers[l.Layer] = newLayer(l, n, s.now, s.kind, as, s.o)
-		s.layers[l.Layer].mayMap = s.o.Maps != nil && s.o.Maps(l.Layer)
+		if s.o.Maps != nil {
+			s.layers[l.Layer].setMap = s.o.Maps(l.Layer)
+		}
 		if s.recurrent != nil {
 			s.recurrent.add(s.layers[l.Layer])
 		}
@@ -234,7 +239,7 @@ func (s *Source) push(l *layer, at halo.Slot) {
 	}
 }
 
-// Take implements halo.Source. It predicts the rows that View returns.
+// Take implements halo.Source. It predicts the rows that View returns, or sets a map of them.
 func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 	lo, hi, err = s.Collective.Take(at)
 	l := s.of(at)
@@ -244,7 +249,9 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 	view, err := s.Collective.View(at)
 	if err == nil {
 		began := time.Now()
-		l.predicts = s.predict(l, at.Epoch, view)
+		if l.predicts = s.predict(l, at.Epoch, view); l.predicts && l.maps {
+			l.setMap(s.model.affine(l.Width), l.version)
+		}
 		if s.recurrent == nil && s.o.Stored == nil {
 			s.push(l, at) // predictions no longer need the rows that these replace
 		}
@@ -254,25 +261,21 @@ func (s *Source) Take(at halo.Slot) (lo, hi int, err error) {
 }
 
 // View implements halo.Source. Predicted rows are valid until the next Take. Blocks and Epochs are
-// those of the received rows.
+// those of the received rows. If Take has set a map, the rows are the received ones.
 func (s *Source) View(at halo.Slot) (halo.View, error) {
 	view, err := s.Collective.View(at)
-	switch l := s.of(at); {
-	case l == nil || !l.predicts:
-	case l.maps:
-		view.Map, view.Version = s.model.(mapper).affine(l.Width), l.version
-	default:
+	if l := s.of(at); l != nil && l.predicts && !l.maps {
 		view.Rows = s.predicted(l, view.Rows.Rows)
 	}
 	return view, err
 }
 
-// MapRows applies the map of a view.
-func (s *Source) MapRows(at halo.Slot, view halo.View) halo.View {
-	if l := s.of(at); !view.Map.IsNil() {
+// Predicted returns a view with predicted rows. It applies the map that Take has set.
+func (s *Source) Predicted(at halo.Slot, view halo.View) halo.View {
+	if l := s.of(at); l != nil && l.predicts && l.maps {
 		rows := s.predicted(l, view.Rows.Rows)
 		s.model.apply(rows, view.Rows)
-		view.Rows, view.Map = rows, kernels.Mat{}
+		view.Rows = rows
 	}
 	return view
 }

@@ -60,7 +60,7 @@ func slotOf(t schedule.Task) halo.Slot {
 func (f *asyncRank) sendForward(i *interval, t schedule.Task) error {
 	p := f.layers[t.Layer]
 	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: t.Layer, Stage: model.Emit}, model.Emitted))
-	f.graph.Publish(p, i.graphInterval(t.Layer), i.part(p.Rows))
+	p.Publish(i.graphInterval(t.Layer), i.part(p.Rows))
 	return f.ghosts.Offer(slotOf(t), p.Rows, i.lo, i.hi)
 }
 
@@ -70,8 +70,8 @@ func (f *asyncRank) gather(i *interval, t schedule.Task) error {
 		return err
 	}
 	l, part := f.layers[t.Layer], i.graphInterval(t.Layer)
-	f.graph.GatherOwn(l, part, i.pass())
-	f.graph.GatherGhosts(l, part, i.pass())
+	l.GatherOwn(part, i.pass())
+	l.GatherGhosts(part, i.pass())
 	return nil
 }
 
@@ -79,14 +79,14 @@ func (f *asyncRank) gather(i *interval, t schedule.Task) error {
 func (f *asyncRank) sendBackward(i *interval, l int) {
 	p := f.layers[l]
 	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
-	f.graph.PublishGrads(p, i.graphInterval(l), i.part(p.Grads))
+	p.PublishGrads(i.graphInterval(l), i.part(p.Grads))
 }
 
 // gatherBackward computes the interval's rows of Âᵀ times the newest stored gradients.
 func (f *asyncRank) gatherBackward(i *interval, t schedule.Task) error {
 	l := f.layers[t.Layer]
-	f.graph.GatherBackward(l, i.graphInterval(t.Layer), i.pass())
-	return f.ghosts.Add(i.ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
+	l.GatherBackward(i.graphInterval(t.Layer), i.pass())
+	return f.ghosts.Add(i.ops, slotOf(t), l.Backward(), i.lo, i.hi)
 }
 
 // runWhole runs a task that is not specific to an interval.
@@ -94,13 +94,13 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 	ops, l, slot := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
 		grads := f.ghosts.SendBuffer(slot)
-		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // published, not read
-		f.graph.GhostGrads(ops, l, 0, grads)
+		l.Begin(model.Pass{Epoch: t.Epoch, Train: true}, f.intervals[0].frame.Weights) // published, not read
+		l.GhostGrads(ops, 0, grads)
 		return f.ghosts.Offer(slot, grads, 0, grads.Rows)
 	}
 	lo, hi, err := f.ghosts.Take(slot)
 	if err == nil && !slot.Backward {
-		f.graph.PublishGhosts(ops, l, lo, hi-lo)
+		l.PublishGhosts(ops, lo, hi-lo)
 	}
 	return err
 }

@@ -236,9 +236,9 @@ func (s *lockstep) visitParts(l leg, interval int, do graphwork.Visit) {
 		case schedule.GatherSlice, schedule.GatherSliceBackward:
 			s.graph.Layer(t.Layer).VisitSlice(i.lo, i.hi, t.Slice, t.Stage == schedule.GatherSliceBackward, visit)
 		case schedule.GatherOwn, schedule.GatherGhosts:
-			s.graph.Layer(t.Layer).VisitForward(i.lo, i.hi, visit)
+			s.graph.Layer(t.Layer).VisitGather(i.lo, i.hi, false, visit)
 		case schedule.GatherBackward, schedule.AddSums:
-			s.graph.Layer(t.Layer).VisitBackward(i.lo, i.hi, visit)
+			s.graph.Layer(t.Layer).VisitGather(i.lo, i.hi, true, visit)
 		case schedule.Loss:
 			visit(mapped.Bytes(i.loss.Labels.Host()), false)
 			visit(mapped.Bytes(i.loss.Split.Host()), false)

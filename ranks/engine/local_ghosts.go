@@ -63,7 +63,9 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 	if !e.ghostInput.IsNil() {
 		k.store.UseInput(e.ghostInput)
 	}
-	k.lists = k.store.Lists(a.For(graphwork.Lists))
+	if k.lists = k.store.Lists(a.For(graphwork.Lists)); k.store.Network.Lists() {
+		g.Layer(k.layer).UseGhostLists(k.lists)
+	}
 	hops := k.newIntervals(s, h)
 	forward, backward := s.store.Network.EmissionStages()
 	for at, layer := range spec.GatherLayers()[:spec.LocalLayers] {
@@ -74,7 +76,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.levels = append(k.levels, level)
 	}
 	if h.edges != nil {
-		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, true, map[int]int{}, nil // its columns are not in a file
+		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, g, map[int]int{}, nil // its columns are not in a file
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
@@ -154,15 +156,11 @@ func (k *localGhosts) mixedPieces() int {
 
 // begin prepares a pass along the edges from and into ghosts.
 func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
-	if k == nil {
+	if k == nil || k.store.Network.Lists() {
 		return
 	}
 	for at, level := range k.levels {
 		l := g.Layer(level.layer)
-		if l.Listed() {
-			l.SetGhostLists(k.lists)
-			continue
-		}
 		rows := k.store.Emitted(level.layer, p)
 		switch {
 		case k.mixed == nil:
@@ -170,23 +168,21 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
 			l.Ghosts = k.mixed.ghostRows(l)
 		}
-		g.Enter(l, p, k.intervals[0].frame.Weights)
 		if at < len(k.levels)-1 {
-			k.edges.Layer(level.layer).Rows = rows
-			k.edges.GatherFrom(k.edges.Layer(level.layer), l)
-			k.edges.Enter(k.edges.Layer(level.layer), p, k.intervals[0].frame.Weights)
+			in := k.edges.Layer(level.layer)
+			in.Rows, in.Ghosts = rows, l.Rows
 		}
 	}
 	if k.edges != nil {
-		k.edges.Begin(p)
+		k.edges.Begin(p, k.intervals[0].frame.Weights)
 	}
 }
 
 // emit computes the rows of a piece of the ghosts.
 func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
-	if l.Listed() {
-		l.ListGhosts(o, i.frame, s.pass)
+	if k.store.Network.Lists() {
+		i.frame.List(k.lists, s.pass, o)
 		return
 	}
 	for at := range k.levels {
@@ -194,8 +190,8 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 			if at > 0 {
 				before := k.levels[at-1].layer
 				in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
-				k.edges.GatherOwn(in, i, s.pass)
-				k.edges.GatherGhosts(in, i, s.pass)
+				in.GatherOwn(i, s.pass)
+				in.GatherGhosts(i, s.pass)
 			}
 			for _, d := range level.forward {
 				i.frame.Run(d, s.pass, o)
@@ -203,11 +199,11 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 		}
 	}
 	if n := min(i.hi, k.near) - i.lo; n > 0 && k.mixed == nil {
-		s.graph.PublishGhosts(o, l, i.lo, n)
+		l.PublishGhosts(o, i.lo, n)
 	}
 	if t.Layer < k.layer {
 		in := k.edges.Layer(t.Layer)
-		k.edges.Publish(in, i.graphIntervalOn(o, t.Layer), i.part(in.Rows))
+		in.Publish(i.graphIntervalOn(o, t.Layer), i.part(in.Rows))
 	}
 }
 
@@ -222,16 +218,16 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 		i.frame.ClearGathered(t.Layer, o)
 	}
 	if !last {
-		k.edges.GatherBackward(k.edges.Layer(t.Layer), at, s.pass)
+		k.edges.Layer(t.Layer).GatherBackward(at, s.pass)
 	}
 	switch {
 	case k.mixed != nil:
 		k.mixed.take(o, l, t.Layer, i, dst, !last)
 	case last:
-		s.graph.GhostGrads(o, l, i.lo, dst)
+		l.GhostGrads(o, i.lo, dst)
 	case near > 0:
 		added := k.added.Reshape(k.added.Rows, l.Width).Part(i.lo, i.lo+near)
-		s.graph.GhostGrads(o, l, i.lo, added)
+		l.GhostGrads(o, i.lo, added)
 		o.Add(dst.Part(0, near), added)
 	}
 }
@@ -251,7 +247,7 @@ func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass)
 		if at > 0 && k.store.Network.GathersBackward(k.levels[at-1].layer) {
 			before := k.levels[at-1].layer
 			d := model.Do{Layer: before, Stage: model.ApplyBackward}
-			k.edges.PublishGrads(k.edges.Layer(before), i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
+			k.edges.Layer(before).PublishGrads(i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
 		}
 	}
 }
@@ -262,7 +258,7 @@ func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
 		return
 	}
 	in := k.edges.Layer(l)
-	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.graph.Backward(s.graph.Layer(l))))
+	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.graph.Layer(l).Backward()))
 }
 
 // gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's

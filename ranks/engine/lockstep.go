@@ -110,7 +110,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 		}
 	}
 	if s.graph != nil {
-		s.graph.Begin(p)
+		s.graph.Begin(p, s.intervals[0].frame.Weights)
 	}
 	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
@@ -227,11 +227,11 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	}
 	switch t.Stage {
 	case schedule.GatherOwn:
-		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
+		s.graph.Layer(t.Layer).GatherOwn(i.graphInterval(t.Layer), s.pass)
 	case schedule.GatherGhosts:
-		s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
+		s.graph.Layer(t.Layer).GatherGhosts(i.graphInterval(t.Layer), s.pass)
 	case schedule.GatherBackward:
-		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), s.pass)
+		s.graph.Layer(t.Layer).GatherBackward(i.graphInterval(t.Layer), s.pass)
 		s.localGhosts.addGrads(s, i, t.Layer)
 	case schedule.AddSums:
 		return true, s.addSums(i, t)
@@ -258,14 +258,10 @@ func slicing(s schedule.Stage) bool {
 func (s *lockstep) runSlice(i *interval, t schedule.Task) {
 	l, at := s.graph.Layer(t.Layer), i.graphInterval(t.Layer)
 	switch t.Stage {
-	case schedule.LoadSlice:
-		s.graph.LoadSlice(l, at, t.Slice)
-	case schedule.GatherSlice:
-		s.graph.GatherSlice(l, at, t.Slice, s.pass)
-	case schedule.LoadSliceBackward:
-		s.graph.LoadSliceBackward(l, at, t.Slice)
-	case schedule.GatherSliceBackward:
-		s.graph.GatherSliceBackward(l, at, t.Slice)
+	case schedule.LoadSlice, schedule.LoadSliceBackward:
+		l.LoadSlice(at, t.Slice, t.Stage == schedule.LoadSliceBackward)
+	case schedule.GatherSlice, schedule.GatherSliceBackward:
+		l.GatherSlice(at, t.Slice, s.pass, t.Stage == schedule.GatherSliceBackward)
 	}
 }
 
@@ -296,9 +292,9 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 			if rows.IsNil() { // stored by worker
 				rows = i.frame.At(d, model.Emitted)
 			}
-			s.graph.Publish(l, part, rows)
+			l.Publish(part, rows)
 		case d.Stage == model.ApplyBackward && s.store.Network.GathersBackward(d.Layer):
-			s.graph.PublishGrads(l, part, i.frame.At(d, model.GatheredGrad))
+			l.PublishGrads(part, i.frame.At(d, model.GatheredGrad))
 		}
 	}
 }

@@ -73,13 +73,13 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 }
 
-// measures reports whether recordRows reads the rows of a slot.
-func (m *staleness) measures(at halo.Slot) bool { return m != nil && m.epoch == at.Epoch }
-
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
 	if m == nil || m.pass != at.Epoch || m.outside != nil && at.OutsideTraining { // a step counted as the epoch of an evaluation
 		return nil
+	}
+	if p, ok := source.(*predict.Source); ok {
+		view = p.Predicted(at, view)
 	}
 	l := m.layers[at.Layer]
 	rows := kernels.Fetch(o, view.Rows, &l.hostBuffer)

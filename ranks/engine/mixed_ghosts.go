@@ -117,14 +117,14 @@ func (x *mixedGhosts) place(o kernels.Ops, s *lockstep, l *graphwork.Layer, laye
 		}
 		o.SpMM(dst, part(x.fromReceived, lo, hi), view.Rows, true)
 	}
-	s.graph.PublishGhosts(o, l, lo, hi-lo)
+	l.PublishGhosts(o, lo, hi-lo)
 	return nil
 }
 
 // grads computes the gradients of a piece of the shard's ghosts along the edges into own vertices.
 func (x *mixedGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, piece int) {
 	if lo, hi := x.pieces[piece], x.pieces[piece+1]; hi > lo {
-		s.graph.GhostGrads(o, l, lo, x.ghostRows(l).Part(lo, hi))
+		l.GhostGrads(o, lo, x.ghostRows(l).Part(lo, hi))
 	}
 }
 

@@ -43,8 +43,8 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
 	if r.graph != nil {
 		for l := range o.Layers {
-			if at := r.graph.Layer(l); at != nil {
-				o.Layers[l].Slices = at.Slices()
+			if r.graph.Layer(l) != nil {
+				o.Layers[l].Slices = max(len(s.store.Slices(l))-1, 0)
 			}
 		}
 	}

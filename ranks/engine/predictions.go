@@ -32,8 +32,11 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 		o.Ghosts = idle.Host()
 	}
 	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Decay == 1 && !idle.Remote() {
-		o.Maps = func(layer int) bool {
-			return !e.Network.Whole(layer) && !r.localGhosts.isMixed(layer) && r.graph.AllowMaps(layer, t.Period > 1)
+		o.Maps = func(layer int) func(kernels.Mat, int) {
+			if e.Network.Whole(layer) || r.localGhosts.isMixed(layer) {
+				return nil
+			}
+			return r.graph.MapGhosts(layer, t.Period > 1)
 		}
 	}
 	for _, l := range h.Shapes {

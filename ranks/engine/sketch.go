@@ -174,20 +174,20 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 	if layer.Rows.IsNil() {
 		layer.Rows = store.Emitted(l, p)
 	}
+	layer.Begin(p, i.frame.Weights)
 	rows := kernels.Mat{Rows: w.Plan.Ghosts, Cols: layer.Width}
-	w.Publish(layer, part, i.part(layer.Rows))
-	w.GatherOwn(layer, part, p)
+	layer.Publish(part, i.part(layer.Rows))
+	layer.GatherOwn(part, p)
 	if layer.Ghosts.IsNil() {
-		w.TakeGhosts(i.ops, layer, rows)
+		layer.TakeGhosts(i.ops, rows)
 	}
-	w.GatherGhosts(layer, part, p)
+	layer.GatherGhosts(part, p)
 	if !p.Train || !layer.Returns() {
 		return
 	}
-	w.PublishGrads(layer, part, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
-	w.Enter(layer, p, i.frame.Weights)
-	w.GhostGrads(i.ops, layer, 0, rows)
-	w.GatherBackward(layer, part, p)
+	layer.PublishGrads(part, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	layer.GhostGrads(i.ops, 0, rows)
+	layer.GatherBackward(part, p)
 }
 
 // sketchOps is one Ops for all users that never compute.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"siafu/halo"
-	"siafu/halo/predict"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -137,13 +136,12 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	case schedule.Sum:
 		if sums := s.ghosts.SendBuffer(slot); !sums.IsNil() {
 			from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
-			s.graph.Sums(worker, l, from, sums.Part(from, to))
+			l.Sums(worker, from, sums.Part(from, to))
 		}
 	case schedule.Send:
 		if s.localGhosts.isMixed(t.Layer) {
 			return s.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
 		}
-		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
 		return s.ghosts.Offer(slot, s.store.Sent(t.Layer, s.pass), 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, slot)
@@ -167,7 +165,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		}
 		if grads := s.ghosts.SendBuffer(slot); !grads.IsNil() {
 			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
-			s.graph.GhostGrads(worker, l, from, grads.Part(from, to))
+			l.GhostGrads(worker, from, grads.Part(from, to))
 		}
 	case schedule.SendBackward:
 		if s.localGhosts.isMixed(t.Layer) {
@@ -176,7 +174,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		grads := s.ghosts.SendBuffer(slot)
 		return s.ghosts.Offer(slot, grads, 0, grads.Rows)
 	case schedule.ReceiveBackward:
-		return s.ghosts.Add(worker, slot, s.graph.Backward(l), 0, l.Rows.Rows)
+		return s.ghosts.Add(worker, slot, l.Backward(), 0, l.Rows.Rows)
 	}
 	return nil
 }
@@ -191,13 +189,8 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 	}
 	view, err := s.ghosts.View(slot)
 	if err == nil {
-		seen := view
-		if p, ok := s.ghosts.(*predict.Source); ok && s.stale.measures(slot) {
-			seen = p.MapRows(slot, view)
-		}
-		err = s.stale.recordRows(worker, slot, seen, s.ghosts)
-		s.graph.MapGhosts(l, view.Map, view.Version)
-		s.graph.TakeGhosts(worker, l, s.masked(worker, slot.Layer, view.Rows))
+		err = s.stale.recordRows(worker, slot, view, s.ghosts)
+		l.TakeGhosts(worker, s.masked(worker, slot.Layer, view.Rows))
 	}
 	return err
 }
@@ -206,7 +199,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 func (s *lockstep) addSums(i *interval, t schedule.Task) error {
 	view, err := s.ghosts.View(s.slot(t))
 	if err == nil {
-		s.graph.AddSums(s.graph.Layer(t.Layer), i.graphInterval(t.Layer), view.Rows)
+		s.graph.Layer(t.Layer).AddSums(i.graphInterval(t.Layer), view.Rows)
 	}
 	return err
 }

@@ -7,20 +7,22 @@ import (
 	"siafu/kernels/model"
 )
 
-// attention is the state that a layer with attention (Dorylus's ApplyEdge) has in addition to its
-// rows. heads is 0 in a layer without attention.
+// attention gathers with attention (Dorylus's ApplyEdge). In addition to the rows of its layer it has
+// their scores, and the state of destinations.
 type attention struct {
-	heads int
-	layer model.Attended
+	l      *Layer
+	store  *model.Store
+	source model.Attended // of parameters
 	// Written by each interval's gather, and read only by that interval.
 	lse   kernels.Mat // logarithm of the softmax's denominator [own x heads]
 	stats kernels.Mat // running maximum and running sum of the softmax, by head [own x 2·heads]
 	// Scores of the emitted rows of own vertices and of ghosts [own or ghosts x heads], written
 	// together with these rows. Dynamic scores are not stored.
 	scores, ghostScores kernels.Mat
+	backwardGhosts      *kernels.Mat // rows of ghosts on the backward pass
 	// The state of destinations from which AttentionGradSrc computes the gradients of sources.
-	// publishBackward writes it with the gradients, and other intervals of the rank read it. r,
-	// lse and dots exist only if the Ops computes the gradients of destinations along edges.
+	// PublishGrads writes it, and other intervals of the rank read it. r, lse and dots exist only if
+	// the Ops computes the gradients of destinations along edges.
 	back struct {
 		r      kernels.Mat // scores of destinations [own x ScoreWidth]
 		lse    kernels.Mat // copy of lse [own x heads]
@@ -36,49 +38,67 @@ type attention struct {
 	mask  kernels.Dropout
 }
 
-// allocAttention allocates the attention of a layer, and the rows of its ghosts unless the
-// caller provides them.
-func (w *Work) allocAttention(l *Layer, index int, layer model.Attended, o Options) {
-	n := w.shard.NumOwn()
+// newAttention returns the attention of a layer.
+func (w *Work) newAttention(l *Layer, source model.Attended, o Options) *attention {
+	n, shape := w.shard.NumOwn(), source.Attention(kernels.Mat{})
 	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
-	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
-	l.heads = l.shape.Heads
-	if !l.shape.Dynamic {
-		l.scores = newScores(l.heads)
-		if !o.Linked {
-			l.ghostScores = w.newZeros(Scores, w.Plan.Ghosts, l.heads)
-		}
+	g := &attention{
+		l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(), self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts,
 	}
-	spec := w.store.Network.Spec
-	computedHere := index <= spec.GhostLayer() && spec.LocalShare == 0
+	if !shape.Dynamic {
+		l.shape.Scores, g.scores = shape.Heads, newScores(shape.Heads)
+	}
+	if o.Linked != nil {
+		other := o.Linked.Layer(l.shape.Layer)
+		g.ghostScores, g.backwardGhosts = other.Gather.(*attention).scores, &other.Recomputed
+	} else {
+		w.allocGhosts(g, o)
+	}
+	g.back.packed = newScores(3 * shape.Heads)
+	g.lse, g.stats = newScores(shape.Heads), newScores(2*shape.Heads)
+	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(l.shape.Layer, model.Signed).IsNil() {
+		g.back.r, g.back.lse, g.back.dots = newScores(shape.ScoreWidth()), newScores(shape.Heads), newScores(shape.Heads)
+	}
+	if shape.Dynamic && o.Asynchronous {
+		g.published = w.newPublishedWeights(shape)
+	}
+	return g
+}
+
+// allocGhosts allocates the scores of ghosts, and their rows unless the caller provides them.
+func (w *Work) allocGhosts(g *attention, o Options) {
+	l, spec := g.l, w.store.Network.Spec
+	if !g.shape.Dynamic {
+		g.ghostScores = w.newZeros(Scores, w.Plan.Ghosts, g.shape.Heads)
+	}
+	computedHere := l.shape.Layer <= spec.GhostLayer() && spec.LocalShare == 0
 	if !o.Asynchronous && !computedHere {
-		l.Ghosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width)
+		l.Ghosts, l.copiesGhosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width), true
 	}
-	l.back.packed = newScores(3 * l.heads)
-	l.lse, l.stats = newScores(l.heads), newScores(2*l.heads)
-	if !w.ops.Has(kernels.SignedAttention) || w.store.Backward(index, model.Signed).IsNil() {
-		l.back.r, l.back.lse, l.back.dots = newScores(l.shape.ScoreWidth()), newScores(l.heads), newScores(l.heads)
-	}
-	if l.shape.Dynamic && o.Asynchronous {
-		w.allocPublished(l)
-	}
-	l.self = w.meanEdgeFeatures()
 }
 
-// Enter sets the pass and the weights of later calls of GhostGrads. The weights are ignored if
-// intervals have published their own.
-func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
-	if l.heads == 0 {
-		return
-	}
-	l.whole = l.published.attach(l.layer.Attention(weights))
-	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
+func (g *attention) Begin(p model.Pass, weights kernels.Mat) {
+	g.whole = g.published.attach(g.source.Attention(weights))
+	g.whole.Drop = g.drop.Mask(p, g.store.LocalIDs(), &g.mask)
 }
 
-// attention returns the parameters and the dropout mask of the interval's edges in a pass.
-func (w *Work) attention(l *Layer, i Interval, p model.Pass) kernels.Attention {
-	a := l.layer.Attention(i.Frame.Weights)
-	a.Drop = l.drop.Mask(p, w.store.LocalIDs(), i.Mask)
+func (g *attention) Publish(i Interval, rows kernels.Mat) { g.packScores(i.Ops, g.scores, i.Lo, rows) }
+
+func (g *attention) PublishGhosts(o kernels.Ops, first, count int) {
+	g.packScores(o, g.ghostScores, first, g.l.Ghosts.Part(first, first+count))
+}
+
+// packScores computes the scores of rows from first on. Gathers compute dynamic scores.
+func (g *attention) packScores(o kernels.Ops, scores kernels.Mat, first int, rows kernels.Mat) {
+	if !g.shape.Dynamic {
+		o.PackScores(g.shape, scores, first, rows)
+	}
+}
+
+// inInterval returns the parameters and the dropout mask of the interval's edges in a pass.
+func (g *attention) inInterval(i Interval, p model.Pass) kernels.Attention {
+	a := g.source.Attention(i.Frame.Weights)
+	a.Drop = g.drop.Mask(p, g.store.LocalIDs(), i.Mask)
 	return a
 }
 
@@ -90,27 +110,26 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 	return i.Frame.At(model.Do{Layer: i.Layer, Stage: model.ApplyBackward}, v)
 }
 
-// attendOwn implements GatherOwn with attention.
-func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.maskTargets(p, l.withSelfLoops(i, l.ownEdges(i)))
-	params, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	i.Ops.AttentionGather(params, dst, i.signed(i.forward), stats, edges, l.ownEmitted(l.Rows), i.forward(model.Scores), false)
+func (g *attention) GatherOwn(i Interval, p model.Pass) {
+	edges := g.l.maskTargets(p, g.withSelfLoops(i, g.l.ownEdges(i)))
+	params, dst, stats := g.inInterval(i, p), i.rows(g.l.gathered), i.rows(g.stats)
+	i.Ops.AttentionGather(params, dst, i.signed(i.forward), stats, edges, g.ownEmitted(g.l.Rows), i.forward(model.Scores), false)
 }
 
 // withSelfLoops adds the self loops of an interval's vertices to e.
-func (l *Layer) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
-	dim := l.self.Len() / max(l.lse.Rows, 1)
-	e.SelfLoops, e.Self = true, l.self.Part(i.Lo*dim, i.Hi*dim)
+func (g *attention) withSelfLoops(i Interval, e kernels.Edges) kernels.Edges {
+	dim := g.self.Len() / max(g.lse.Rows, 1)
+	e.SelfLoops, e.Self = true, g.self.Part(i.Lo*dim, i.Hi*dim)
 	return e
 }
 
-// attendGhosts implements GatherGhosts with attention.
-func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
-	edges := l.maskTargets(p, l.ghostEdges(i))
-	params, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+func (g *attention) GatherGhosts(i Interval, p model.Pass) {
+	edges := g.l.maskTargets(p, g.l.ghostEdges(i))
+	params, dst, stats := g.inInterval(i, p), i.rows(g.l.gathered), i.rows(g.stats)
 	signed := i.signed(i.forward)
-	i.Ops.AttentionGather(params, dst, signed, stats, edges, l.ghostEmitted(l.Ghosts), i.forward(model.Scores), true)
-	i.Ops.AttentionFinish(params, dst, signed, i.rows(l.lse), stats)
+	ghosts := kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}
+	i.Ops.AttentionGather(params, dst, signed, stats, edges, ghosts, i.forward(model.Scores), true)
+	i.Ops.AttentionFinish(params, dst, signed, i.rows(g.lse), stats)
 }
 
 // signed returns the matrix of the sums of emitted rows, each weighted by its coefficient and by
@@ -124,46 +143,48 @@ func (i Interval) signed(value func(model.Value) kernels.Mat) (rows kernels.Mat)
 	return rows
 }
 
-// publishBackward implements PublishGrads with attention.
-func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
-	b := &l.back
+func (g *attention) PublishGrads(i Interval, grads kernels.Mat) {
+	b := &g.back
 	if signed := i.signed(i.backward); !signed.IsNil() {
-		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // reuses stats, which are no longer needed
-		i.Ops.RowDots(dots, grads, i.rows(l.gathered))
-		i.Ops.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
-		i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
+		dots := i.rows(g.stats).Reshape(i.Hi-i.Lo, g.shape.Heads) // reuses stats, which are no longer needed
+		i.Ops.RowDots(dots, grads, i.rows(g.l.gathered))
+		i.Ops.AttentionGradSigned(g.shape, i.backward(model.ScoresGrad), signed, grads, dots)
+		i.Ops.PackGrad(g.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(g.lse), dots)
 		return
 	}
-	l.published.publish(i, l.layer.Attention(i.Frame.Weights))
+	g.published.publish(i, g.source.Attention(i.Frame.Weights))
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
-	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
-	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
-	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
+	i.Ops.Copy(i.rows(b.lse), i.rows(g.lse))
+	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(g.l.gathered))
+	i.Ops.PackGrad(g.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
 }
 
-// ownEmitted and ghostEmitted return the emitted rows of own vertices and of ghosts, with their
-// scores.
-func (l *Layer) ownEmitted(rows kernels.Mat) kernels.Emitted {
-	return kernels.Emitted{X: rows.Part(0, l.lse.Rows), Scores: l.scores}
-}
-func (l *Layer) ghostEmitted(rows kernels.Mat) kernels.Emitted {
-	return kernels.Emitted{X: rows, Scores: l.ghostScores}
+// ownEmitted returns the emitted rows of own vertices, with their scores.
+func (g *attention) ownEmitted(rows kernels.Mat) kernels.Emitted {
+	return kernels.Emitted{X: rows.Part(0, g.lse.Rows), Scores: g.scores}
 }
 
 // attended returns the backward pass's state of own vertices.
-func (l *Layer) attended() kernels.Attended {
-	return kernels.Attended{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
+func (g *attention) attended() kernels.Attended {
+	return kernels.Attended{R: g.back.r, LSE: g.back.lse, Grad: g.l.Grads, Dots: g.back.dots, Packed: g.back.packed}
 }
 
-// attendBackward implements GatherBackward with attention. It also computes the gradient of the
-// layer's scores.
-func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	params, own := w.attention(l, i, p), l.withSelfLoops(i, l.ownEdges(i))
+func (g *attention) GhostGrads(o kernels.Ops, first int, dst kernels.Mat) {
+	own, end := g.l.mesh.shard.NumOwn(), first+dst.Rows
+	edges := g.l.maskSources(g.l.edges.ghost.edges(first, end))
+	o.AttentionGradSrc(g.whole, dst, edges, own+first, own, g.backwardGhosts.Part(first, end), g.attended())
+}
+
+// GatherBackward also computes the gradient of the layer's scores.
+func (g *attention) GatherBackward(i Interval, p model.Pass) {
+	l, edges, dst := g.l, i.edges(g.l.edges.own), g.l.backwardRows(i)
+	params, own := g.inInterval(i, p), g.withSelfLoops(i, l.ownEdges(i))
 	scoresGrad, alongGrad := i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
 	if !i.Sources {
-		edges = l.withSelfLoops(i, edges)
+		edges = g.withSelfLoops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(l.published.attach(params), dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), l.attended())
+	sources := g.published.attach(params)
+	i.Ops.AttentionGradSrc(sources, dst, l.maskSources(edges), i.Lo, l.mesh.shard.NumOwn(), i.rows(l.Recomputed), g.attended())
 	if i.Sources { // these vertices are sources only and gathered nothing
 		i.Ops.Clear(scoresGrad)
 		if !alongGrad.IsNil() {
@@ -172,14 +193,15 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		return
 	}
 	if !i.signed(i.backward).IsNil() {
-		return // publishBackward has already computed these gradients
+		return // PublishGrads has already computed these gradients
 	}
 	state := kernels.Attended{
-		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
-		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
+		R: i.rows(g.back.r), LSE: i.rows(g.back.lse),
+		Grad: i.rows(l.Grads), Dots: i.rows(g.back.dots),
 	}
-	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, own, l.ownEmitted(l.Recomputed), state, false)
-	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, l.ghostEdges(i), l.ghostEmitted(l.backwardGhosts()), state, true)
+	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, own, g.ownEmitted(l.Recomputed), state, false)
+	ghosts := kernels.Emitted{X: *g.backwardGhosts, Scores: g.ghostScores}
+	i.Ops.AttentionGradDst(params, scoresGrad, alongGrad, l.ghostEdges(i), ghosts, state, true)
 }
 
 // meanEdgeFeatures returns the features of self loops [own x EdgeDim]: the mean over each vertex's

@@ -8,37 +8,35 @@ import (
 // Visit is called with a part of an array before the part is read, and whether it may be written.
 type Visit func(part []byte, write bool)
 
-// VisitForward calls visit with the parts of arrays of edges that GatherOwn and GatherGhosts read for the
-// vertices [lo, hi), and with the rows that they write. Only for layers that gather sums, in this
-// process's memory.
-func (l *Layer) VisitForward(lo, hi int, visit Visit) {
-	visitEdges(l.mesh.own, lo, hi, visit)
-	visitRows(l.gathered, lo, hi, true, visit)
-	l.visitSums(lo, hi, visit)
-}
-
-// VisitBackward is VisitForward for GatherBackward.
-func (l *Layer) VisitBackward(lo, hi int, visit Visit) {
-	visitEdges(l.edges.own, lo, hi, visit)
-	visitRows(l.backward, lo, hi, true, visit)
-	l.visitSums(lo, hi, visit)
-}
-
-// visitSums visits the sums of slices that the gather of the last slice reads.
-func (l *Layer) visitSums(lo, hi int, visit Visit) {
-	for k := range l.Slices() - 1 {
-		visitRows(l.sliceSums(k), lo, hi, false, visit)
+// VisitGather calls visit with the parts of arrays of edges that GatherOwn and GatherGhosts, or with back
+// GatherBackward, read for the vertices [lo, hi), and with the rows that they write. Only for layers that
+// gather sums, in this process's memory.
+func (l *Layer) VisitGather(lo, hi int, back bool, visit Visit) {
+	if back {
+		visitRows(l.backward, lo, hi, true, visit)
+	} else {
+		visitRows(l.gathered, lo, hi, true, visit)
+	}
+	l.visitEdges(lo, hi, back, visit)
+	if s, ok := l.Gather.(*sums).own.(*sliced); ok { // the last slice reads the sums of the others
+		for k := range s.last() {
+			visitRows(s.sums(k), lo, hi, false, visit)
+		}
 	}
 }
 
-// VisitSlice is VisitForward, or VisitBackward with back, for GatherSlice.
+// VisitSlice is VisitGather for GatherSlice.
 func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit Visit) {
+	l.visitEdges(lo, hi, back, visit)
+	visitRows(l.Gather.(*sums).own.(*sliced).sums(k), lo, hi, true, visit)
+}
+
+func (l *Layer) visitEdges(lo, hi int, back bool, visit Visit) {
 	edges := l.mesh.own
 	if back {
 		edges = l.edges.own
 	}
 	visitEdges(edges, lo, hi, visit)
-	visitRows(l.sliceSums(k), lo, hi, true, visit)
 }
 
 // ReadInOrder tells the system that intervals read the arrays of edges in ascending order.

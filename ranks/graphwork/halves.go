@@ -2,6 +2,41 @@ package graphwork
 
 import "siafu/kernels"
 
+// half is the form of a matrix that gathers read in bfloat16, multiplied by the scale of columns.
+type half struct {
+	plain
+	rounded kernels.Mat
+	scale   kernels.Vector[float32]
+}
+
+func (h *half) publish(i Interval, rows kernels.Mat) {
+	i.Ops.Narrow(i.rows(h.rounded), rows, i.scale(h.scale))
+}
+
+func (h *half) gatherOwn(i Interval, dst kernels.Mat, m kernels.Edges, x kernels.Mat) {
+	h.gather(i, dst, m, x, false)
+}
+
+func (h *half) gather(i Interval, dst kernels.Mat, m kernels.Edges, _ kernels.Mat, add bool) {
+	m.ColScale = kernels.Vector[float32]{}
+	i.Ops.SpMM(dst, m, h.rounded, add)
+}
+
+// useHalves rounds all matrices of s.
+func (w *Work) useHalves(s *sums, o Options) {
+	l, own := s.l, w.shard.NumOwn()
+	forward, backward := w.gatherNumbers(l.shape.Layer)
+	s.own = &half{rounded: w.sharedHalf(own, l.Width, forward), scale: l.mesh.col}
+	if o.Linked != nil {
+		s.ghosts = o.Linked.Layer(l.shape.Layer).Gather.(*sums).own
+	} else {
+		s.ghosts = &half{rounded: w.newHalf(w.Plan.Ghosts, l.Width), scale: l.mesh.col.From(own)}
+	}
+	if l.shape.Backward {
+		s.grads = &half{rounded: w.sharedHalf(own, l.Width, backward), scale: l.mesh.row}
+	}
+}
+
 // halfKey names rounded copies of rows that layers share. A gather needs the copies of its own rows, and
 // some intervals may still be in the gather before. So a copy of the gather before that one is free.
 type halfKey struct{ rows, width, parity int }

@@ -5,32 +5,36 @@ import (
 	"siafu/kernels/model"
 )
 
-// lists are the features of own vertices and of ghosts as lists of non-zeros, with the dropout of
-// the current pass. A first layer can gather them instead of dense rows.
+// lists is the form of features that a first layer gathers as lists of non-zeros, with the dropout of
+// the current pass.
 type lists struct {
-	on          bool
-	own, ghosts kernels.Lists
-	pass        model.Pass // the current one
+	plain
+	rows kernels.Lists
+}
+
+// publishedLists are the lists of own vertices.
+type publishedLists struct {
+	lists
+	pass model.Pass // the current one
 }
 
 // Lists is the purpose of lists.
 const Lists = "lists of features"
 
-// SetGhostLists sets the memory of the lists of ghosts, which ListGhosts fills.
-func (l *Layer) SetGhostLists(k kernels.Lists) { l.lists.ghosts = k }
+// UseGhostLists sets the lists of ghosts, for a layer that gathers lists. The caller fills them in each
+// pass.
+func (l *Layer) UseGhostLists(rows kernels.Lists) { l.Gather.(*sums).ghosts = lists{rows: rows} }
 
-// Listed reports whether the layer gathers lists instead of rows.
-func (l *Layer) Listed() bool { return l.lists.on }
+func (k *publishedLists) begin(p model.Pass) { k.pass = p }
 
-// ListGhosts makes the lists of the ghosts of a frame.
-func (l *Layer) ListGhosts(o kernels.Ops, f *model.Frame, p model.Pass) { f.List(l.lists.ghosts, p, o) }
+func (k *publishedLists) publish(i Interval, _ kernels.Mat) { i.Frame.List(k.rows, k.pass, i.Ops) }
 
-// publish makes the lists of an interval's vertices.
-func (k *lists) publish(i Interval) { i.Frame.List(k.own, k.pass, i.Ops) }
+func (k lists) gatherOwn(i Interval, dst kernels.Mat, m kernels.Edges, x kernels.Mat) {
+	k.gather(i, dst, m, x, false)
+}
 
-func (k *lists) gather(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows kernels.Lists, add bool) {
-	if rows.IsNil() { // there are no vertices
-		return
+func (k lists) gather(i Interval, dst kernels.Mat, m kernels.Edges, _ kernels.Mat, add bool) {
+	if !k.rows.IsNil() { // else there are no vertices
+		i.Ops.SpMMLists(dst, m, k.rows, add)
 	}
-	o.SpMMLists(dst, m, rows, add)
 }

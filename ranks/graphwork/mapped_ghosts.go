@@ -5,7 +5,7 @@ import (
 	"siafu/kernels/model"
 )
 
-// mappedGhosts adds the sums of ghost rows that an affine map predicts. With the rows H̃ of ghosts, a
+// mappedGhosts is the form of ghost rows that an affine map predicts. With the rows H̃ of ghosts, a
 // matrix M and a row c,
 //
 //	Â (H̃ M + 1 c) = (Â H̃) M + (Â 1) c
@@ -13,6 +13,7 @@ import (
 // where Â are the edges from ghosts. A pass needs one product with a row for each own vertex, in place of
 // one for each ghost. Â H̃ is stored as long as H̃ does not change, and then is not gathered again.
 type mappedGhosts struct {
+	plain                // of passes without a map
 	sums     kernels.Mat // Â H̃ [own x Width]
 	degrees  kernels.Mat // Â 1 [own x 1]
 	lasting  bool        // passes use the same rows several times
@@ -29,59 +30,64 @@ const Mapped = "sums of ghost rows"
 // each epoch save time.
 const mostMapped = 0.5
 
-// AllowMaps allocates the sums of mapped ghost rows of layer l, so that MapGhosts may be called. lasting
-// reports whether passes use the same rows several times; otherwise there must be more ghosts. It
-// returns false if there are no ghosts, and if the layer needs their rows: for attention, maxima, lists
-// or bfloat16.
-func (w *Work) AllowMaps(l int, lasting bool) bool {
-	at := w.layers[l]
-	if at.heads > 0 || at.maxima.on || at.lists.on || w.half || w.Plan.Ghosts == 0 || w.ops.Remote() || at.Width != at.GradWidth || w.Plan.Sums > 0 {
-		return false
+// MapGhosts makes the gathers of layer l accept maps of ghost rows, and returns the function that sets
+// the map of the current pass. In place of each row x of TakeGhosts, gathers then read the row x M + c; m
+// is M with the row c below it [Width+1 x Width], and must not change until the end of the gathers. Rows
+// with the same version, from 1, are equal. A pass begins without a map.
+//
+// lasting reports whether passes use the same rows several times; otherwise there must be more ghosts.
+// MapGhosts returns nil if there are no ghosts, and if the layer needs their rows: for attention, maxima,
+// lists or bfloat16.
+func (w *Work) MapGhosts(l int, lasting bool) (set func(m kernels.Mat, version int)) {
+	at, own, ghosts := w.layers[l], w.shard.NumOwn(), w.Plan.Ghosts
+	s, ok := at.Gather.(*sums)
+	if ok {
+		_, ok = s.ghosts.(plain)
 	}
-	m, own, ghosts := &at.mapped, w.shard.NumOwn(), w.Plan.Ghosts
-	if m.lasting = lasting; !lasting && float64(own) > mostMapped*float64(ghosts) {
-		return false
+	if !ok || ghosts == 0 || w.ops.Remote() || at.Width != at.GradWidth || w.Plan.Sums > 0 {
+		return nil
 	}
-	m.sums, m.degrees = w.newZeros(Mapped, own, at.Width), w.newZeros(Mapped, own, 1)
+	if !lasting && float64(own) > mostMapped*float64(ghosts) {
+		return nil
+	}
+	m := &mappedGhosts{sums: w.newZeros(Mapped, own, at.Width), degrees: w.newZeros(Mapped, own, 1), lasting: lasting}
 	w.arena.Fill(func() {
 		m.versions = make([]int, own+1)
 		ones := make([]float32, ghosts)
 		for i := range ones {
 			ones[i] = 1
 		}
-		edges := at.ghostEdges(Interval{Hi: own})
-		edges.RowScale, edges.ColScale = at.mesh.row, at.mesh.col
-		w.ops.SpMM(m.degrees, edges, kernels.HostMat(ghosts, 1, ones), false)
+		w.ops.SpMM(m.degrees, s.ghostEdges(Interval{Hi: own}), kernels.HostMat(ghosts, 1, ones), false)
 	})
-	return true
+	s.ghosts = m
+	return m.set
 }
 
-// MapGhosts makes gathers of l until the next call read, in place of each ghost row x of TakeGhosts,
-// the row x M + c; m is M with the row c below it [Width+1 x Width]. Rows with the same version, from
-// 1, are equal. Without m, gathers read the rows themselves.
-func (w *Work) MapGhosts(l *Layer, m kernels.Mat, version int) {
-	l.mapped.matrix, l.mapped.shift, l.mapped.version = kernels.Mat{}, kernels.Mat{}, version
-	if !m.IsNil() {
-		l.mapped.matrix, l.mapped.shift = m.Part(0, l.Width), m.Part(l.Width, l.Width+1)
-	}
+func (m *mappedGhosts) set(x kernels.Mat, version int) {
+	width := m.sums.Cols
+	m.matrix, m.shift, m.version = x.Part(0, width), x.Part(width, width+1), version
 }
+
+func (m *mappedGhosts) begin(model.Pass) { m.matrix = kernels.Mat{} }
 
 // gather adds the sums of mapped rows to an interval's gathered rows. Lasting sums are those of all edges,
 // because a later pass may need the logits of vertices that are no targets.
-func (m *mappedGhosts) gather(l *Layer, i Interval, p model.Pass) {
+func (m *mappedGhosts) gather(i Interval, dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
+	if m.matrix.IsNil() {
+		m.plain.gather(i, dst, e, x, add)
+		return
+	}
 	if i.Lo == i.Hi {
 		return
 	}
-	sums, dst := i.rows(m.sums), l.gatheredRows(i)
+	sums := i.rows(m.sums)
 	if !m.lasting || m.versions[i.Lo] != m.version {
-		edges := l.ghostEdges(i)
-		if !m.lasting {
-			edges = l.maskTargets(p, edges)
+		if m.lasting {
+			e.RowMask = nil
 		}
-		edges.RowScale, edges.ColScale = i.scale(l.mesh.row), l.mesh.col
-		i.Ops.SpMM(sums, edges, l.Ghosts, false)
+		i.Ops.SpMM(sums, e, x, false)
 		m.versions[i.Lo] = m.version
 	}
-	i.Ops.MatMul(dst, sums, m.matrix, true)
+	i.Ops.MatMul(dst, sums, m.matrix, add)
 	i.Ops.MatMul(dst, i.rows(m.degrees), m.shift, true)
 }

@@ -37,17 +37,21 @@ func TestMappedGhosts(t *testing.T) {
 	store := model.NewStore(model.New(s, false), model.Place(ops, a, part.Features, part.Own, part.Own), model.InStep, ops, a)
 	w := New(store, part, Options{}, ops, a)
 	l := w.Layer(1)
-	if w.AllowMaps(1, false) || !w.AllowMaps(1, true) {
-		t.Fatal("the layer takes maps of rows that change in each epoch, with few ghosts, or no map")
+	if w.MapGhosts(1, false) != nil {
+		t.Error("the layer takes maps of rows that change in each epoch, with few ghosts")
 	}
+	set := w.MapGhosts(1, true)
 	l.Rows = kernels.HostMat(own, width, kerneltest.Values(own*width, 1))
 	gather := func(rows, m kernels.Mat, version int) []float32 {
-		w.MapGhosts(l, m, version)
-		w.TakeGhosts(ops, l, rows)
+		w.Begin(model.Pass{}, kernels.Mat{}) // forgets the map of the gather before
+		if !m.IsNil() {
+			set(m, version)
+		}
+		l.TakeGhosts(ops, rows)
 		for _, at := range [][2]int{{0, 110}, {110, 110}, {110, own}} {
 			i := Interval{Lo: at[0], Hi: at[1], Ops: ops, Layer: 1}
-			w.GatherOwn(l, i, model.Pass{})
-			w.GatherGhosts(l, i, model.Pass{})
+			l.GatherOwn(i, model.Pass{})
+			l.GatherGhosts(i, model.Pass{})
 		}
 		return slices.Clone(l.gathered.Host())
 	}
@@ -71,8 +75,11 @@ func TestMappedGhosts(t *testing.T) {
 		if again := gather(mat(ghosts, 99), m, version); !slices.Equal(again, got) {
 			t.Errorf("version %d: rows of the same version are read again", version)
 		}
+		if slices.Equal(gather(mat(ghosts, 99), kernels.Mat{}, version), got) {
+			t.Errorf("version %d: a pass begins with the map of the pass before", version)
+		}
 	}
-	l.mapped.lasting = false
+	l.Gather.(*sums).ghosts.(*mappedGhosts).lasting = false
 	m := mat(width+1, 30)
 	if slices.Equal(gather(mat(ghosts, 98), m, 3), gather(mat(ghosts, 99), m, 3)) {
 		t.Error("rows that change in each epoch are not read")

@@ -12,12 +12,12 @@ import (
 // split a source's backward pass by interval. Intervals in the same epoch share one copy.
 type publishedWeights struct{ vector, edge kernels.Mat }
 
-// allocPublished allocates the published weights of a layer.
-func (w *Work) allocPublished(l *Layer) {
-	l.published.vector = w.newZeros(Scores, l.shape.Heads, l.shape.Width)
+func (w *Work) newPublishedWeights(shape kernels.Attention) publishedWeights {
+	s := publishedWeights{vector: w.newZeros(Scores, shape.Heads, shape.Width)}
 	if dim := w.store.Network.Spec.EdgeDim(); dim > 0 {
-		l.published.edge = w.newZeros(Scores, dim, l.shape.Columns())
+		s.edge = w.newZeros(Scores, dim, shape.Columns())
 	}
+	return s
 }
 
 // publish copies the weights of an interval's attention, if they are published.

@@ -23,9 +23,9 @@ type Work struct {
 	uploaded map[array]any // results of place
 	layers   []*Layer      // nil if the layer does not gather
 	halves   map[halfKey]kernels.Mat
-	sliced   slicedRows
-	added    kernels.Mat // of AddGhostGrads, unless gradients are sums
-	codes    *Codes      // of columns; nil: they are plain
+	slices   *sliceMemory // nil until a layer needs it
+	added    kernels.Mat  // of AddGhostGrads, unless gradients are sums
+	codes    *Codes       // of columns; nil: they are plain
 }
 
 // mesh is a shard and the arrays that gathers along its edges read.
@@ -78,9 +78,10 @@ type Options struct {
 	// gathers for vertices 0..First[l]-1. Layers without a number do not gather. nil: all layers
 	// gather for all vertices.
 	First map[int]int
-	// Linked means that the ghosts are the own vertices of another Work (GatherFrom), so that no
-	// memory is allocated for their rows. AddGhostGrads requires it.
-	Linked bool
+	// Linked is the Work whose own vertices are the ghosts: gathers read the rows that it publishes, and
+	// no memory is allocated for them. The caller sets Layer.Ghosts. AddGhostGrads requires it. nil: the
+	// ghosts are vertices of other ranks.
+	Linked *Work
 	// Targets restricts the gradient of the logits to the shard's training vertices: the last
 	// layer then uses only edges into those, on the forward pass too if the pass needs no
 	// other logits.
@@ -112,7 +113,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	if !o.Forward {
 		w.prepareBackward(o)
 	}
-	if o.Linked && !o.Forward && !store.Network.Spec.Adds() {
+	if o.Linked != nil && !o.Forward && !store.Network.Spec.Adds() {
 		w.added = w.newZeros(Added, w.Plan.Ghosts, w.MaxWidth())
 	}
 	return w
@@ -140,7 +141,7 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 			continue
 		}
 		w.layers[l] = w.newLayer(l, o)
-		if w.layers[l].needed && back == nil {
+		if w.layers[l].shape.Backward && back == nil {
 			back = w.placeTransposed(b.Shard.Transpose(a.For(Reversed), shard.Edges{}))
 		}
 		w.layers[l].edges = back
@@ -220,6 +221,15 @@ func (w *Work) SumPieces(edges int) []int {
 	return bounds
 }
 
+// Begin begins a pass of all layers, before the first Publish.
+func (w *Work) Begin(p model.Pass, weights kernels.Mat) {
+	for _, l := range w.layers {
+		if l != nil {
+			l.Begin(p, weights)
+		}
+	}
+}
+
 // Layer returns layer l, nil if it does not gather.
 func (w *Work) Layer(l int) *Layer { return w.layers[l] }
 
@@ -237,9 +247,9 @@ func (w *Work) MaxWidth() int {
 // Shapes returns the layers that gather.
 func (w *Work) Shapes() []halo.Shape {
 	var list []halo.Shape
-	for l, at := range w.layers {
+	for _, at := range w.layers {
 		if at != nil {
-			list = append(list, halo.Shape{Layer: l, Width: at.Width, Backward: at.needed, Scores: at.scores.Cols})
+			list = append(list, at.shape)
 		}
 	}
 	return list
@@ -265,7 +275,7 @@ func (w *Work) prepareBackward(o Options) {
 		s = s.WithoutEdgeFeatures()
 	}
 	for l, at := range w.layers {
-		back[l] = at != nil && at.needed
+		back[l] = at != nil && at.shape.Backward
 	}
 	_, trainingOnly := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	all := map[*halo.Reduction]*transposed{}

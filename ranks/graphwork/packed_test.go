@@ -33,23 +33,23 @@ func testPacking(t *testing.T, alone bool) {
 	if alone {
 		room = rows
 	}
-	k := packing{rows: kernels.NewPacked(room, make([]uint64, kernels.PackedWords*own)), own: own, alone: alone}
-	pass := func(train bool) (packed bool) {
+	k := packed{rows: kernels.NewPacked(room, make([]uint64, kernels.PackedWords*own)), own: own, alone: alone}
+	pass := func(train bool) (packs bool) {
 		copy(rows.Host(), x)
-		k.begin(train)
+		k.begin(model.Pass{Train: train})
 		for _, at := range [][2]int{{0, 100}, {100, own}} {
 			k.publish(Interval{Lo: at[0], Hi: at[1], Ops: ops}, rows.Part(at[0], at[1]))
 		}
 		got, want := make([]float32, own*width), make([]float32, own*width)
-		k.gatherOwn(ops, kernels.HostMat(own, width, got), edges, rows, kernels.Mat{})
+		k.gatherOwn(Interval{Ops: ops}, kernels.HostMat(own, width, got), edges, rows)
 		ops.SpMM(kernels.HostMat(own, width, want), edges, kernels.HostMat(own, width, x), false)
 		if !slices.Equal(mapped.Bytes(got), mapped.Bytes(want)) {
 			t.Fatal("other bits")
 		}
-		if packed = k.packs && k.complete(); alone && packed == slices.Equal(rows.Host(), x) {
-			t.Fatalf("packed %t, where the rows stand", packed)
+		if packs = k.packs && k.complete(); alone && packs == slices.Equal(rows.Host(), x) {
+			t.Fatalf("packed %t, where the rows stand", packs)
 		}
-		return packed
+		return packs
 	}
 	check := func(what string, got, want bool) {
 		t.Helper()
@@ -102,6 +102,7 @@ func TestPackedInPlace(t *testing.T) {
 		{name: "features with dropout", order: "gather-first", rows: true},
 		{name: "their product, and its gradient", order: "apply-first", rows: true, grads: true},
 		{name: "a step", order: "apply-first", o: Options{OneWay: true}},
+		{name: "asynchronous intervals, which begin no pass", order: "apply-first", o: Options{Asynchronous: true}},
 		{name: "rows for others", order: "apply-first", sends: true},
 		{name: "rows for others before dropout", order: "gather-first", whole: true, sends: true, rows: true},
 	} {
@@ -119,13 +120,18 @@ func TestPackedInPlace(t *testing.T) {
 		if c.whole {
 			l = New(store, part, c.o, ops, a).Layer(1)
 		}
-		if got := l.packed.rows.alone && !l.packed.rows.rows.IsNil(); got != c.rows {
+		if got := inPlace(l.Gather.(*sums).own); got != c.rows {
 			t.Errorf("%s: rows packed in place %t", c.name, got)
 		}
-		if got := l.packed.grads.alone && !l.packed.grads.rows.IsNil(); got != c.grads {
+		if got := inPlace(l.Gather.(*sums).grads); got != c.grads {
 			t.Errorf("%s: gradients packed in place %t", c.name, got)
 		}
 	}
+}
+
+func inPlace(f form) bool {
+	k, ok := f.(*packed)
+	return ok && k.alone
 }
 
 // ringShard returns the whole of such a graph.

@@ -9,22 +9,23 @@ import (
 	"siafu/kernels/model"
 )
 
-// packing gathers a layer's rows, or its gradients, without their zeros. The rows are packed in
+// packed is the form of a matrix that gathers of own rows read without its zeros. The rows are packed in
 // memory that is idle during the gather, or in place if no other rank reads the rows. Whether packing
 // is faster depends on the number of zeros and on the caches. Therefore some passes are timed with
 // and without packing alternately, and the next passes use the faster way. The results are bitwise
 // equal.
-type packing struct {
-	rows      kernels.Packed // none: packing is never used
-	own       int            // number of own vertices
-	alone     bool           // whether the rows are packed in place
-	train     bool           // whether the current pass trains
-	packs     bool           // whether the current pass packs
-	pass      int            // number of training passes that have gathered
-	ready     atomic.Int64   // number of packed rows
-	values    atomic.Int64   // number of values in them
-	spent     atomic.Int64   // nanoseconds of all workers in this pass, including packing
-	bestTimes [2]int64       // minimum of passes without and with packed rows, 0 if unknown
+type packed struct {
+	plain
+	rows      kernels.Packed
+	own       int          // number of own vertices
+	alone     bool         // whether the rows are packed in place
+	train     bool         // whether the current pass trains
+	packs     bool         // whether the current pass packs
+	pass      int          // number of training passes that have gathered
+	ready     atomic.Int64 // number of packed rows
+	values    atomic.Int64 // number of values in them
+	spent     atomic.Int64 // nanoseconds of all workers in this pass, including packing
+	bestTimes [2]int64     // minimum of passes without and with packed rows, 0 if unknown
 }
 
 // Packing needs packedDegree edges per vertex, so that it is cheap compared with the gather, and
@@ -42,22 +43,22 @@ const (
 	searchTurns  = 2
 )
 
-// allocPacking allocates the packed rows that a stage of layer l publishes, if there is idle memory
+// newPacked returns the form of the rows that a stage of layer l publishes: packed if there is idle memory
 // and packing may be faster.
-func (w *Work) allocPacking(k *packing, l int, stage model.Stage, o Options) {
-	if w.half || w.own.Weights.Len() > 0 {
-		return
+func (w *Work) newPacked(l int, stage model.Stage, o Options) form {
+	if o.Asynchronous || w.own.Weights.Len() > 0 {
+		return plain{}
 	}
-	idle, s := w.store.IdleRows(l, stage), w.shard
+	idle, s, alone := w.store.IdleRows(l, stage), w.shard, false
 	whole := stage == model.Emit && w.store.Network.Spec.Whole(l) // other ranks read the rows before their dropout
 	if idle.IsNil() && (whole || w.noGhostReaders() && !o.OneWay) {
-		idle, k.alone = w.store.GatherOnly(l, stage), true
+		idle, alone = w.store.GatherOnly(l, stage), true
 	}
 	if idle.IsNil() || !w.ops.Packs(idle.Cols) || idle.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
-		return
+		return plain{}
 	}
 	bits := mapped.Make[uint64](w.arena.For(PackedRows), kernels.PackedWords*idle.Rows)
-	k.rows, k.own = kernels.NewPacked(idle, bits), s.NumOwn()
+	return &packed{rows: kernels.NewPacked(idle, bits), own: s.NumOwn(), alone: alone}
 }
 
 // noGhostReaders reports whether no other rank reads this rank's rows or their sums.
@@ -66,31 +67,17 @@ func (w *Work) noGhostReaders() bool {
 	return p.Ghosts == 0 && p.Sums == 0 && len(p.SendRows) == 0
 }
 
-// Begin begins a pass, before the first Publish.
-func (w *Work) Begin(p model.Pass) {
-	for _, l := range w.layers {
-		if l != nil {
-			l.lists.pass = p
-			l.packed.rows.begin(p.Train)
-			l.packed.grads.begin(p.Train)
-		}
-	}
-}
-
-func (k *packing) begin(train bool) {
-	if k.rows.IsNil() {
-		return
-	}
+func (k *packed) begin(p model.Pass) {
 	if spent := k.spent.Swap(0); spent > 0 && k.train {
 		k.recordTime(spent)
 	}
 	k.ready.Store(0)
 	k.values.Store(0)
-	k.train, k.packs = train, train && k.shouldPack()
+	k.train, k.packs = p.Train, p.Train && k.shouldPack()
 }
 
 // recordTime records the time of a training pass that has gathered.
-func (k *packing) recordTime(spent int64) {
+func (k *packed) recordTime(spent int64) {
 	if k.pass%searchPasses == firstSearch {
 		k.bestTimes = [2]int64{}
 	}
@@ -105,7 +92,7 @@ func (k *packing) recordTime(spent int64) {
 }
 
 // shouldPack reports whether the next pass packs.
-func (k *packing) shouldPack() bool {
+func (k *packed) shouldPack() bool {
 	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
 		return turn%2 == 0
 	}
@@ -113,9 +100,9 @@ func (k *packing) shouldPack() bool {
 }
 
 // complete reports whether all rows are packed.
-func (k *packing) complete() bool { return k.ready.Load() == int64(k.own) }
+func (k *packed) complete() bool { return k.ready.Load() == int64(k.own) }
 
-func (k *packing) publish(i Interval, rows kernels.Mat) {
+func (k *packed) publish(i Interval, rows kernels.Mat) {
 	if !k.packs {
 		return
 	}
@@ -125,15 +112,15 @@ func (k *packing) publish(i Interval, rows kernels.Mat) {
 	k.spent.Add(int64(time.Since(began)))
 }
 
-func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat) {
+func (k *packed) gatherOwn(i Interval, dst kernels.Mat, m kernels.Edges, x kernels.Mat) {
 	began := time.Now()
 	switch {
 	case k.packs && k.complete():
-		o.SpMMPacked(dst, m, k.rows, k.values.Load(), false)
+		i.Ops.SpMMPacked(dst, m, k.rows, k.values.Load(), false)
 	case k.packs && k.alone:
 		panic("graphwork: only some intervals are packed in place")
 	default:
-		spmm(o, dst, m, rows, half, false)
+		i.Ops.SpMM(dst, m, x, false)
 	}
 	k.spent.Add(int64(time.Since(began)))
 }
