@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/internal/fault"
+	"siafu/internal/wire"
 )
 
 // sumsOf returns the sums of an epoch, creating them if needed.
@@ -237,8 +237,8 @@ func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) err
 	for k, p := range parts {
 		fmt.Fprintf(&list, " rank %d: %d", s.setting.Server(k), p.count)
 	}
-	return fault.New(fault.Runtime, "server", "", "epoch %d, layer %d: gradients of %d intervals, want %d;%s",
-		epoch, layer, count, want, list.String()).Then("run the same siafu with the same options on all ranks")
+	return wire.Mismatch("server", "epoch %d, layer %d: gradients of %d intervals, want %d;%s",
+		epoch, layer, count, want, list.String())
 }
 
 // answerWaiting responds to requests that waited for the latest version.

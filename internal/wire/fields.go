@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"siafu/internal/mapped"
+)
+
+// Writer appends numbers of 8 bytes, little-endian, and arrays after their length in bytes.
+type Writer struct{ B []byte }
+
+// Numbers appends numbers.
+func (w *Writer) Numbers(list ...int) {
+	for _, n := range list {
+		w.B = binary.LittleEndian.AppendUint64(w.B, uint64(n))
+	}
+}
+
+// Flag appends 1 or 0.
+func (w *Writer) Flag(v bool) {
+	n := 0
+	if v {
+		n = 1
+	}
+	w.Numbers(n)
+}
+
+// Bytes appends an array.
+func (w *Writer) Bytes(x []byte) {
+	w.Numbers(len(x))
+	w.B = append(w.B, x...)
+}
+
+// Reader reads what a Writer has appended. It never trusts the bytes. After its first error it returns
+// zeros.
+type Reader struct {
+	Rest []byte
+	Err  error
+}
+
+// Fail records an error, unless there is one already.
+func (r *Reader) Fail(err error) { r.Err = cmp.Or(r.Err, err) }
+
+// Number reads a number.
+func (r *Reader) Number() int {
+	if r.Err != nil || len(r.Rest) < 8 {
+		r.Fail(io.ErrUnexpectedEOF)
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.Rest)
+	r.Rest = r.Rest[8:]
+	return int(n)
+}
+
+// Flag reads a flag.
+func (r *Reader) Flag() bool { return r.Number() == 1 }
+
+// Count reads the length of a list whose elements have at least 8 bytes.
+func (r *Reader) Count() int {
+	n := r.Number()
+	if n < 0 || n > len(r.Rest)/8 {
+		r.Fail(io.ErrUnexpectedEOF)
+		return 0
+	}
+	return n
+}
+
+// Bytes reads an array of at least least and at most most bytes, without a copy.
+func (r *Reader) Bytes(least, most int) []byte {
+	n := r.Number()
+	if r.Err == nil && (n < least || n > most || n > len(r.Rest)) {
+		r.Fail(fmt.Errorf("an array has %d bytes of %d, want %d", n, len(r.Rest), most))
+	}
+	if r.Err != nil {
+		return nil
+	}
+	x := r.Rest[:n]
+	r.Rest = r.Rest[n:]
+	return x
+}
+
+// Array reads an array of any length, to the heap.
+func Array[T mapped.Elem](r *Reader) []T {
+	b := r.Bytes(0, len(r.Rest))
+	x := Elements[T](b)
+	if len(mapped.Bytes(x)) != len(b) {
+		r.Fail(io.ErrUnexpectedEOF)
+	}
+	return x
+}
+
+// Elements copies bytes to elements on the heap.
+func Elements[T mapped.Elem](b []byte) []T {
+	var one [1]T
+	x := make([]T, len(b)/len(mapped.Bytes(one[:])))
+	copy(mapped.Bytes(x), b)
+	return x
+}

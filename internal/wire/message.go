@@ -1,0 +1,144 @@
+// Package wire encodes messages between the processes of a run. Message is a header with a body; kinds.go
+// lists the kinds of all messages. Writer and Reader have the numbers and arrays of long messages and of
+// states. Mismatch is the error of messages that do not fit together.
+package wire
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/internal/fault"
+)
+
+// Message is a message without its sender and receiver, which the transport knows. Its wire form is
+// little-endian:
+//
+//	kind     1 byte
+//	note     1 byte
+//	zero     2 bytes
+//	numbers  of 4 bytes, unsigned, or of 8 bytes, signed: the kind determines how many
+//	count    of elements of the body, like a number; absent if the kind has no body, or does not count
+//	body
+type Message struct {
+	Kind    Kind
+	Note    uint8
+	Numbers [maxNumbers]int
+	Body    []byte // a decoded message's is part of the wire form
+}
+
+// preamble is the number of bytes before the numbers.
+const preamble = 4
+
+// HeaderBytes returns the length of a message of this kind without its body.
+func (k Kind) HeaderBytes() int {
+	l := &layouts[k]
+	n := l.numbers
+	if l.element > 0 {
+		n++
+	}
+	return preamble + n*l.width
+}
+
+// Append appends the wire form of m.
+func (m *Message) Append(dst []byte) []byte {
+	l := &layouts[m.Kind]
+	dst = slices.Grow(dst, m.Kind.HeaderBytes()+len(m.Body))
+	dst = append(dst, byte(m.Kind), m.Note, 0, 0)
+	for _, v := range m.Numbers[:l.numbers] {
+		dst = l.appendNumber(dst, v)
+	}
+	if l.element > 0 {
+		dst = l.appendNumber(dst, len(m.Body)/l.element)
+	}
+	return append(dst, m.Body...)
+}
+
+func (l *layout) appendNumber(dst []byte, v int) []byte {
+	if l.width == 4 {
+		return binary.LittleEndian.AppendUint32(dst, uint32(v))
+	}
+	return binary.LittleEndian.AppendUint64(dst, uint64(v))
+}
+
+// Open decodes a message from a rank, of a kind from first to last. It never trusts the bytes.
+func Open(op string, from int, b []byte, first, last Kind) (Message, error) {
+	m, length, err := Header(op, from, b, first, last)
+	if err != nil {
+		return Message{}, err
+	}
+	m.Body = b[m.Kind.HeaderBytes():]
+	if length != len(m.Body) && layouts[m.Kind].element != open {
+		return Message{}, Mismatch(op, "message %v from rank %d: it announces %d bytes but carries %d", m.Kind, from, length, len(m.Body))
+	}
+	return m, nil
+}
+
+// Header decodes the header of a message without its body, and returns the length of the body in bytes
+// if the header has it.
+func Header(op string, from int, b []byte, first, last Kind) (m Message, body int, err error) {
+	k := KindOf(b)
+	if k < first || k > last {
+		return m, 0, Unexpected(op, from, k)
+	}
+	l, size := &layouts[k], k.HeaderBytes()
+	if len(b) < size {
+		return m, 0, Mismatch(op, "message %v from rank %d: %d bytes, fewer than its header of %d", k, from, len(b), size)
+	}
+	m.Kind, m.Note = k, b[1]
+	at := preamble
+	number := func() (v int) {
+		if l.width == 4 {
+			v = int(binary.LittleEndian.Uint32(b[at:]))
+		} else {
+			v = int(binary.LittleEndian.Uint64(b[at:]))
+		}
+		at += l.width
+		return v
+	}
+	for i := range l.numbers {
+		m.Numbers[i] = number()
+	}
+	if l.element > 0 {
+		if body = number(); body < 0 || body > mostBytes/l.element {
+			err = Mismatch(op, "message %v from rank %d: it announces %d elements", k, from, body)
+		}
+		body *= l.element
+	}
+	if b[2]|b[3] != 0 {
+		err = Mismatch(op, "message %v from rank %d: its reserved bytes are not zero", k, from)
+	}
+	return m, body, err
+}
+
+// mostBytes is the maximal length of a body that a header announces.
+const mostBytes = 1 << 40
+
+// KindOf returns the kind of an encoded message, 0 if it is empty.
+func KindOf(b []byte) Kind {
+	if len(b) == 0 {
+		return 0
+	}
+	return Kind(b[0])
+}
+
+// Seal appends a trailer: b becomes a message of this kind without a header.
+func (k Kind) Seal(b []byte) []byte { return append(b, byte(k)) }
+
+// Unseal returns the kind in the trailer of a message, 0 if it is empty, and the bytes before it.
+func Unseal(b []byte) (Kind, []byte) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return Kind(b[len(b)-1]), b[:len(b)-1]
+}
+
+// Unexpected returns the error of a message whose kind its receiver does not handle.
+func Unexpected(op string, from int, k Kind) error {
+	return Mismatch(op, "unexpected message from rank %d: %v", from, k)
+}
+
+// Mismatch returns the error of ranks that contradict each other: a message is damaged, or impossible in
+// the state of its receiver.
+func Mismatch(op, format string, args ...any) error {
+	return fault.New(fault.Runtime, op, "", format, args...).Then("run the same siafu with the same options on all ranks")
+}
