@@ -68,37 +68,44 @@ const (
 
 // layout is the layout of a kind's messages.
 type layout struct {
-	name    string
-	numbers int // of the header
-	width   int // of a number, in bytes
-	element int // of the body, in bytes: the header counts them. open: it does not; 0: no body.
+	numbers int  // of the header
+	width   int  // of a number, in bytes
+	element int  // of the body, in bytes: the header counts them. open: it does not; 0: no body.
+	note    bool // whether Note may be other than 0
 }
 
-const (
-	open = -1
+const open = -1
 
-	maxNumbers = 6
+var (
+	weights  = layout{6, 4, 4, true}
+	rows     = layout{4, 4, open, false}
+	number   = layout{1, 4, 0, false}
+	frame    = layout{0, 8, 1, false}
+	tagged   = layout{1, 8, 1, false}
+	trailing = layout{0, 0, open, false}
 )
 
-var layouts = [...]layout{
-	Fetch: {"fetch", 6, 4, 4}, FetchStash: {"fetch of stash", 6, 4, 4}, Weights: {"weights", 6, 4, 4}, Gradient: {"gradient", 6, 4, 4},
-	Close: {"close", 6, 4, 4}, Sum: {"sum", 6, 4, 4}, Pull: {"pull", 6, 4, 4}, Leave: {"leave", 6, 4, 4},
-	Finished: {"finished", 6, 4, 4}, State: {"state", 6, 4, 4}, End: {"end", 6, 4, 4},
-	Rows: {"rows", 4, 4, open}, RowGrads: {"gradients of rows", 4, 4, open},
-	Tally: {"tally", 1, 4, 8}, Stop: {"stop", 1, 4, 0}, RowsStored: {"rows stored", 1, 4, 0}, Leaving: {"leaving", 0, 4, 0},
-	Microbatch: {"microbatch", 2, 4, open}, Progress: {"progress", 1, 4, 0},
-	Packet: {"packet", 6, 8, open},
-	Hello:  {"hello", 3, 8, 1}, Heartbeat: {"heartbeat", 0, 8, 1},
-	Report: {"report", 0, 8, 1}, Decision: {"decision", 0, 8, 1}, PartState: {"state of a part", 0, 8, 1},
-	Copy: {"copy", 0, 8, 1}, Copied: {"copied", 0, 8, 1}, Ask: {"ask", 0, 8, 1},
-	StreamPacket: {"packet", 1, 8, 1}, BlockRequest: {"block request", 1, 8, 1}, Block: {"block", 1, 8, 1},
-	Begin: {"begin", 0, 0, open}, Task: {"task", 0, 0, open}, Ahead: {"ahead", 0, 0, open}, BridgeReport: {"bridge report", 0, 0, open},
-	Left: {"left", 0, 0, open}, Result: {"result", 0, 0, open}, Failed: {"failed", 0, 0, open}, Spent: {"spent", 0, 0, open},
+var kinds = [...]struct {
+	name string
+	layout
+}{
+	Fetch: {"fetch", weights}, FetchStash: {"fetch of stash", weights}, Weights: {"weights", weights}, Gradient: {"gradient", weights},
+	Close: {"close", weights}, Sum: {"sum", weights}, Pull: {"pull", weights}, Leave: {"leave", weights}, Finished: {"finished", weights},
+	State: {"state", weights}, End: {"end", weights},
+	Rows: {"rows", rows}, RowGrads: {"gradients of rows", rows},
+	Tally: {"tally", layout{1, 4, 8, false}}, Stop: {"stop", number}, RowsStored: {"rows stored", number}, Leaving: {"leaving", layout{}},
+	Microbatch: {"microbatch", layout{2, 4, open, false}}, Progress: {"progress", number},
+	Packet: {"packet", layout{6, 8, open, false}},
+	Hello:  {"hello", layout{3, 8, 1, true}}, Heartbeat: {"heartbeat", frame}, Report: {"report", frame}, Decision: {"decision", frame},
+	PartState: {"state of a part", frame}, Copy: {"copy", frame}, Copied: {"copied", frame}, Ask: {"ask", frame},
+	StreamPacket: {"packet", tagged}, BlockRequest: {"block request", tagged}, Block: {"block", tagged},
+	Begin: {"begin", trailing}, Task: {"task", trailing}, Ahead: {"ahead", trailing}, BridgeReport: {"bridge report", trailing},
+	Left: {"left", trailing}, Result: {"result", trailing}, Failed: {"failed", trailing}, Spent: {"spent", trailing},
 }
 
 func (k Kind) String() string {
-	if k == 0 || int(k) >= len(layouts) {
+	if k == 0 || int(k) >= len(kinds) {
 		return fmt.Sprintf("unknown kind %d", uint8(k))
 	}
-	return layouts[k].name
+	return kinds[k].name
 }

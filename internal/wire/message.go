@@ -22,16 +22,19 @@ import (
 type Message struct {
 	Kind    Kind
 	Note    uint8
-	Numbers [maxNumbers]int
+	Numbers Numbers
 	Body    []byte // a decoded message's is part of the wire form
 }
+
+// Numbers are the numbers of a header. Those that a kind does not have are 0.
+type Numbers [6]int
 
 // preamble is the number of bytes before the numbers.
 const preamble = 4
 
 // HeaderBytes returns the length of a message of this kind without its body.
 func (k Kind) HeaderBytes() int {
-	l := &layouts[k]
+	l := &kinds[k].layout
 	n := l.numbers
 	if l.element > 0 {
 		n++
@@ -41,7 +44,7 @@ func (k Kind) HeaderBytes() int {
 
 // Append appends the wire form of m.
 func (m *Message) Append(dst []byte) []byte {
-	l := &layouts[m.Kind]
+	l := &kinds[m.Kind].layout
 	dst = slices.Grow(dst, m.Kind.HeaderBytes()+len(m.Body))
 	dst = append(dst, byte(m.Kind), m.Note, 0, 0)
 	for _, v := range m.Numbers[:l.numbers] {
@@ -67,7 +70,7 @@ func Open(op string, from int, b []byte, first, last Kind) (Message, error) {
 		return Message{}, err
 	}
 	m.Body = b[m.Kind.HeaderBytes():]
-	if length != len(m.Body) && layouts[m.Kind].element != open {
+	if length != len(m.Body) && kinds[m.Kind].element != open {
 		return Message{}, Mismatch(op, "message %v from rank %d: it announces %d bytes but carries %d", m.Kind, from, length, len(m.Body))
 	}
 	return m, nil
@@ -80,13 +83,13 @@ func Header(op string, from int, b []byte, first, last Kind) (m Message, body in
 	if k < first || k > last {
 		return m, 0, Unexpected(op, from, k)
 	}
-	l, size := &layouts[k], k.HeaderBytes()
+	l, size := &kinds[k].layout, k.HeaderBytes()
 	if len(b) < size {
 		return m, 0, Mismatch(op, "message %v from rank %d: %d bytes, fewer than its header of %d", k, from, len(b), size)
 	}
 	m.Kind, m.Note = k, b[1]
 	at := preamble
-	number := func() (v int) {
+	next := func() (v int) {
 		if l.width == 4 {
 			v = int(binary.LittleEndian.Uint32(b[at:]))
 		} else {
@@ -96,15 +99,15 @@ func Header(op string, from int, b []byte, first, last Kind) (m Message, body in
 		return v
 	}
 	for i := range l.numbers {
-		m.Numbers[i] = number()
+		m.Numbers[i] = next()
 	}
 	if l.element > 0 {
-		if body = number(); body < 0 || body > mostBytes/l.element {
+		if body = next(); body < 0 || body > mostBytes/l.element {
 			err = Mismatch(op, "message %v from rank %d: it announces %d elements", k, from, body)
 		}
 		body *= l.element
 	}
-	if b[2]|b[3] != 0 {
+	if b[2]|b[3] != 0 || b[1] != 0 && !l.note {
 		err = Mismatch(op, "message %v from rank %d: its reserved bytes are not zero", k, from)
 	}
 	return m, body, err

@@ -3,8 +3,8 @@ package engine
 import (
 	"siafu/halo"
 	"siafu/halo/refresh"
-	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -120,6 +120,5 @@ func (f *asyncRank) handleRows(m world.Message) error {
 }
 
 func unexpectedRows(rank int) error {
-	return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", rank).
-		Then("run the same siafu on all ranks")
+	return wire.Mismatch("train", "unexpected ghost rows from rank %d: the network has no aggregation", rank)
 }

@@ -44,7 +44,7 @@ type Message struct {
 func Encode(dst []byte, m Message) []byte {
 	w := wire.Message{
 		Kind: m.Type, Note: m.Ask, Body: mapped.Bytes(m.Values),
-		Numbers: [...]int{m.Epoch, m.Interval, m.Layer, m.Version, m.Load, m.Count},
+		Numbers: wire.Numbers{m.Epoch, m.Interval, m.Layer, m.Version, m.Load, m.Count},
 	}
 	return w.Append(dst)
 }
