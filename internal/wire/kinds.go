@@ -37,7 +37,10 @@ const (
 	Progress   // at the beginning of a resumed step [number of received messages]
 
 	// Packets of inproc between processes (ranks/world/parts).
-	Packet // [communicator, tag, sequence number, sender, receiver, separate block]
+	// The communicator is 0 in the last packet of a rank. The tag is the signature in a collective. The
+	// sequence number is that of the collective, -1 in a message. The sender is a member that was ended,
+	// or -1, in a last packet. The receiver is -1 for all.
+	Packet // [communicator, tag, sequence number, sender, receiver; length and tag of a separate block]
 
 	// Connections of a Mesh (ranks/world/alive).
 	Hello     // begins a connection [sender, receiver, guest; body: request]
@@ -95,7 +98,7 @@ var kinds = [...]struct {
 	Rows: {"rows", rows}, RowGrads: {"gradients of rows", rows},
 	Tally: {"tally", layout{1, 4, 8, false}}, Stop: {"stop", number}, RowsStored: {"rows stored", number}, Leaving: {"leaving", layout{}},
 	Microbatch: {"microbatch", layout{2, 4, open, false}}, Progress: {"progress", number},
-	Packet: {"packet", layout{6, 8, open, false}},
+	Packet: {"packet", layout{7, 8, open, false}},
 	Hello:  {"hello", layout{3, 8, 1, true}}, Heartbeat: {"heartbeat", frame}, Report: {"report", frame}, Decision: {"decision", frame},
 	PartState: {"state of a part", frame}, Copy: {"copy", frame}, Copied: {"copied", frame}, Ask: {"ask", frame},
 	StreamPacket: {"packet", tagged}, BlockRequest: {"block request", tagged}, Block: {"block", tagged},

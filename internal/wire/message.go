@@ -27,7 +27,7 @@ type Message struct {
 }
 
 // Numbers are the numbers of a header. Those that a kind does not have are 0.
-type Numbers [6]int
+type Numbers [7]int
 
 // preamble is the number of bytes before the numbers.
 const preamble = 4
