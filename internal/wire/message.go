@@ -44,16 +44,21 @@ func (k Kind) HeaderBytes() int {
 
 // Append appends the wire form of m.
 func (m *Message) Append(dst []byte) []byte {
-	l := &kinds[m.Kind].layout
 	dst = slices.Grow(dst, m.Kind.HeaderBytes()+len(m.Body))
+	return append(m.AppendHeader(dst, len(m.Body)), m.Body...)
+}
+
+// AppendHeader appends the header of m for a body of the given length in bytes.
+func (m *Message) AppendHeader(dst []byte, body int) []byte {
+	l := &kinds[m.Kind].layout
 	dst = append(dst, byte(m.Kind), m.Note, 0, 0)
 	for _, v := range m.Numbers[:l.numbers] {
 		dst = l.appendNumber(dst, v)
 	}
 	if l.element > 0 {
-		dst = l.appendNumber(dst, len(m.Body)/l.element)
+		dst = l.appendNumber(dst, body/l.element)
 	}
-	return append(dst, m.Body...)
+	return dst
 }
 
 func (l *layout) appendNumber(dst []byte, v int) []byte {
