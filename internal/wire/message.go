@@ -5,6 +5,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"siafu/internal/fault"
@@ -76,7 +77,7 @@ func Open(op string, from int, b []byte, first, last Kind) (Message, error) {
 	}
 	m.Body = b[m.Kind.HeaderBytes():]
 	if length != len(m.Body) && kinds[m.Kind].element != open {
-		return Message{}, Mismatch(op, "message %v from rank %d: it announces %d bytes but carries %d", m.Kind, from, length, len(m.Body))
+		return Message{}, Damaged(op, from, m.Kind, "it announces %d bytes but carries %d", length, len(m.Body))
 	}
 	return m, nil
 }
@@ -90,7 +91,7 @@ func Header(op string, from int, b []byte, first, last Kind) (m Message, body in
 	}
 	l, size := &kinds[k].layout, k.HeaderBytes()
 	if len(b) < size {
-		return m, 0, Mismatch(op, "message %v from rank %d: %d bytes, fewer than its header of %d", k, from, len(b), size)
+		return m, 0, Damaged(op, from, k, "%d bytes, fewer than its header of %d", len(b), size)
 	}
 	m.Kind, m.Note = k, b[1]
 	at := preamble
@@ -108,12 +109,12 @@ func Header(op string, from int, b []byte, first, last Kind) (m Message, body in
 	}
 	if l.element > 0 {
 		if body = next(); body < 0 || body > mostBytes/l.element {
-			err = Mismatch(op, "message %v from rank %d: it announces %d elements", k, from, body)
+			err = Damaged(op, from, k, "it announces %d elements", body)
 		}
 		body *= l.element
 	}
 	if b[2]|b[3] != 0 || b[1] != 0 && !l.note {
-		err = Mismatch(op, "message %v from rank %d: its reserved bytes are not zero", k, from)
+		err = Damaged(op, from, k, "its reserved bytes are not zero")
 	}
 	return m, body, err
 }
@@ -142,7 +143,12 @@ func Unseal(b []byte) (Kind, []byte) {
 
 // Unexpected returns the error of a message whose kind its receiver does not handle.
 func Unexpected(op string, from int, k Kind) error {
-	return Mismatch(op, "unexpected message from rank %d: %v", from, k)
+	return Mismatch(op, "unexpected message %q from rank %d", k, from)
+}
+
+// Damaged returns the error of a message that cannot be decoded.
+func Damaged(op string, from int, k Kind, format string, args ...any) error {
+	return Mismatch(op, "message %q from rank %d: %s", k, from, fmt.Sprintf(format, args...))
 }
 
 // Mismatch returns the error of ranks that contradict each other: a message is damaged, or impossible in
