@@ -21,11 +21,11 @@ func (w *Writer) Numbers(list ...int) {
 
 // Flag appends 1 or 0.
 func (w *Writer) Flag(v bool) {
-	n := 0
 	if v {
-		n = 1
+		w.Numbers(1)
+	} else {
+		w.Numbers(0)
 	}
-	w.Numbers(n)
 }
 
 // Bytes appends an array.
@@ -44,15 +44,24 @@ type Reader struct {
 // Fail records an error, unless there is one already.
 func (r *Reader) Fail(err error) { r.Err = cmp.Or(r.Err, err) }
 
+// Take reads n bytes, without a copy.
+func (r *Reader) Take(n int) []byte {
+	if r.Err != nil || n < 0 || n > len(r.Rest) {
+		r.Fail(io.ErrUnexpectedEOF)
+		return nil
+	}
+	x := r.Rest[:n]
+	r.Rest = r.Rest[n:]
+	return x
+}
+
 // Number reads a number.
 func (r *Reader) Number() int {
-	if r.Err != nil || len(r.Rest) < 8 {
-		r.Fail(io.ErrUnexpectedEOF)
+	b := r.Take(8)
+	if b == nil {
 		return 0
 	}
-	n := binary.LittleEndian.Uint64(r.Rest)
-	r.Rest = r.Rest[8:]
-	return int(n)
+	return int(binary.LittleEndian.Uint64(b))
 }
 
 // Flag reads a flag.
@@ -74,12 +83,7 @@ func (r *Reader) Bytes(least, most int) []byte {
 	if r.Err == nil && (n < least || n > most || n > len(r.Rest)) {
 		r.Fail(fmt.Errorf("an array has %d bytes of %d, want %d", n, len(r.Rest), most))
 	}
-	if r.Err != nil {
-		return nil
-	}
-	x := r.Rest[:n]
-	r.Rest = r.Rest[n:]
-	return x
+	return r.Take(n)
 }
 
 // Array reads an array of any length, to the heap.
