@@ -130,9 +130,9 @@ func (f *transport) dispatch(in world.Message) error {
 	}
 	if f.hostedByRank0() {
 		switch m.Type {
-		case protocol.Weights:
+		case wire.Weights:
 			m.From = f.setting.Server(0)
-		case protocol.Finished:
+		case wire.Finished:
 		default:
 			m.To = f.setting.Server(0)
 			return f.deliverLocal(m)
@@ -154,7 +154,7 @@ func (f *asyncRank) handleWire(from int, m wire.Message) error {
 
 // handleProtocol handles a message of package protocol to a graph rank.
 func (f *asyncRank) handleProtocol(m protocol.Message) error {
-	if m.Type == protocol.Finished {
+	if m.Type == wire.Finished {
 		return f.HandleMessage(m)
 	}
 	f.tallies.serverRequest = max(f.tallies.serverRequest, signals.Request(m.Ask))

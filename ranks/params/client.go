@@ -157,7 +157,7 @@ func (c *Client) State() ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Type != protocol.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
+	if m.Type != wire.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
 		return nil, unexpected(m, c.epoch)
 	}
 	c.buffer = nil // the caller owns it now

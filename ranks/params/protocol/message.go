@@ -8,22 +8,6 @@ import (
 	"siafu/internal/wire"
 )
 
-// The messages between graph ranks and servers, among servers, and among graph ranks. The used
-// fields are in brackets, separated by semicolons; the meaning of a field is in parentheses.
-const (
-	Fetch      = wire.Fetch      // graph rank → server: request weights for a forward pass [Interval; Epoch; Version (the rank's, 0: none); Count (1: the version must be at least Epoch)]
-	FetchStash = wire.FetchStash // graph rank → server: request the same weights for the backward pass [as Fetch]
-	Weights    = wire.Weights    // server → graph rank [Interval; Epoch; Version; Load; Values (none if the rank has that version)]
-	Gradient   = wire.Gradient   // graph rank → server [Interval; Epoch; Layer; Values]
-	Close      = wire.Close      // graph rank → server: no further intervals of the rank will choose this server in Epoch [Epoch; Count (intervals that chose this server)]
-	Sum        = wire.Sum        // server → server: sum of the sender's gradients [Epoch; Layer; Count (summands); Values (none if Count is 0)]
-	Pull       = wire.Pull       // graph rank → server: request the latest weights from Version on, without a stash [Version]
-	Leave      = wire.Leave      // graph rank → server: the rank is done []
-	Finished   = wire.Finished   // graph rank → graph rank: all intervals of the rank have finished Epoch [Epoch]
-	State      = wire.State      // graph rank → server: request the optimiser's state from Version on [Version]; also the response [Version; Values (slot after slot)]
-	End        = wire.End        // graph rank → server of the fully asynchronous mode (Eager): end with the current epoch [Epoch (the last reported one)]
-)
-
 // Message is one message. From and To are ranks of the world, Interval counts
 // from 0 on each rank, epochs and versions count from 1.
 type Message struct {
@@ -52,7 +36,7 @@ func Encode(dst []byte, m Message) []byte {
 // Decode reads the wire form of a message from rank from to rank to. Its values are stored in buffer
 // if that is large enough, otherwise in new memory.
 func Decode(b []byte, from, to int, buffer []float32) (Message, error) {
-	w, err := wire.Open("server", from, b, Fetch, End)
+	w, err := wire.Open("server", from, b, wire.Fetch, wire.End)
 	if err != nil {
 		return Message{}, err
 	}

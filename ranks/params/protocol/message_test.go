@@ -12,16 +12,16 @@ import (
 func TestRoundTrip(t *testing.T) {
 	room := make([]float32, 3)
 	for _, m := range []Message{
-		{Type: Fetch, From: 1, To: 2, Epoch: 1 << 31, Interval: 7, Version: 4},
-		{Type: Weights, From: 1, To: 2, Epoch: 3, Load: 5, Values: []float32{1, -2, 0.5}},
-		{Type: Sum, From: 1, To: 2, Epoch: 3, Layer: 1, Count: 6, Values: []float32{1, 2, 3, 4}},
+		{Type: wire.Fetch, From: 1, To: 2, Epoch: 1 << 31, Interval: 7, Version: 4},
+		{Type: wire.Weights, From: 1, To: 2, Epoch: 3, Load: 5, Values: []float32{1, -2, 0.5}},
+		{Type: wire.Sum, From: 1, To: 2, Epoch: 3, Layer: 1, Count: 6, Values: []float32{1, 2, 3, 4}},
 	} {
 		got, err := Decode(Encode([]byte("before"), m)[6:], 1, 2, room)
 		if diff := cmp.Diff(m, got); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
-	b := Encode(nil, Message{Type: Gradient, Values: room})
+	b := Encode(nil, Message{Type: wire.Gradient, Values: room})
 	if n := testing.AllocsPerRun(10, func() {
 		m, _ := Decode(b, 1, 2, room)
 		b = Encode(b[:0], m)
@@ -32,8 +32,8 @@ func TestRoundTrip(t *testing.T) {
 
 // Kinds of other packages are refused.
 func TestForeignKinds(t *testing.T) {
-	for _, k := range []wire.Kind{0, End + 1, wire.Tally, 255} {
-		b := Encode(nil, Message{Type: Gradient})
+	for _, k := range []wire.Kind{0, wire.End + 1, wire.Tally, 255} {
+		b := Encode(nil, Message{Type: wire.Gradient})
 		b[0] = byte(k)
 		if _, err := Decode(b, 5, 6, nil); err == nil || !strings.Contains(err.Error(), "from rank 5") {
 			t.Errorf("%v: %v", k, err)
@@ -54,7 +54,7 @@ func FuzzStep(f *testing.F) {
 				Type: wire.Kind(b[0]), From: int(b[1]), Epoch: int(b[2]), Interval: int(b[3]), Layer: int(b[4]),
 				Version: int(b[3]), Count: int(b[5] & 7), Values: values(int(b[5] & 7)),
 			}
-			if h.Take(m) == nil && m.Type != Weights || p.Step(m) == nil && m.Type != Finished {
+			if h.Take(m) == nil && m.Type != wire.Weights || p.Step(m) == nil && m.Type != wire.Finished {
 				t.Fatalf("%v is taken by a graph rank", m.Type)
 			}
 			if _, err := s.Step(m); err != nil {

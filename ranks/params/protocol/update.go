@@ -150,7 +150,7 @@ func (s *Server) advance(layer int) error {
 	for k := range s.setting.Servers {
 		if k != s.index {
 			s.send(Message{
-				Type: Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
+				Type: wire.Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
 				Count: own.count, Values: own.values,
 			})
 		}
@@ -246,9 +246,9 @@ func (s *Server) answerWaiting() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {
 		switch {
-		case m.Type != Fetch && s.Version() >= m.Version:
+		case m.Type != wire.Fetch && s.Version() >= m.Version:
 			s.answer(m, s.stash.latest)
-		case m.Type == Fetch && s.Version() >= s.oldest(m):
+		case m.Type == wire.Fetch && s.Version() >= s.oldest(m):
 			s.answer(m, s.stash.assignLatest(s.firsts[m.From]+m.Interval))
 		default:
 			kept = append(kept, m)
