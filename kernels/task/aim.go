@@ -98,9 +98,7 @@ func (w *writer) found(l *Loss) {
 	}
 	if l.Objective != nil {
 		w.floats(l.Part[:])
-		for _, n := range l.Rows {
-			w.Numbers(int(n))
-		}
+		w.B = append(w.B, mapped.Bytes(l.Rows[:])...)
 	}
 }
 
@@ -111,12 +109,8 @@ func (r *reader) found(l *Loss) (f Found) {
 		f.Correct[k], f.Total[k] = int64(r.Number()), int64(r.Number())
 	}
 	if l.Objective != nil {
-		for k := range f.Part {
-			f.Part[k] = r.float()
-		}
-		for k := range f.Rows {
-			f.Rows[k] = int64(r.Number())
-		}
+		copy(f.Part[:], r.floats(len(f.Part)))
+		copy(mapped.Bytes(f.Rows[:]), r.Take(8*len(f.Rows)))
 	}
 	return f
 }

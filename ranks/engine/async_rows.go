@@ -109,7 +109,7 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 // rows.
 func (f *asyncRank) handleRows(m world.Message) error {
 	if f.ghosts == nil {
-		return unexpectedRows(m.Source)
+		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	slot, due, err := f.ghosts.Accept(m.Source, m.Data)
 	if err != nil || !due {
@@ -117,8 +117,4 @@ func (f *asyncRank) handleRows(m world.Message) error {
 	}
 	f.QueueReceive(slot.Epoch, slot.Layer, slot.Backward)
 	return nil
-}
-
-func unexpectedRows(rank int) error {
-	return wire.Mismatch("train", "unexpected ghost rows from rank %d: the network has no aggregation", rank)
 }

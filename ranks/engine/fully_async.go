@@ -287,7 +287,7 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
 	if f.pushed == nil {
-		return unexpectedRows(m.Source)
+		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
 	return err

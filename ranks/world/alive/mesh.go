@@ -213,7 +213,7 @@ func (m *Mesh) write(p *peer) {
 	defer m.writers.Done()
 	beat := time.NewTicker(m.silent / beats)
 	defer beat.Stop()
-	idle := frame(wire.Heartbeat, nil)
+	idle := (&wire.Message{Kind: wire.Heartbeat}).Append(nil)
 	for {
 		var next []byte
 		select {
@@ -236,11 +236,6 @@ func (m *Mesh) write(p *peer) {
 	}
 }
 
-func frame(kind wire.Kind, data []byte) []byte {
-	m := wire.Message{Kind: kind, Body: data}
-	return m.Append(nil)
-}
-
 // Next returns the next received message or loss, in order for each rank. ok is false after Close
 // or Break.
 func (m *Mesh) Next() (e Event, ok bool) {
@@ -260,7 +255,7 @@ func (m *Mesh) send(p *peer, kind wire.Kind, data []byte) {
 		return
 	}
 	select {
-	case p.queue <- frame(kind, data):
+	case p.queue <- (&wire.Message{Kind: kind, Body: data}).Append(nil):
 	case <-p.gone:
 	case <-m.closed:
 	}
