@@ -39,13 +39,13 @@ func (l *SourceState) Encode(dst []byte) []byte {
 func DecodeSourceState(b []byte) (l SourceState, err error) {
 	r := wire.Reader{Rest: b}
 	for range r.Count() {
-		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: r.Number(), Cols: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](&r)})
+		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: r.Number(), Cols: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](&r, -1)})
 	}
 	l.StoredRows = readStored(&r)
 	for range r.Count() {
 		h := PendingRows{Layer: r.Number(), Part: r.Number(), Epoch: r.Number(), Cols: r.Number(), Backward: r.Flag()}
 		for range r.Count() {
-			h.Blocks = append(h.Blocks, RankBlock{From: r.Number(), Data: wire.Array[byte](&r)})
+			h.Blocks = append(h.Blocks, RankBlock{From: r.Number(), Data: wire.Array[byte](&r, -1)})
 		}
 		l.Pending = append(l.Pending, h)
 	}
@@ -72,8 +72,8 @@ func writeStored(w *wire.Writer, list []StoredRows) {
 func readStored(r *wire.Reader) (list []StoredRows) {
 	for range r.Count() {
 		list = append(list, StoredRows{
-			Layer: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](r), Epochs: wire.Array[int32](r),
-			Sent: wire.Array[float32](r), SentAt: wire.Array[int32](r),
+			Layer: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](r, -1), Epochs: wire.Array[int32](r, -1),
+			Sent: wire.Array[float32](r, -1), SentAt: wire.Array[int32](r, -1),
 		})
 	}
 	return list

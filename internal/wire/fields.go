@@ -86,9 +86,15 @@ func (r *Reader) Bytes(least, most int) []byte {
 	return r.Take(n)
 }
 
-// Array reads an array of any length, to the heap.
-func Array[T mapped.Elem](r *Reader) []T {
-	b := r.Bytes(0, len(r.Rest))
+// Array reads an array of n elements, or of any number if n is negative, to the heap.
+func Array[T mapped.Elem](r *Reader, n int) []T {
+	var one [1]T
+	least, most := 0, len(r.Rest)
+	if n >= 0 {
+		least = n * len(mapped.Bytes(one[:]))
+		most = least
+	}
+	b := r.Bytes(least, most)
 	x := Elements[T](b)
 	if len(mapped.Bytes(x)) != len(b) {
 		r.Fail(io.ErrUnexpectedEOF)

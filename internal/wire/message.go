@@ -135,10 +135,8 @@ func (k Kind) Seal(b []byte) []byte { return append(b, byte(k)) }
 
 // Unseal returns the kind in the trailer of a message, 0 if it is empty, and the bytes before it.
 func Unseal(b []byte) (Kind, []byte) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	return Kind(b[len(b)-1]), b[:len(b)-1]
+	end := max(len(b)-1, 0)
+	return KindOf(b[end:]), b[:end]
 }
 
 // Unexpected returns the error of a message whose kind its receiver does not handle.

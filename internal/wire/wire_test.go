@@ -110,7 +110,7 @@ func TestFields(t *testing.T) {
 	read := func(b []byte) (Reader, bool) {
 		r := Reader{Rest: b}
 		ok := r.Number() == 3 && r.Number() == -1 && r.Flag()
-		x := Array[uint16](&r)
+		x := Array[uint16](&r, -1)
 		return r, ok && len(x) == 4 && x[3] == 0x0807
 	}
 	if r, ok := read(w.B); !ok || r.Err != nil || len(r.Rest) > 0 {
@@ -126,7 +126,7 @@ func TestFields(t *testing.T) {
 	}
 	var odd Writer
 	odd.Bytes([]byte{1, 2, 3})
-	if r := (Reader{Rest: odd.B}); len(Array[uint16](&r)) != 1 || r.Err == nil {
+	if r := (Reader{Rest: odd.B}); len(Array[uint16](&r, -1)) != 1 || r.Err == nil {
 		t.Error("an array of 1.5 elements is accepted")
 	}
 	var count Writer

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"siafu/graph"
 	"siafu/internal/mapped"
@@ -141,7 +140,7 @@ func (r *reader) value(dst kernels.Mat, c Codec) []byte {
 // decode returns rows x cols floats on the heap.
 func (r *reader) decode(rows, cols int, c Codec) []float32 {
 	if c == nil {
-		return array[float32](r, rows*cols)
+		return wire.Array[float32](&r.Reader, rows*cols)
 	}
 	payload := r.Bytes(0, c.Most(rows, cols))
 	if r.Err != nil {
@@ -164,18 +163,11 @@ func (r *reader) sparse(rows, dim int) *graph.SparseRows {
 		}
 		last = x.Offsets[i]
 	}
-	x.Cols, x.Vals = array[uint32](r, int(last)), array[float32](r, int(last))
+	x.Cols, x.Vals = wire.Array[uint32](&r.Reader, int(last)), wire.Array[float32](&r.Reader, int(last))
 	if len(x.Cols) > 0 && int(slices.Max(x.Cols)) >= dim || x.Offsets[0] != 0 {
 		r.Fail(errors.New("a sparse feature is out of range"))
 	}
 	return x
-}
-
-// array reads n elements, to the heap.
-func array[T mapped.Elem](r *reader, n int) []T {
-	var zero T
-	size := n * int(unsafe.Sizeof(zero))
-	return wire.Elements[T](r.Bytes(size, size))
 }
 
 // classes checks that labels are below n and that splits are valid.

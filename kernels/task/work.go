@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -210,7 +211,7 @@ func (j *workItem) allocBuffers() {
 // readRows reads rows [lo, hi), or none on error.
 func (j *workItem) readRows(r *reader, lo, hi int) error {
 	n, dim, c := hi-lo, j.net.Spec.Dims[0], j.task.Form.Codec
-	ids := array[uint32](r, n)
+	ids := wire.Array[uint32](&r.Reader, n)
 	if r.Err != nil {
 		return r.wrong("vertices")
 	}
@@ -230,12 +231,12 @@ func (j *workItem) readRows(r *reader, lo, hi int) error {
 		values = append(values, element{dst, r.value(dst, c)})
 	}
 	if j.task.Loss != nil {
-		copy(j.labels[lo:], array[int32](r, n))
-		copy(j.split[lo:], array[uint8](r, n))
+		copy(j.labels[lo:], wire.Array[int32](&r.Reader, n))
+		copy(j.split[lo:], wire.Array[uint8](&r.Reader, n))
 		r.classes(j.labels[lo:hi], j.split[lo:hi], j.net.Spec.Dims[j.net.Spec.Layers()])
 	}
 	if o := j.aim(); hasValues(o) {
-		copy(j.task.Loss.Values[lo*o.Outputs:], array[float32](r, n*o.Outputs))
+		copy(j.task.Loss.Values[lo*o.Outputs:], wire.Array[float32](&r.Reader, n*o.Outputs))
 	}
 	if r.Err != nil || len(r.Rest) > 0 {
 		return r.wrong("values")
