@@ -51,22 +51,33 @@ func (m *Message) Append(dst []byte) []byte {
 
 // AppendHeader appends the header of m for a body of the given length in bytes.
 func (m *Message) AppendHeader(dst []byte, body int) []byte {
-	l := &kinds[m.Kind].layout
-	dst = append(dst, byte(m.Kind), m.Note, 0, 0)
-	for _, v := range m.Numbers[:l.numbers] {
-		dst = l.appendNumber(dst, v)
+	l, at, size := &kinds[m.Kind].layout, len(dst), m.Kind.HeaderBytes()
+	dst = slices.Grow(dst, size)[:at+size]
+	h := dst[at:]
+	h[0], h[1], h[2], h[3] = byte(m.Kind), m.Note, 0, 0
+	for i, v := range m.Numbers[:l.numbers] {
+		l.put(h, i, v)
 	}
 	if l.element > 0 {
-		dst = l.appendNumber(dst, body/l.element)
+		l.put(h, l.numbers, body/l.element)
 	}
 	return dst
 }
 
-func (l *layout) appendNumber(dst []byte, v int) []byte {
+// put sets number i of a header, and get returns it.
+func (l *layout) put(h []byte, i, v int) {
 	if l.width == 4 {
-		return binary.LittleEndian.AppendUint32(dst, uint32(v))
+		binary.LittleEndian.PutUint32(h[preamble+4*i:], uint32(v))
+	} else {
+		binary.LittleEndian.PutUint64(h[preamble+8*i:], uint64(v))
 	}
-	return binary.LittleEndian.AppendUint64(dst, uint64(v))
+}
+
+func (l *layout) get(h []byte, i int) int {
+	if l.width == 4 {
+		return int(binary.LittleEndian.Uint32(h[preamble+4*i:]))
+	}
+	return int(binary.LittleEndian.Uint64(h[preamble+8*i:]))
 }
 
 // Open decodes a message from a rank, of a kind from first to last. It never trusts the bytes.
@@ -94,21 +105,11 @@ func Header(op string, from int, b []byte, first, last Kind) (m Message, body in
 		return m, 0, Damaged(op, from, k, "%d bytes, fewer than its header of %d", len(b), size)
 	}
 	m.Kind, m.Note = k, b[1]
-	at := preamble
-	next := func() (v int) {
-		if l.width == 4 {
-			v = int(binary.LittleEndian.Uint32(b[at:]))
-		} else {
-			v = int(binary.LittleEndian.Uint64(b[at:]))
-		}
-		at += l.width
-		return v
-	}
 	for i := range l.numbers {
-		m.Numbers[i] = next()
+		m.Numbers[i] = l.get(b, i)
 	}
 	if l.element > 0 {
-		if body = next(); body < 0 || body > mostBytes/l.element {
+		if body = l.get(b, l.numbers); body < 0 || body > mostBytes/l.element {
 			err = Damaged(op, from, k, "it announces %d elements", body)
 		}
 		body *= l.element
