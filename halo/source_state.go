@@ -16,13 +16,13 @@ func (l *SourceState) Encode(dst []byte) []byte {
 	w := wire.Writer{B: dst}
 	w.Numbers(len(l.CodecErrors))
 	for _, x := range l.CodecErrors {
-		w.Numbers(x.Layer, x.Cols, flag(x.Backward))
+		w.Numbers(x.Layer, x.Cols, wire.Bit(x.Backward))
 		w.Bytes(mapped.Bytes(x.Rows))
 	}
 	writeStored(&w, l.StoredRows)
 	w.Numbers(len(l.Pending))
 	for _, x := range l.Pending {
-		w.Numbers(x.Layer, x.Part, x.Epoch, x.Cols, flag(x.Backward), len(x.Blocks))
+		w.Numbers(x.Layer, x.Part, x.Epoch, x.Cols, wire.Bit(x.Backward), len(x.Blocks))
 		for _, b := range x.Blocks {
 			w.Numbers(b.From)
 			w.Bytes(b.Data)
@@ -61,7 +61,7 @@ func DecodeSourceState(b []byte) (l SourceState, err error) {
 func writeStored(w *wire.Writer, list []StoredRows) {
 	w.Numbers(len(list))
 	for _, x := range list {
-		w.Numbers(x.Layer, flag(x.Backward))
+		w.Numbers(x.Layer, wire.Bit(x.Backward))
 		w.Bytes(mapped.Bytes(x.Rows))
 		w.Bytes(mapped.Bytes(x.Epochs))
 		w.Bytes(mapped.Bytes(x.Sent))
@@ -77,11 +77,4 @@ func readStored(r *wire.Reader) (list []StoredRows) {
 		})
 	}
 	return list
-}
-
-func flag(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }

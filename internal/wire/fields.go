@@ -19,13 +19,12 @@ func (w *Writer) Numbers(list ...int) {
 	}
 }
 
-// Flag appends 1 or 0.
-func (w *Writer) Flag(v bool) {
+// Bit returns 1 or 0, which Reader.Flag reads.
+func Bit(v bool) int {
 	if v {
-		w.Numbers(1)
-	} else {
-		w.Numbers(0)
+		return 1
 	}
+	return 0
 }
 
 // Bytes appends an array.

@@ -104,8 +104,7 @@ func FuzzOpen(f *testing.F) {
 // A Reader returns what a Writer has appended. Cut bytes and lying lengths are errors, and take no memory.
 func TestFields(t *testing.T) {
 	var w Writer
-	w.Numbers(3, -1)
-	w.Flag(true)
+	w.Numbers(3, -1, Bit(true))
 	w.Bytes([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	read := func(b []byte) (Reader, bool) {
 		r := Reader{Rest: b}

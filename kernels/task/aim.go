@@ -46,7 +46,7 @@ func hasValues(o *objective.Objective) bool { return o != nil && o.Task != graph
 func (w *writer) objective(o *objective.Objective) {
 	w.Bytes([]byte(o.Task))
 	w.floats([]float64{o.Smoothing})
-	w.Flag(o.Weights != nil)
+	w.Numbers(wire.Bit(o.Weights != nil))
 	w.floats(o.Weights)
 	if o.Task != graph.Regression {
 		return

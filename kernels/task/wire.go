@@ -186,15 +186,14 @@ func (w *writer) value(x kernels.Mat, lo int, k Key) {
 }
 
 func (w *writer) name(n Name) {
-	w.Numbers(n.Part, n.Interval, n.Epoch, n.Layer, int(n.Stage), n.Attempt)
-	w.Flag(n.Train)
+	w.Numbers(n.Part, n.Interval, n.Epoch, n.Layer, int(n.Stage), n.Attempt, wire.Bit(n.Train))
 }
 
 // head appends the head of a task up to its weights.
 func (w *writer) head(t *Task, cut model.Transfers, first int) {
 	w.name(t.Name)
-	w.Numbers(t.Version)
-	w.Flag(slices.ContainsFunc(cut.Inputs, func(r model.Ref) bool { return t.Frame.Value(r).Half() }))
+	half := slices.ContainsFunc(cut.Inputs, func(r model.Ref) bool { return t.Frame.Value(r).Half() })
+	w.Numbers(t.Version, wire.Bit(half))
 	codec := ""
 	if w.codec != nil {
 		codec = w.codec.Name()
@@ -202,13 +201,11 @@ func (w *writer) head(t *Task, cut model.Transfers, first int) {
 	w.Bytes([]byte(codec))
 	w.Numbers(len(t.Recompute), len(t.Recompute)+len(t.Do))
 	for _, d := range slices.Concat(t.Recompute, t.Do) {
-		w.Numbers(d.Layer, int(d.Stage))
-		w.Flag(d.Again)
+		w.Numbers(d.Layer, int(d.Stage), wire.Bit(d.Again))
 	}
 	w.Numbers(t.Frame.Rows(), first, t.kind())
 	if t.hasLoss() {
-		w.Numbers(int(math.Float32bits(t.Loss.Scale)))
-		w.Flag(t.Loss.Count)
+		w.Numbers(int(math.Float32bits(t.Loss.Scale)), wire.Bit(t.Loss.Count))
 	}
 	if t.kind() == ofObjective {
 		w.objective(t.Loss.Objective)

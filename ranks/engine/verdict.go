@@ -34,9 +34,7 @@ const (
 // BroadcastVerdict broadcasts rank 0's verdict. Collective over the world.
 func BroadcastVerdict(w world.Comm, v Verdict) (Verdict, error) {
 	var out wire.Writer
-	out.Numbers(v.Epoch, int(v.Next))
-	out.Flag(v.Save)
-	out.Flag(v.Stop)
+	out.Numbers(v.Epoch, int(v.Next), wire.Bit(v.Save), wire.Bit(v.Stop))
 	err := w.Bcast(out.B, 0)
 	in := wire.Reader{Rest: out.B}
 	return Verdict{in.Number(), Next(in.Number()), in.Flag(), in.Flag()}, err
