@@ -9,16 +9,16 @@ type Kind uint8
 const (
 	// Weights and gradients (ranks/params/protocol), between graph ranks and servers. The fields of a
 	// protocol.Message that are in use are in brackets. Without another note a graph rank sends it to a server.
-	Fetch      Kind = iota + 1 // request weights for a forward pass [Interval; Epoch; Version (the rank's, 0: none); Count (1: at least version Epoch)]
+	Fetch      Kind = iota + 1 // request weights for a forward pass [Interval; Epoch; Version (the rank's or 0); Count (1: at least version Epoch)]
 	FetchStash                 // request the same weights for the backward pass [as Fetch]
 	Weights                    // to a graph rank [Interval; Epoch; Version; Load; Values (none if the rank has that version)]
 	Gradient                   // [Interval; Epoch; Layer; Values]
-	Close                      // no further intervals of the rank will choose this server in Epoch [Epoch; Count (intervals that chose this server)]
+	Close                      // no further intervals choose this server in Epoch [Epoch; Count (intervals that chose it)]
 	Sum                        // between servers: sum of the sender's gradients [Epoch; Layer; Count (summands); Values (none if Count is 0)]
 	Pull                       // request the latest weights from Version on, without a stash [Version]
 	Leave                      // the rank is done []
 	Finished                   // between graph ranks: all intervals of the rank have finished Epoch [Epoch]
-	State                      // request the optimiser's state from Version on [Version]; also the response [Version; Values (slot after slot)]
+	State                      // request the optimiser's state from Version on [Version]; the response [Version; Values (slot after slot)]
 	End                        // fully asynchronous (Eager): end with the current epoch [Epoch (the last reported one)]
 
 	// Ghost rows of refresh.Bounded: rows of own vertices, and gradients of ghosts (halo/refresh).

@@ -69,18 +69,6 @@ func TestAllKinds(t *testing.T) {
 	}
 }
 
-// Messages allocate nothing if the buffer is large enough.
-func TestMessagesAllocateNothing(t *testing.T) {
-	m := example(Gradient)
-	b := m.Append(nil)
-	if n := testing.AllocsPerRun(10, func() {
-		in, _ := Open("train", 5, b, Gradient, Gradient)
-		b = in.Append(b[:0])
-	}); n != 0 {
-		t.Errorf("%v allocations a message", n)
-	}
-}
-
 // FuzzOpen: any input is a message that encodes to the same bytes, or an error.
 func FuzzOpen(f *testing.F) {
 	for k := Kind(1); int(k) < len(kinds); k++ {
