@@ -9,7 +9,7 @@ type Kind uint8
 const (
 	// Weights and gradients (ranks/params/protocol), between graph ranks and servers. The fields of a
 	// protocol.Message that are in use are in brackets. Without another note a graph rank sends it to a server.
-	Fetch      Kind = iota + 1 // request weights for a forward pass [Interval; Epoch; Version (the rank's or 0); Count (1: at least version Epoch)]
+	Fetch      Kind = iota + 1 // request weights for a forward pass [Interval; Epoch; Version (the rank's or 0); Count (1: at least Epoch)]
 	FetchStash                 // request the same weights for the backward pass [as Fetch]
 	Weights                    // to a graph rank [Interval; Epoch; Version; Load; Values (none if the rank has that version)]
 	Gradient                   // [Interval; Epoch; Layer; Values]
