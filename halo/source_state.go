@@ -1,10 +1,10 @@
 package halo
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 )
 
 // Encoded state, on disk and between processes, has numbers of 8 bytes, little-endian, and
@@ -13,128 +13,68 @@ import (
 
 // Encode appends the encoded state to dst.
 func (l *SourceState) Encode(dst []byte) []byte {
-	p := packer(dst)
-	p.numbers(len(l.CodecErrors))
+	w := wire.Writer{B: dst}
+	w.Numbers(len(l.CodecErrors))
 	for _, x := range l.CodecErrors {
-		p.numbers(x.Layer, x.Cols, flag(x.Backward))
-		p.array(mapped.Bytes(x.Rows))
+		w.Numbers(x.Layer, x.Cols, wire.Bit(x.Backward))
+		w.Bytes(mapped.Bytes(x.Rows))
 	}
-	p.stored(l.StoredRows)
-	p.numbers(len(l.Pending))
+	writeStored(&w, l.StoredRows)
+	w.Numbers(len(l.Pending))
 	for _, x := range l.Pending {
-		p.numbers(x.Layer, x.Part, x.Epoch, x.Cols, flag(x.Backward), len(x.Blocks))
+		w.Numbers(x.Layer, x.Part, x.Epoch, x.Cols, wire.Bit(x.Backward), len(x.Blocks))
 		for _, b := range x.Blocks {
-			p.numbers(b.From)
-			p.array(b.Data)
+			w.Numbers(b.From)
+			w.Bytes(b.Data)
 		}
 	}
 	if len(l.OwnRows) > 0 {
-		p.stored(l.OwnRows)
+		writeStored(&w, l.OwnRows)
 	}
-	return p
+	return w.B
 }
 
 // DecodeSourceState decodes the output of Encode. It never trusts the bytes: it returns an
 // error for invalid input.
 func DecodeSourceState(b []byte) (l SourceState, err error) {
-	u := unpacker{rest: b}
-	for range u.count() {
-		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: u.number(), Cols: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](&u)})
+	r := wire.Reader{Rest: b}
+	for range r.Count() {
+		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: r.Number(), Cols: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](&r, -1)})
 	}
-	l.StoredRows = u.stored()
-	for range u.count() {
-		h := PendingRows{Layer: u.number(), Part: u.number(), Epoch: u.number(), Cols: u.number(), Backward: u.number() > 0}
-		for range u.count() {
-			h.Blocks = append(h.Blocks, RankBlock{From: u.number(), Data: arrayOf[byte](&u)})
+	l.StoredRows = readStored(&r)
+	for range r.Count() {
+		h := PendingRows{Layer: r.Number(), Part: r.Number(), Epoch: r.Number(), Cols: r.Number(), Backward: r.Flag()}
+		for range r.Count() {
+			h.Blocks = append(h.Blocks, RankBlock{From: r.Number(), Data: wire.Array[byte](&r, -1)})
 		}
 		l.Pending = append(l.Pending, h)
 	}
-	if len(u.rest) > 0 {
-		l.OwnRows = u.stored()
+	if len(r.Rest) > 0 {
+		l.OwnRows = readStored(&r)
 	}
-	if u.failed || len(u.rest) > 0 {
+	if r.Err != nil || len(r.Rest) > 0 {
 		return SourceState{}, fmt.Errorf("halo: invalid partition state (%d bytes)", len(b))
 	}
 	return l, nil
 }
 
-type packer []byte
-
-func (p *packer) numbers(list ...int) {
-	for _, n := range list {
-		*p = binary.LittleEndian.AppendUint64(*p, uint64(n))
-	}
-}
-
-func (p *packer) array(b []byte) {
-	p.numbers(len(b))
-	*p = append(*p, b...)
-}
-
-func (p *packer) stored(list []StoredRows) {
-	p.numbers(len(list))
+func writeStored(w *wire.Writer, list []StoredRows) {
+	w.Numbers(len(list))
 	for _, x := range list {
-		p.numbers(x.Layer, flag(x.Backward))
-		p.array(mapped.Bytes(x.Rows))
-		p.array(mapped.Bytes(x.Epochs))
-		p.array(mapped.Bytes(x.Sent))
-		p.array(mapped.Bytes(x.SentAt))
+		w.Numbers(x.Layer, wire.Bit(x.Backward))
+		w.Bytes(mapped.Bytes(x.Rows))
+		w.Bytes(mapped.Bytes(x.Epochs))
+		w.Bytes(mapped.Bytes(x.Sent))
+		w.Bytes(mapped.Bytes(x.SentAt))
 	}
 }
 
-func flag(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// unpacker is a cursor. After a failure it reads zeros.
-type unpacker struct {
-	rest   []byte
-	failed bool
-}
-
-func (u *unpacker) take(n int) []byte {
-	if u.failed || n < 0 || n > len(u.rest) {
-		u.failed = true
-		return nil
-	}
-	b := u.rest[:n]
-	u.rest = u.rest[n:]
-	return b
-}
-
-func (u *unpacker) number() int {
-	if b := u.take(8); b != nil {
-		return int(binary.LittleEndian.Uint64(b))
-	}
-	return 0
-}
-
-// count reads the length of a list whose elements have at least 8 bytes.
-func (u *unpacker) count() int {
-	n := u.number()
-	if n < 0 || n > len(u.rest)/8 {
-		u.failed = true
-		return 0
-	}
-	return n
-}
-
-func (u *unpacker) stored() (list []StoredRows) {
-	for range u.count() {
+func readStored(r *wire.Reader) (list []StoredRows) {
+	for range r.Count() {
 		list = append(list, StoredRows{
-			Layer: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](u), Epochs: arrayOf[int32](u),
-			Sent: arrayOf[float32](u), SentAt: arrayOf[int32](u),
+			Layer: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](r, -1), Epochs: wire.Array[int32](r, -1),
+			Sent: wire.Array[float32](r, -1), SentAt: wire.Array[int32](r, -1),
 		})
 	}
-	return list
-}
-
-func arrayOf[T mapped.Elem](u *unpacker) []T {
-	b, one := u.take(u.number()), [1]T{}
-	list := make([]T, len(b)/len(mapped.Bytes(one[:])))
-	copy(mapped.Bytes(list), b)
 	return list
 }

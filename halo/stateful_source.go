@@ -6,6 +6,7 @@ import (
 
 	"siafu/halo/comm"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 )
 
@@ -93,7 +94,7 @@ func (f Feedbacks) list(o kernels.Ops) []CodecError {
 		list = append(list, CodecError{s.layer, s.cols, s.backward, l.copy(o)})
 	}
 	slices.SortFunc(list, func(a, b CodecError) int {
-		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(flag(a.Backward), flag(b.Backward)))
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(wire.Bit(a.Backward), wire.Bit(b.Backward)))
 	})
 	return list
 }

@@ -14,9 +14,9 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/internal/host/hosttest"
+	"siafu/internal/wire"
 	"siafu/kernels/model"
 	"siafu/ranks/params"
-	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
 )
 
@@ -125,7 +125,7 @@ type standstill struct {
 }
 
 func (s *standstill) Isend(buf []byte, dst, tag int) (world.Request, error) {
-	if tag == params.TagAsync && len(buf) > 0 && buf[0] == byte(protocol.Gradient) && buf[8]|buf[12] == 0 {
+	if tag == params.TagAsync && len(buf) > 0 && buf[0] == byte(wire.Gradient) && buf[8]|buf[12] == 0 {
 		if s.updates.Add(1); !s.stood.Load() && buf[4] == 1 {
 			s.wait()
 		}

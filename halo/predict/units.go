@@ -1,9 +1,10 @@
 package predict
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
+
+	"siafu/internal/mapped"
 )
 
 // Rows in units are integers: numbers divided by a power of two and rounded. Groups of three bits follow,
@@ -89,19 +90,13 @@ func encodeUnits(dst []byte, rows []float32, exponent int) []byte {
 
 // raw appends rows without a unit: their size tells them from others.
 func raw(dst []byte, rows []float32) []byte {
-	dst = slices.Grow(dst, 4*len(rows)+1)
-	for _, x := range rows {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-	}
-	return append(dst, 0)
+	return append(append(dst, mapped.Bytes(rows)...), 0)
 }
 
 // decodeUnits decodes what encodeUnits has encoded.
 func decodeUnits(rows []float32, src []byte, exponent int) {
 	if len(src) == 4*len(rows)+1 {
-		for i := range rows {
-			rows[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-		}
+		copy(mapped.Bytes(rows), src)
 		return
 	}
 	unit, at, signed := math.Ldexp(1, exponent), 1, src[0]&1 != 0

@@ -10,6 +10,7 @@ import (
 	"siafu/halo/comm"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 )
 
@@ -211,8 +212,8 @@ func (s *Bounded) Accept(from int, b []byte) (at halo.Slot, due bool, err error)
 		return at, false, nil
 	}
 	if at.Layer >= len(s.layers) || s.at(at) == nil || from < 0 || from >= s.o.Plan.Parts || !s.at(at).accept(m, b, from) {
-		return at, false, fault.New(fault.Runtime, "halo", "", "unexpected rows from rank %d: %d rows at row %d of layer %d",
-			from, m.rows, m.first, at.Layer).Then("partition the dataset again, and run the same siafu on all ranks")
+		return at, false, wire.Mismatch("halo", "unexpected rows from rank %d: %d rows at row %d of layer %d",
+			from, m.rows, m.first, at.Layer)
 	}
 	return at, true, nil
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"siafu/graph"
+	"siafu/internal/mapped"
 	"siafu/internal/size"
+	"siafu/internal/wire"
 	"siafu/kernels/objective"
 )
 
@@ -42,37 +44,33 @@ func hasValues(o *objective.Objective) bool { return o != nil && o.Task != graph
 // objective appends an objective: its task, smoothing, weights, and with regression rows and
 // spread of each split.
 func (w *writer) objective(o *objective.Objective) {
-	w.bytes([]byte(o.Task))
+	w.Bytes([]byte(o.Task))
 	w.floats([]float64{o.Smoothing})
-	w.flag(o.Weights != nil)
+	w.Numbers(wire.Bit(o.Weights != nil))
 	w.floats(o.Weights)
 	if o.Task != graph.Regression {
 		return
 	}
 	for k, rows := range o.Rows {
-		w.number(int(rows))
+		w.Numbers(int(rows))
 		w.floats(o.Spread[k])
 	}
 }
 
-func (w *writer) floats(list []float64) {
-	for _, x := range list {
-		w.number(int(math.Float64bits(x)))
-	}
-}
+func (w *writer) floats(list []float64) { w.B = append(w.B, mapped.Bytes(list)...) }
 
 // objective reads an objective with the given number of outputs.
 func (r *reader) objective(outputs int) *objective.Objective {
-	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
-	if r.err == nil && !slices.Contains(tasks, o.Task) {
-		r.err = errors.New("the loss is of an unknown task")
+	o := &objective.Objective{Task: string(r.Bytes(0, mostTask)), Outputs: outputs, Smoothing: r.float()}
+	if r.Err == nil && !slices.Contains(tasks, o.Task) {
+		r.Err = errors.New("the loss is of an unknown task")
 	}
-	if r.flag() {
+	if r.Flag() {
 		o.Weights = r.floats(outputs)
 	}
 	for k := range o.Rows {
 		if o.Task == graph.Regression {
-			o.Rows[k], o.Spread[k] = int64(r.number()), r.floats(outputs)
+			o.Rows[k], o.Spread[k] = int64(r.Number()), r.floats(outputs)
 		}
 	}
 	return o
@@ -88,33 +86,19 @@ func maxObjectiveBytes(outputs int) int {
 	return size.Sum(8*(4+splits)+mostTask, size.Product(8*(1+splits), outputs))
 }
 
-func (r *reader) float() float64 { return math.Float64frombits(uint64(r.number())) }
+func (r *reader) float() float64 { return math.Float64frombits(uint64(r.Number())) }
 
-// floats reads n floats, nil if absent.
-func (r *reader) floats(n int) []float64 {
-	if r.err != nil || len(r.b) < 8*n {
-		r.number()
-		return make([]float64, 0)
-	}
-	list := make([]float64, n)
-	for i := range list {
-		list[i] = r.float()
-	}
-	return list
-}
+func (r *reader) floats(n int) []float64 { return wire.Elements[float64](r.Take(8 * n)) }
 
 // found appends the results of a loss.
 func (w *writer) found(l *Loss) {
 	w.floats([]float64{l.Sum, l.ValSum})
 	for k := range l.Correct {
-		w.number(int(l.Correct[k]))
-		w.number(int(l.Total[k]))
+		w.Numbers(int(l.Correct[k]), int(l.Total[k]))
 	}
 	if l.Objective != nil {
 		w.floats(l.Part[:])
-		for _, n := range l.Rows {
-			w.number(int(n))
-		}
+		w.B = append(w.B, mapped.Bytes(l.Rows[:])...)
 	}
 }
 
@@ -122,15 +106,11 @@ func (w *writer) found(l *Loss) {
 func (r *reader) found(l *Loss) (f Found) {
 	f.Sum, f.ValSum = r.float(), r.float()
 	for k := range f.Correct {
-		f.Correct[k], f.Total[k] = int64(r.number()), int64(r.number())
+		f.Correct[k], f.Total[k] = int64(r.Number()), int64(r.Number())
 	}
 	if l.Objective != nil {
-		for k := range f.Part {
-			f.Part[k] = r.float()
-		}
-		for k := range f.Rows {
-			f.Rows[k] = int64(r.number())
-		}
+		copy(f.Part[:], r.floats(len(f.Part)))
+		copy(mapped.Bytes(f.Rows[:]), r.Take(8*len(f.Rows)))
 	}
 	return f
 }

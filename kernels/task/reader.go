@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,10 +8,10 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -49,7 +48,7 @@ func (p *messageParts) next(most int) (*reader, error) {
 	if p.sum != binary.LittleEndian.Uint32(sum) {
 		return nil, fmt.Errorf("a part of %d bytes of a message is damaged: its checksum is wrong", n)
 	}
-	return &reader{b: b}, nil
+	return &reader{wire.Reader{Rest: b}}, nil
 }
 
 // ahead starts to read the next part during computation. The returned function waits for it.
@@ -97,58 +96,17 @@ func (p *messageParts) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// reader parses a part of a message. After the first error it returns zeros.
-type reader struct {
-	b   []byte
-	err error
-}
+// reader parses a part of a message.
+type reader struct{ wire.Reader }
 
 // wrong returns the error of an invalid message.
 func (r *reader) wrong(what string) error {
-	return errors.Join(fmt.Errorf("the %s of a task do not match this network", what), r.err)
-}
-
-func (r *reader) number() int {
-	if r.err != nil || len(r.b) < 8 {
-		r.err = cmp.Or(r.err, io.ErrUnexpectedEOF)
-		return 0
-	}
-	n := binary.LittleEndian.Uint64(r.b)
-	r.b = r.b[8:]
-	return int(n)
-}
-
-func (r *reader) flag() bool { return r.number() == 1 }
-
-// bytes reads an array of n bytes.
-func (r *reader) bytes(n int) []byte {
-	x := r.atMost(n)
-	if r.err == nil && len(x) != n {
-		r.err = fmt.Errorf("an array has %d bytes, want %d", len(x), n)
-	}
-	if r.err != nil {
-		return nil
-	}
-	return x
-}
-
-// atMost reads an array of at most n bytes.
-func (r *reader) atMost(n int) []byte {
-	got := r.number()
-	if r.err == nil && (got < 0 || got > n || got > len(r.b)) {
-		r.err = fmt.Errorf("an array has %d bytes of %d, want %d", got, len(r.b), n)
-	}
-	if r.err != nil {
-		return nil
-	}
-	x := r.b[:got]
-	r.b = r.b[got:]
-	return x
+	return errors.Join(fmt.Errorf("the %s of a task do not match this network", what), r.Err)
 }
 
 func (r *reader) name() Name {
-	n := Name{Part: r.number(), Interval: r.number(), Epoch: r.number(), Layer: r.number()}
-	n.Stage, n.Attempt, n.Train = model.Stage(r.number()), r.number(), r.flag()
+	n := Name{Part: r.Number(), Interval: r.Number(), Epoch: r.Number(), Layer: r.Number()}
+	n.Stage, n.Attempt, n.Train = model.Stage(r.Number()), r.Number(), r.Flag()
 	return n
 }
 
@@ -157,14 +115,14 @@ func maxStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.
 
 // stages reads the stages of a message, and checks that the network has them.
 func (r *reader) stages(net *model.Network) (list []model.Do) {
-	n := r.number()
-	if r.err == nil && (n < 1 || n > maxStages(net)) {
-		r.err = fmt.Errorf("%d stages, but the maximum is %d", n, maxStages(net))
+	n := r.Number()
+	if r.Err == nil && (n < 1 || n > maxStages(net)) {
+		r.Err = fmt.Errorf("%d stages, but the maximum is %d", n, maxStages(net))
 	}
-	for k := 0; k < n && r.err == nil; k++ {
-		d := model.Do{Layer: r.number(), Stage: model.Stage(r.number()), Again: r.flag()}
+	for k := 0; k < n && r.Err == nil; k++ {
+		d := model.Do{Layer: r.Number(), Stage: model.Stage(r.Number()), Again: r.Flag()}
 		if !net.Has(d) {
-			r.err = cmp.Or(r.err, fmt.Errorf("there is no stage %d of layer %d", d.Stage, d.Layer))
+			r.Fail(fmt.Errorf("there is no stage %d of layer %d", d.Stage, d.Layer))
 		}
 		list = append(list, d)
 	}
@@ -174,7 +132,7 @@ func (r *reader) stages(net *model.Network) (list []model.Do) {
 // value reads the encoded bytes of a matrix like dst.
 func (r *reader) value(dst kernels.Mat, c Codec) []byte {
 	if c == nil || dst.Half() {
-		return r.bytes(dst.Bytes())
+		return r.Bytes(dst.Bytes(), dst.Bytes())
 	}
 	return mapped.Bytes(r.decode(dst.Rows, dst.Cols, c))
 }
@@ -182,14 +140,14 @@ func (r *reader) value(dst kernels.Mat, c Codec) []byte {
 // decode returns rows x cols floats on the heap.
 func (r *reader) decode(rows, cols int, c Codec) []float32 {
 	if c == nil {
-		return array[float32](r, rows*cols)
+		return wire.Array[float32](&r.Reader, rows*cols)
 	}
-	payload := r.atMost(c.Most(rows, cols))
-	if r.err != nil {
+	payload := r.Bytes(0, c.Most(rows, cols))
+	if r.Err != nil {
 		return nil
 	}
 	x := make([]float32, rows*cols)
-	r.err = c.Decode(x, cols, payload)
+	r.Err = c.Decode(x, cols, payload)
 	return x
 }
 
@@ -198,38 +156,26 @@ func (r *reader) sparse(rows, dim int) *graph.SparseRows {
 	x := &graph.SparseRows{Offsets: make([]int64, rows+1)}
 	last := int64(0)
 	for i := range x.Offsets {
-		x.Offsets[i] = int64(r.number())
-		if x.Offsets[i] < last || x.Offsets[i] > int64(len(r.b)) {
-			r.err = cmp.Or(r.err, errors.New("the offsets of sparse features do not ascend"))
+		x.Offsets[i] = int64(r.Number())
+		if x.Offsets[i] < last || x.Offsets[i] > int64(len(r.Rest)) {
+			r.Fail(errors.New("the offsets of sparse features do not ascend"))
 			return x
 		}
 		last = x.Offsets[i]
 	}
-	x.Cols, x.Vals = array[uint32](r, int(last)), array[float32](r, int(last))
+	x.Cols, x.Vals = wire.Array[uint32](&r.Reader, int(last)), wire.Array[float32](&r.Reader, int(last))
 	if len(x.Cols) > 0 && int(slices.Max(x.Cols)) >= dim || x.Offsets[0] != 0 {
-		r.err = cmp.Or(r.err, errors.New("a sparse feature is out of range"))
+		r.Fail(errors.New("a sparse feature is out of range"))
 	}
-	return x
-}
-
-// array reads n elements, to the heap.
-func array[T mapped.Elem](r *reader, n int) []T {
-	var zero T
-	b := r.bytes(n * int(unsafe.Sizeof(zero)))
-	if r.err != nil {
-		return nil
-	}
-	x := make([]T, n)
-	copy(mapped.Bytes(x), b)
 	return x
 }
 
 // classes checks that labels are below n and that splits are valid.
 func (r *reader) classes(labels []int32, split []uint8, n int) {
 	if len(split) > 0 && slices.Max(split) > graph.SplitTest {
-		r.err = cmp.Or(r.err, errors.New("a split is out of range"))
+		r.Fail(errors.New("a split is out of range"))
 	}
 	if len(labels) > 0 && int(slices.Max(labels)) >= n {
-		r.err = cmp.Or(r.err, errors.New("a label is out of range"))
+		r.Fail(errors.New("a label is out of range"))
 	}
 }

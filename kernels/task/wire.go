@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -43,7 +44,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encode appends the task in its Form. o reads its values.
 func (t *Task) Encode(b []byte, o kernels.Ops) []byte {
-	w := writer{b: b, ops: o, codec: t.Form.Codec}
+	w := writer{Writer: wire.Writer{B: b}, ops: o, codec: t.Form.Codec}
 	t.Frame.Enter(t.Do, t.Pass())
 	net, cut, rows := t.Frame.Network, t.Frame.Network.Transfers(t.Recompute, t.Do, t.Pass()), t.Frame.Rows()
 	first := t.Form.first(rows)
@@ -58,7 +59,7 @@ func (t *Task) Encode(b []byte, o kernels.Ops) []byte {
 	if first < rows {
 		w.rows(t, cut, first, rows)
 	}
-	return w.b
+	return w.B
 }
 
 func (t *Task) hasLoss() bool {
@@ -77,7 +78,7 @@ func layers(net *model.Network, lists ...[]model.Do) (used []model.Range) {
 
 // result appends the result of a task.
 func (t *Task) result(cut model.Transfers, b []byte, o kernels.Ops) []byte {
-	w := writer{b: b, ops: o, codec: t.Form.Codec, ids: kernels.FetchVector(o, t.Frame.Vertices().IDs)}
+	w := writer{Writer: wire.Writer{B: b}, ops: o, codec: t.Form.Codec, ids: kernels.FetchVector(o, t.Frame.Vertices().IDs)}
 	w.begin()
 	w.name(t.Name)
 	for _, r := range cut.Outputs {
@@ -90,7 +91,7 @@ func (t *Task) result(cut model.Transfers, b []byte, o kernels.Ops) []byte {
 		w.found(t.Loss)
 	}
 	w.end()
-	return w.b
+	return w.B
 }
 
 // NameOf returns the name at the start of a task or a result. It checks only the head of a
@@ -100,7 +101,7 @@ func NameOf(message []byte) (Name, error) {
 	if err != nil {
 		return Name{}, err
 	}
-	return r.name(), r.err
+	return r.name(), r.Err
 }
 
 // Accept stores a result of the task. A result that is damaged or of another task changes
@@ -111,7 +112,7 @@ func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 	if err != nil {
 		return err
 	}
-	if name := r.name(); r.err != nil || name.WithoutAttempt() != t.Name.WithoutAttempt() {
+	if name := r.name(); r.Err != nil || name.WithoutAttempt() != t.Name.WithoutAttempt() {
 		return fmt.Errorf("a result of %s for %s", name, t.Name)
 	}
 	var values elements
@@ -121,13 +122,13 @@ func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 		values = append(values, element{dst, r.value(dst, t.Form.Codec)})
 	}
 	for _, g := range cut.Grads {
-		values = append(values, element{g.In(t.Frame.Grad), r.bytes(4 * g.Len())})
+		values = append(values, element{g.In(t.Frame.Grad), r.Bytes(4*g.Len(), 4*g.Len())})
 	}
 	var found Found
 	if t.hasLoss() {
 		found = r.found(t.Loss)
 	}
-	if r.err != nil || len(r.b) > 0 || len(p.b) > 0 {
+	if r.Err != nil || len(r.Rest) > 0 || len(p.b) > 0 {
 		return r.wrong("result")
 	}
 	values.put(o)
@@ -139,7 +140,7 @@ func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 
 // writer appends a message.
 type writer struct {
-	b     []byte
+	wire.Writer
 	ops   kernels.Ops
 	codec Codec
 	ids   []uint32 // of all rows
@@ -149,40 +150,25 @@ type writer struct {
 
 // begin starts a part, and end completes it.
 func (w *writer) begin() {
-	w.part = len(w.b)
-	w.number(0)
+	w.part = len(w.B)
+	w.Numbers(0)
 }
 
 func (w *writer) end() {
-	part := w.b[w.part:]
+	part := w.B[w.part:]
 	binary.LittleEndian.PutUint64(part, uint64(len(part)-front))
 	w.sum = crc32.Update(w.sum, castagnoli, part)
-	w.b = binary.LittleEndian.AppendUint32(w.b, w.sum)
-}
-
-func (w *writer) number(n int) { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
-
-func (w *writer) flag(v bool) {
-	if v {
-		w.number(1)
-	} else {
-		w.number(0)
-	}
-}
-
-func (w *writer) bytes(x []byte) {
-	w.number(len(x))
-	w.b = append(w.b, x...)
+	w.B = binary.LittleEndian.AppendUint32(w.B, w.sum)
 }
 
 // mat appends the elements of a matrix, after the number of its bytes.
 func (w *writer) mat(x kernels.Mat) {
 	n := x.Bytes()
-	w.number(n)
-	w.b = slices.Grow(w.b, n)
-	w.b = w.b[:len(w.b)+n]
+	w.Numbers(n)
+	w.B = slices.Grow(w.B, n)
+	w.B = w.B[:len(w.B)+n]
 	if n > 0 {
-		w.ops.Download(w.b[len(w.b)-n:], x.Address())
+		w.ops.Download(w.B[len(w.B)-n:], x.Address())
 	}
 }
 
@@ -193,42 +179,33 @@ func (w *writer) value(x kernels.Mat, lo int, k Key) {
 		return
 	}
 	var buffer []float32
-	at := len(w.b)
-	w.number(0)
-	w.b = w.codec.Encode(w.b, kernels.Fetch(w.ops, x, &buffer), x.Cols, w.ids[lo:lo+x.Rows], k)
-	binary.LittleEndian.PutUint64(w.b[at:], uint64(len(w.b)-at-front))
+	at := len(w.B)
+	w.Numbers(0)
+	w.B = w.codec.Encode(w.B, kernels.Fetch(w.ops, x, &buffer), x.Cols, w.ids[lo:lo+x.Rows], k)
+	binary.LittleEndian.PutUint64(w.B[at:], uint64(len(w.B)-at-front))
 }
 
 func (w *writer) name(n Name) {
-	for _, x := range []int{n.Part, n.Interval, n.Epoch, n.Layer, int(n.Stage), n.Attempt} {
-		w.number(x)
-	}
-	w.flag(n.Train)
+	w.Numbers(n.Part, n.Interval, n.Epoch, n.Layer, int(n.Stage), n.Attempt, wire.Bit(n.Train))
 }
 
 // head appends the head of a task up to its weights.
 func (w *writer) head(t *Task, cut model.Transfers, first int) {
 	w.name(t.Name)
-	w.number(t.Version)
-	w.flag(slices.ContainsFunc(cut.Inputs, func(r model.Ref) bool { return t.Frame.Value(r).Half() }))
+	half := slices.ContainsFunc(cut.Inputs, func(r model.Ref) bool { return t.Frame.Value(r).Half() })
+	w.Numbers(t.Version, wire.Bit(half))
 	codec := ""
 	if w.codec != nil {
 		codec = w.codec.Name()
 	}
-	w.bytes([]byte(codec))
-	w.number(len(t.Recompute))
-	w.number(len(t.Recompute) + len(t.Do))
+	w.Bytes([]byte(codec))
+	w.Numbers(len(t.Recompute), len(t.Recompute)+len(t.Do))
 	for _, d := range slices.Concat(t.Recompute, t.Do) {
-		w.number(d.Layer)
-		w.number(int(d.Stage))
-		w.flag(d.Again)
+		w.Numbers(d.Layer, int(d.Stage), wire.Bit(d.Again))
 	}
-	w.number(t.Frame.Rows())
-	w.number(first)
-	w.number(t.kind())
+	w.Numbers(t.Frame.Rows(), first, t.kind())
 	if t.hasLoss() {
-		w.number(int(math.Float32bits(t.Loss.Scale)))
-		w.flag(t.Loss.Count)
+		w.Numbers(int(math.Float32bits(t.Loss.Scale)), wire.Bit(t.Loss.Count))
 	}
 	if t.kind() == ofObjective {
 		w.objective(t.Loss.Objective)
@@ -238,7 +215,7 @@ func (w *writer) head(t *Task, cut model.Transfers, first int) {
 // rows appends the part of rows [lo, hi).
 func (w *writer) rows(t *Task, cut model.Transfers, lo, hi int) {
 	w.begin()
-	w.bytes(mapped.Bytes(w.ids[lo:hi]))
+	w.Bytes(mapped.Bytes(w.ids[lo:hi]))
 	if f := t.Frame.Vertices().Features; cut.Features && f.Sparse != nil {
 		w.sparse(f.Sparse.Part(lo, hi))
 	} else if cut.Features {
@@ -254,10 +231,10 @@ func (w *writer) rows(t *Task, cut model.Transfers, lo, hi int) {
 		w.value(t.Frame.Value(r).Part(lo, hi), lo, t.key(r))
 	}
 	if t.hasLoss() {
-		w.bytes(mapped.Bytes(kernels.FetchVector(w.ops, t.Loss.Labels.Part(lo, hi))))
-		w.bytes(kernels.FetchVector(w.ops, t.Loss.Split.Part(lo, hi)))
+		w.Bytes(mapped.Bytes(kernels.FetchVector(w.ops, t.Loss.Labels.Part(lo, hi))))
+		w.Bytes(kernels.FetchVector(w.ops, t.Loss.Split.Part(lo, hi)))
 		if o := t.Loss.Objective; hasValues(o) {
-			w.bytes(mapped.Bytes(t.Loss.Values[lo*o.Outputs : hi*o.Outputs]))
+			w.Bytes(mapped.Bytes(t.Loss.Values[lo*o.Outputs : hi*o.Outputs]))
 		}
 	}
 	w.end()
@@ -267,10 +244,10 @@ func (w *writer) sparse(x kernels.Sparse) {
 	rows := x.Source
 	lo, hi := rows.Offsets[0], rows.Offsets[len(rows.Offsets)-1]
 	for _, at := range rows.Offsets {
-		w.number(int(at - lo))
+		w.Numbers(int(at - lo))
 	}
-	w.bytes(mapped.Bytes(rows.Cols[lo:hi]))
-	w.bytes(mapped.Bytes(rows.Vals[lo:hi]))
+	w.Bytes(mapped.Bytes(rows.Cols[lo:hi]))
+	w.Bytes(mapped.Bytes(rows.Vals[lo:hi]))
 }
 
 // elements lists the arrays of a message, and their destinations.

@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
@@ -93,24 +94,24 @@ func newJob(net *model.Network, p *messageParts, o kernels.Ops, a *mapped.Arena,
 		return nil, err
 	}
 	j := &workItem{net: net, ops: o, arena: a}
-	j.task.Name, j.task.Version, j.half = r.name(), r.number(), r.flag()
-	codec := string(r.atMost(mostName))
-	j.only = r.number()
+	j.task.Name, j.task.Version, j.half = r.name(), r.Number(), r.Flag()
+	codec := string(r.Bytes(0, mostName))
+	j.only = r.Number()
 	j.task.Do = r.stages(net)
-	if r.err != nil || j.only < 0 || j.only > len(j.task.Do) {
+	if r.Err != nil || j.only < 0 || j.only > len(j.task.Do) {
 		return nil, r.wrong("stages")
 	}
 	if j.task.Form.Codec, err = find.find(codec); err != nil {
 		return nil, fmt.Errorf("a task with the codec %q: %w", codec, err)
 	}
-	j.rows, j.first = r.number(), r.number()
+	j.rows, j.first = r.Number(), r.Number()
 	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < 0 || j.first > j.rows || j.first < j.rows-j.first {
-		return nil, errors.Join(fmt.Errorf("a task of %d rows with a first half of %d", j.rows, j.first), r.err)
+		return nil, errors.Join(fmt.Errorf("a task of %d rows with a first half of %d", j.rows, j.first), r.Err)
 	}
-	switch kind := r.number(); kind {
+	switch kind := r.Number(); kind {
 	case noLoss:
 	case crossEntropy, ofObjective:
-		j.task.Loss = &Loss{Scale: math.Float32frombits(uint32(r.number())), Count: r.flag()}
+		j.task.Loss = &Loss{Scale: math.Float32frombits(uint32(r.Number())), Count: r.Flag()}
 		if kind == ofObjective {
 			j.task.Loss.Objective = r.objective(net.Spec.Dims[net.Spec.Layers()])
 		}
@@ -140,9 +141,9 @@ func (j *workItem) readWeights(r *reader) error {
 	flat := kernels.NewMat(j.ops, j.arena, j.net.Spec.NumWeights(), 1)
 	for _, part := range layers(j.net, j.task.Do) {
 		dst := flat.Part(part.Lo, part.Hi)
-		all = append(all, element{dst, r.bytes(dst.Bytes())})
+		all = append(all, element{dst, r.Bytes(dst.Bytes(), dst.Bytes())})
 	}
-	if r.err != nil || len(r.b) > 0 || j.task.hasLoss() != (j.task.Loss != nil) {
+	if r.Err != nil || len(r.Rest) > 0 || j.task.hasLoss() != (j.task.Loss != nil) {
 		return r.wrong("weights")
 	}
 	all.put(j.ops)
@@ -210,8 +211,8 @@ func (j *workItem) allocBuffers() {
 // readRows reads rows [lo, hi), or none on error.
 func (j *workItem) readRows(r *reader, lo, hi int) error {
 	n, dim, c := hi-lo, j.net.Spec.Dims[0], j.task.Form.Codec
-	ids := array[uint32](r, n)
-	if r.err != nil {
+	ids := wire.Array[uint32](&r.Reader, n)
+	if r.Err != nil {
 		return r.wrong("vertices")
 	}
 	if j.store == nil { // half of the rows have arrived
@@ -230,14 +231,14 @@ func (j *workItem) readRows(r *reader, lo, hi int) error {
 		values = append(values, element{dst, r.value(dst, c)})
 	}
 	if j.task.Loss != nil {
-		copy(j.labels[lo:], array[int32](r, n))
-		copy(j.split[lo:], array[uint8](r, n))
+		copy(j.labels[lo:], wire.Array[int32](&r.Reader, n))
+		copy(j.split[lo:], wire.Array[uint8](&r.Reader, n))
 		r.classes(j.labels[lo:hi], j.split[lo:hi], j.net.Spec.Dims[j.net.Spec.Layers()])
 	}
 	if o := j.aim(); hasValues(o) {
-		copy(j.task.Loss.Values[lo*o.Outputs:], array[float32](r, n*o.Outputs))
+		copy(j.task.Loss.Values[lo*o.Outputs:], wire.Array[float32](&r.Reader, n*o.Outputs))
 	}
-	if r.err != nil || len(r.b) > 0 {
+	if r.Err != nil || len(r.Rest) > 0 {
 		return r.wrong("values")
 	}
 	values.put(j.ops)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/ranks/world"
@@ -35,7 +36,7 @@ func NewClient(comm world.Comm, bridge int) *Client {
 // before all tasks. It returns the bridge's error if the bridge cannot run them.
 func (c *Client) Begin(n lambda.Network) error {
 	var r refusal
-	if err := c.request(begin.message(n), &r); err != nil {
+	if err := c.request(message(wire.Begin, n), &r); err != nil {
 		return err
 	}
 	if r.Text == "" {
@@ -45,16 +46,16 @@ func (c *Client) Begin(n lambda.Network) error {
 }
 
 // Send implements tensor.Transport.
-func (c *Client) Send(message []byte) error { return c.post(send.seal(message)) }
+func (c *Client) Send(message []byte) error { return c.post(wire.Task.Seal(message)) }
 
 // InvokeAhead announces an attempt at a task, so that the bridge can start a function for it.
-func (c *Client) InvokeAhead(name task.Name) error { return c.post(ahead.message(name)) }
+func (c *Client) InvokeAhead(name task.Name) error { return c.post(message(wire.Ahead, name)) }
 
 // Answers implements tensor.Transport.
 func (c *Client) Answers() <-chan task.Answer { return c.answers }
 
 // Report stores the bridge's report in dst.
-func (c *Client) Report(dst any) error { return c.request(report.message(nil), dst) }
+func (c *Client) Report(dst any) error { return c.request(message(wire.BridgeReport, nil), dst) }
 
 // Close implements tensor.Transport. It ends the answers.
 func (c *Client) Close() error {
@@ -67,7 +68,7 @@ func (c *Client) Close() error {
 // ends when all its clients have left.
 func (c *Client) Leave(end error) error {
 	_ = c.Close() // always nil
-	if err := c.request(leave.message(refuse(end)), &struct{}{}); err != nil {
+	if err := c.request(message(wire.Left, refuse(end)), &struct{}{}); err != nil {
 		return err
 	}
 	return c.outbox.Settle()
@@ -120,7 +121,8 @@ func (c *Client) receive() {
 
 // forward forwards an answer. It drops an unreadable one, and its task times out.
 func (c *Client) forward(m []byte) {
-	a, err := answerOf(unseal(m))
+	k, body := wire.Unseal(m)
+	a, err := answerOf(c.bridge, k, body)
 	if err != nil {
 		return
 	}

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 
+	"siafu/internal/wire"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/lambda/pool"
@@ -76,23 +76,23 @@ func (b *Bridge) serve() (end, err error) {
 		if err != nil {
 			return nil, err
 		}
-		k, body := unseal(m.Data)
-		if k == leave {
+		k, body := wire.Unseal(m.Data)
+		if k == wire.Left {
 			here--
-			end = cmp.Or(end, leftWith(body))
+			end = cmp.Or(end, leftWith(m.Source, body))
 		}
 		if err := b.handle(m.Source, k, body); err != nil {
-			return nil, fmt.Errorf("from member %d: %w", m.Source, err)
+			return nil, err
 		}
 	}
 	return end, nil
 }
 
 // leftWith returns the final error of a part.
-func leftWith(body []byte) error {
+func leftWith(from int, body []byte) error {
 	var r refusal
 	if err := json.Unmarshal(body, &r); err != nil {
-		return unexpected(leave, body)
+		return wire.Damaged("bridge", from, wire.Left, "%v", err)
 	}
 	return r.err()
 }
@@ -108,24 +108,24 @@ func (b *Bridge) waitForSpace() error {
 }
 
 // handle handles a message.
-func (b *Bridge) handle(from int, k kind, body []byte) error {
+func (b *Bridge) handle(from int, k wire.Kind, body []byte) error {
 	c := b.clients[from]
 	switch {
-	case k == leave:
+	case k == wire.Left:
 		if c != nil {
 			b.close(c)
 		}
 		return b.reply(from, struct{}{})
-	case k == report:
+	case k == wire.BridgeReport:
 		return b.reply(from, b.o.Report())
-	case k == begin && c == nil:
+	case k == wire.Begin && c == nil:
 		return b.reply(from, refuse(b.begin(from, body)))
-	case k == send && c != nil:
+	case k == wire.Task && c != nil:
 		return b.send(c, body)
-	case k == ahead && c != nil:
+	case k == wire.Ahead && c != nil:
 		return b.ahead(c, body)
 	}
-	return unexpected(k, body)
+	return wire.Unexpected("bridge", from, k)
 }
 
 func (b *Bridge) reply(part int, v any) error { return post(b.outbox, encode(v), part, tagReplies) }
@@ -134,7 +134,7 @@ func (b *Bridge) reply(part int, v any) error { return post(b.outbox, encode(v),
 func (b *Bridge) begin(part int, body []byte) error {
 	var n lambda.Network
 	if err := json.Unmarshal(body, &n); err != nil {
-		return unexpected(begin, body)
+		return wire.Damaged("bridge", part, wire.Begin, "%v", err)
 	}
 	t, err := b.o.Open(part, n)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *Bridge) ahead(c *served, body []byte) error {
 	}
 	var name task.Name
 	if err := json.Unmarshal(body, &name); err != nil {
-		return unexpected(ahead, body)
+		return wire.Damaged("bridge", c.part, wire.Ahead, "%v", err)
 	}
 	if err := early.InvokeAhead(name); err != nil {
 		return b.give(c, task.Answer{Failed: &task.Failure{Name: name, Err: err}})

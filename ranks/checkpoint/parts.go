@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
+	"slices"
+
+	"siafu/internal/wire"
 )
 
 // parts.bin contains, for each part in order, the length of its state as 8 bytes, little-endian,
@@ -22,15 +24,9 @@ func writeParts(to io.Writer, parts [][]byte) error {
 }
 
 func readParts(b []byte) (parts [][]byte, err error) {
-	for len(b) > 0 {
-		if len(b) < 8 {
-			return nil, errors.New("truncated within a length")
-		}
-		n := binary.LittleEndian.Uint64(b)
-		if b = b[8:]; n > uint64(len(b)) {
-			return nil, errors.New("truncated within a part")
-		}
-		parts, b = append(parts, b[:n:n]), b[n:]
+	r := wire.Reader{Rest: b}
+	for len(r.Rest) > 0 && r.Err == nil {
+		parts = append(parts, slices.Clip(r.Bytes(0, len(b))))
 	}
-	return parts, nil
+	return parts, r.Err
 }

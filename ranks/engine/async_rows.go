@@ -3,8 +3,8 @@ package engine
 import (
 	"siafu/halo"
 	"siafu/halo/refresh"
-	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -109,7 +109,7 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 // rows.
 func (f *asyncRank) handleRows(m world.Message) error {
 	if f.ghosts == nil {
-		return unexpectedRows(m.Source)
+		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	slot, due, err := f.ghosts.Accept(m.Source, m.Data)
 	if err != nil || !due {
@@ -117,9 +117,4 @@ func (f *asyncRank) handleRows(m world.Message) error {
 	}
 	f.QueueReceive(slot.Epoch, slot.Layer, slot.Backward)
 	return nil
-}
-
-func unexpectedRows(rank int) error {
-	return fault.New(fault.Runtime, "train", "", "unexpected ghost rows from rank %d: the network has no aggregation", rank).
-		Then("run the same siafu on all ranks")
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
 )
@@ -218,7 +219,7 @@ func (c *AsyncScheduler) QueueReceive(epoch, layer int, backward bool) {
 // HandleMessage processes a message of package protocol: another rank's progress, or weights. With
 // fetched weights an interval starts its epoch; pulled weights start none.
 func (c *AsyncScheduler) HandleMessage(m protocol.Message) error {
-	if m.Type == protocol.Finished {
+	if m.Type == wire.Finished {
 		if err := c.progress.Step(m); err != nil {
 			return err
 		}

@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"siafu/halo"
-	"siafu/internal/fault"
+	"siafu/internal/mapped"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
 )
@@ -96,15 +97,19 @@ func (f *asyncRank) finishInterval(epoch int) error {
 	if f.world.Rank() == 0 {
 		return f.takeTally(epoch, own)
 	}
-	return f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: own})
+	return f.send(0, tallyMessage(epoch, own))
+}
+
+// tallyMessage returns the message with a rank's results of an epoch.
+func tallyMessage(epoch int, own tally) wire.Message {
+	return wire.Message{Kind: wire.Tally, Numbers: wire.Numbers{epoch}, Body: mapped.Bytes(own)}
 }
 
 // takeTally processes the tally of one rank, on rank 0.
 func (f *asyncRank) takeTally(epoch int, numbers tally) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != len(newTally()) {
-		return fault.New(fault.Runtime, "train", "", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers)).
-			Then("run the same siafu on all ranks")
+		return wire.Mismatch("train", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers))
 	}
 	if t.sums[epoch] == nil {
 		t.sums[epoch] = newTally()
@@ -173,7 +178,7 @@ func (f *asyncRank) stop() error {
 	}
 	f.Epochs = last
 	for r := 1; r < f.setting.Graph(); r++ {
-		if err := f.send(r, wireMessage{kind: wireStop, epoch: last}); err != nil {
+		if err := f.send(r, wire.Message{Kind: wire.Stop, Numbers: wire.Numbers{last}}); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"siafu/halo/refresh"
 	"siafu/internal/buffers"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
@@ -24,7 +24,7 @@ type transport struct {
 // messageHandler is the graph rank that handles messages.
 type messageHandler interface {
 	handleRows(m world.Message) error
-	handleWire(from int, m wireMessage) error
+	handleWire(from int, m wire.Message) error
 	handleProtocol(m protocol.Message) error
 }
 
@@ -105,19 +105,20 @@ func (f *transport) deliverLocal(m protocol.Message) error {
 	return f.handler.handleProtocol(m)
 }
 
-// send sends numbers to a graph rank.
-func (f *transport) send(to int, m wireMessage) error {
-	return f.outbox.Send(to, params.TagAsync, m.encode)
+// send sends a message to a graph rank.
+func (f *transport) send(to int, m wire.Message) error {
+	return f.outbox.Send(to, params.TagAsync, m.Append)
 }
 
 // dispatch handles a received message.
 func (f *transport) dispatch(in world.Message) error {
-	if refresh.IsRowMessage(in.Data) {
+	kind := wire.KindOf(in.Data)
+	if kind == wire.Rows || kind == wire.RowGrads {
 		return f.handler.handleRows(in)
 	}
 	defer buffers.Put(in.Data)
-	if len(in.Data) > 0 && in.Data[0] >= wireTally {
-		m, err := decodeWire(in.Data, in.Source)
+	if kind >= wire.Tally && kind <= wire.Leaving {
+		m, err := wire.Open("train", in.Source, in.Data, wire.Tally, wire.Leaving)
 		if err != nil {
 			return err
 		}
@@ -129,9 +130,9 @@ func (f *transport) dispatch(in world.Message) error {
 	}
 	if f.hostedByRank0() {
 		switch m.Type {
-		case protocol.Weights:
+		case wire.Weights:
 			m.From = f.setting.Server(0)
-		case protocol.Finished:
+		case wire.Finished:
 		default:
 			m.To = f.setting.Server(0)
 			return f.deliverLocal(m)
@@ -140,17 +141,20 @@ func (f *transport) dispatch(in world.Message) error {
 	return f.handler.handleProtocol(m)
 }
 
-func (f *asyncRank) handleWire(_ int, m wireMessage) error {
-	if m.kind == wireTally {
-		return f.takeTally(m.epoch, m.numbers)
+func (f *asyncRank) handleWire(from int, m wire.Message) error {
+	switch m.Kind {
+	case wire.Tally:
+		return f.takeTally(m.Numbers[0], wire.Elements[float64](m.Body))
+	case wire.Stop:
+		f.Epochs = min(f.Epochs, m.Numbers[0])
+		return nil
 	}
-	f.Epochs = min(f.Epochs, m.epoch)
-	return nil
+	return wire.Unexpected("train", from, m.Kind)
 }
 
 // handleProtocol handles a message of package protocol to a graph rank.
 func (f *asyncRank) handleProtocol(m protocol.Message) error {
-	if m.Type == protocol.Finished {
+	if m.Type == wire.Finished {
 		return f.HandleMessage(m)
 	}
 	f.tallies.serverRequest = max(f.tallies.serverRequest, signals.Request(m.Ask))

@@ -6,9 +6,9 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/refresh"
-	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -184,15 +184,14 @@ func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 		return false, f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
 	}
 	numbers.addRequest(max(ask, f.results.saver.Pending(epoch, true)))
-	return false, f.send(0, wireMessage{kind: wireTally, epoch: epoch, numbers: numbers})
+	return false, f.send(0, tallyMessage(epoch, numbers))
 }
 
 // takeTally processes the tally of one rank, on rank 0.
 func (f *freeRank) takeTally(t queuedTally) error {
 	s := &f.results
 	if s.ranks == 0 || len(t.numbers) != len(s.sum) {
-		return fault.New(fault.Runtime, "train", "", "malformed metrics message from rank %d (%d values)", t.from, len(t.numbers)).
-			Then("run the same siafu on all ranks")
+		return wire.Mismatch("train", "malformed metrics message from rank %d (%d values)", t.from, len(t.numbers))
 	}
 	s.queued = append(s.queued, t)
 	return f.report()
@@ -255,7 +254,7 @@ func (f *freeRank) stop() error {
 	return f.deliver([]protocol.Message{f.runner.End(f.results.reportedEpoch)})
 }
 
-// finalWeights sends wireLeaving, waits until all ranks have sent it, and returns the weights
+// finalWeights sends wire.Leaving, waits until all ranks have sent it, and returns the weights
 // after the last epoch.
 func (f *freeRank) finalWeights() ([]float32, error) {
 	f.epochs = (f.runner.Version() - 1) / f.setting.Graph()
@@ -266,7 +265,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 		if r == f.world.Rank() {
 			continue
 		}
-		if err := f.send(r, wireMessage{kind: wireLeaving}); err != nil {
+		if err := f.send(r, wire.Message{Kind: wire.Leaving}); err != nil {
 			return nil, err
 		}
 	}
@@ -288,25 +287,24 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
 	if f.pushed == nil {
-		return unexpectedRows(m.Source)
+		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
 	return err
 }
 
 // handleWire implements messageHandler.
-func (f *freeRank) handleWire(from int, m wireMessage) error {
+func (f *freeRank) handleWire(from int, m wire.Message) error {
 	switch {
-	case m.kind == wireTally:
-		return f.takeTally(queuedTally{from: from, numbers: m.numbers})
-	case m.kind == wireLeaving && from < len(f.left):
+	case m.Kind == wire.Tally:
+		return f.takeTally(queuedTally{from: from, numbers: wire.Elements[float64](m.Body)})
+	case m.Kind == wire.Leaving && from < len(f.left):
 		f.left[from] = true
 		return nil
-	case m.kind == wireRowsStored && f.pushed != nil && f.pushed.Taken(from, m.epoch):
+	case m.Kind == wire.RowsStored && f.pushed != nil && f.pushed.Taken(from, m.Numbers[0]):
 		return nil
 	}
-	return fault.New(fault.Runtime, "train", "", "unexpected message from rank %d (kind %d)", from, m.kind).
-		Then("run the same siafu on all ranks")
+	return wire.Unexpected("train", from, m.Kind)
 }
 
 // handleProtocol implements messageHandler.
@@ -335,7 +333,7 @@ func (p freeMail) Await() error { return p.f.dispatchNext() }
 
 // ConfirmStored implements refresh.MessagePump.
 func (p freeMail) ConfirmStored(from, layer int) error {
-	return p.f.send(from, wireMessage{kind: wireRowsStored, epoch: layer})
+	return p.f.send(from, wire.Message{Kind: wire.RowsStored, Numbers: wire.Numbers{layer}})
 }
 
 func (f *freeRank) awaitedRanks() []int {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"siafu/graph/shard"
-	"siafu/internal/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/schedule"
@@ -316,10 +315,4 @@ func (p *pipelineRank) push() error {
 		}
 	}
 	return nil
-}
-
-// misplaced returns the error of a message that belongs elsewhere.
-func (p *pipelineRank) misplaced(i pipeline.Instruction, bytes int) error {
-	return fault.New(fault.Runtime, "train", "", "stage %d received a message of %d bytes of another microbatch for %v in step %d", p.stage, bytes, i, p.step).
-		Then("run the same siafu with the same options on all ranks")
 }

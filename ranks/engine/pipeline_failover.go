@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels/model"
 	"siafu/ranks/params"
 	"siafu/ranks/schedule/pipeline"
@@ -292,7 +292,8 @@ func (p *pipelineRank) catchUp() error {
 		if peer > p.stage {
 			count = own.returned
 		}
-		if err := p.outbox.Send(peer, tagProgress, func(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, uint32(count)) }); err != nil {
+		h := wire.Message{Kind: wire.Progress, Numbers: wire.Numbers{count}}
+		if err := p.outbox.Send(peer, tagProgress, h.Append); err != nil {
 			return err
 		}
 	}
@@ -305,10 +306,11 @@ func (p *pipelineRank) catchUp() error {
 		if peer < p.stage {
 			tag, sent = tagGradients, &own.sentGrads
 		}
-		if len(in.Data) != 4 {
-			return p.misplaced(pipeline.Instruction{Stage: p.stage, Peer: peer}, len(in.Data))
+		h, err := wire.Open("train", peer, in.Data, wire.Progress, wire.Progress)
+		if err != nil {
+			return err
 		}
-		own.arrived[tag] = int(binary.LittleEndian.Uint32(in.Data))
+		own.arrived[tag] = h.Numbers[0]
 		for *sent = 0; *sent < p.settings.Microbatches && own.sent[tag][*sent] != nil; *sent++ {
 			if *sent < own.arrived[tag] {
 				continue

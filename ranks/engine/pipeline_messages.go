@@ -1,24 +1,17 @@
 package engine
 
 import (
-	"encoding/binary"
-	"math"
-
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/schedule"
 	"siafu/ranks/schedule/pipeline"
 )
 
-// Messages between the stages of a pipeline have a tag and the values of a microbatch, row after row:
-//
-//	step        uint32, from 1
-//	microbatch  uint32
-//	loss        float64: of the microbatch, from the last stage; else 0
-//	values      float32 [rows x columns] of each value of model.Network.Crossing
-//
-// Each kind of message between two stages is sent in ascending order of microbatches.
+// Tags of messages between the stages of a pipeline. After the header they have the loss of the microbatch,
+// which is 0 except from the last stage, and the rows of each value of model.Network.Crossing. Messages
+// with one tag between two stages are sent in ascending order of microbatches.
 const (
 	tagActivations = iota + 1
 	tagGradients
@@ -26,19 +19,21 @@ const (
 	tagProgress  // numbers of received messages, at the beginning of a resumed step
 	tags
 
-	pipelineHeader = 16
+	lossBytes = 8
 )
 
 // encode appends the message with values of a microbatch.
 func (p *pipelineRank) encode(b []byte, m *microbatch, values []model.Ref) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(p.step))
-	b = binary.LittleEndian.AppendUint32(b, uint32(m.number))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.work.losses[m.number]))
+	h := wire.Message{Kind: wire.Microbatch, Numbers: wire.Numbers{p.step, m.number}, Body: m.loss()}
+	b = h.Append(b)
 	for _, x := range m.matrices(values) {
 		b = append(b, mapped.Bytes(x.Host())...)
 	}
 	return b
 }
+
+// loss returns the bytes of the microbatch's loss.
+func (m *microbatch) loss() []byte { return mapped.Bytes(m.work.losses[m.number : m.number+1]) }
 
 // send begins to send values of a microbatch.
 func (p *pipelineRank) send(m *microbatch, i pipeline.Instruction, tag int, values []model.Ref) error {
@@ -61,25 +56,28 @@ func (p *pipelineRank) receive(m *microbatch, i pipeline.Instruction, tag int, v
 		if err != nil {
 			return err
 		}
-		list, size := m.matrices(values), pipelineHeader
-		for _, x := range list {
+		size := lossBytes
+		for _, x := range m.matrices(values) {
 			size += x.Bytes()
 		}
-		b := in.Data
-		if len(b) != size || binary.LittleEndian.Uint32(b) != uint32(p.step) || binary.LittleEndian.Uint32(b[4:]) != uint32(m.number) {
-			return p.misplaced(i, len(b))
+		h, err := wire.Open("train", i.Peer, in.Data, wire.Microbatch, wire.Microbatch)
+		if err != nil {
+			return err
+		}
+		if len(h.Body) != size || h.Numbers != (wire.Numbers{p.step, m.number}) {
+			return wire.Mismatch("train", "stage %d received a message of %d bytes of another microbatch for %v in step %d", p.stage, len(in.Data), i, p.step)
 		}
 		if tag == tagGradients {
-			m.work.losses[m.number] = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+			copy(m.loss(), h.Body)
 		}
-		m.decode(b, values)
+		m.decode(in.Data, values)
 		return nil
 	})
 }
 
 // decode sets values of a microbatch to those of a message.
 func (m *microbatch) decode(b []byte, values []model.Ref) {
-	b = b[pipelineHeader:]
+	b = b[wire.Microbatch.HeaderBytes()+lossBytes:]
 	for _, x := range m.matrices(values) {
 		b = b[copy(mapped.Bytes(x.Host()), b):]
 	}

@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"encoding/binary"
-
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/stopping"
 	"siafu/ranks/world"
@@ -34,16 +33,11 @@ const (
 
 // BroadcastVerdict broadcasts rank 0's verdict. Collective over the world.
 func BroadcastVerdict(w world.Comm, v Verdict) (Verdict, error) {
-	b := make([]byte, 16)
-	binary.LittleEndian.PutUint64(b, uint64(v.Epoch))
-	b[8] = byte(v.Next)
-	for i, flag := range []bool{v.Save, v.Stop} {
-		if flag {
-			b[9+i] = 1
-		}
-	}
-	err := w.Bcast(b, 0)
-	return Verdict{int(binary.LittleEndian.Uint64(b)), Next(b[8]), b[9] == 1, b[10] == 1}, err
+	var out wire.Writer
+	out.Numbers(v.Epoch, int(v.Next), wire.Bit(v.Save), wire.Bit(v.Stop))
+	err := w.Bcast(out.B, 0)
+	in := wire.Reader{Rest: out.B}
+	return Verdict{in.Number(), Next(in.Number()), in.Flag(), in.Flag()}, err
 }
 
 // LastEpoch returns the last epoch of a stretch that starts after the given number of trained

@@ -2,8 +2,8 @@ package params
 
 import (
 	"siafu/internal/buffers"
-	"siafu/internal/fault"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
 )
@@ -157,7 +157,7 @@ func (c *Client) State() ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Type != protocol.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
+	if m.Type != wire.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
 		return nil, unexpected(m, c.epoch)
 	}
 	c.buffer = nil // the caller owns it now
@@ -174,8 +174,8 @@ func Slots(all []float32, n int) [][]float32 {
 }
 
 func unexpected(m protocol.Message, epoch int) error {
-	return fault.New(fault.Runtime, "train", "", "rank %d sent %v of version %d with %d values, but version %d was requested",
-		m.From, m.Type, m.Version, len(m.Values), epoch).Then("run the same siafu with the same options on all ranks")
+	return wire.Mismatch("train", "rank %d sent %v of version %d with %d values, but version %d was requested",
+		m.From, m.Type, m.Version, len(m.Values), epoch)
 }
 
 // Asked implements Source.

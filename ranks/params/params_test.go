@@ -9,6 +9,7 @@ import (
 
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/params"
@@ -155,10 +156,10 @@ func TestAskedOfAServer(t *testing.T) {
 				return err
 			}
 			m, err := protocol.Decode(in.Data, 0, 1, nil)
-			if err != nil || m.Type == protocol.Leave {
+			if err != nil || m.Type == wire.Leave {
 				return err
 			}
-			answer := protocol.Message{Type: protocol.Weights, Version: m.Version, Values: make([]float32, 2)}
+			answer := protocol.Message{Type: wire.Weights, Version: m.Version, Values: make([]float32, 2)}
 			if m.Ask == 0 {
 				answer.Ask = uint8(signals.Checkpoint)
 			}

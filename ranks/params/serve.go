@@ -5,6 +5,7 @@ import (
 
 	"siafu/internal/buffers"
 	"siafu/internal/signals"
+	"siafu/internal/wire"
 	"siafu/ranks/inject"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
@@ -88,7 +89,7 @@ func (s *Server) stepNext() error {
 			return err
 		}
 	}
-	if m.Type == protocol.Fetch || m.Type == protocol.Pull {
+	if m.Type == wire.Fetch || m.Type == wire.Pull {
 		s.fault.At(inject.Eval, epoch)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/ranks/engine"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
@@ -247,9 +248,9 @@ const headerBytes = 64
 // bytes returns the length of a message.
 func (p *asyncRank) bytes(m protocol.Message) float64 {
 	switch m.Type {
-	case protocol.Weights:
+	case wire.Weights:
 		return headerBytes + p.s.Weights
-	case protocol.Gradient, protocol.Sum:
+	case wire.Gradient, wire.Sum:
 		return headerBytes + p.s.Weights/float64(len(p.Layers))
 	}
 	return headerBytes
@@ -286,7 +287,7 @@ func (w *asyncCluster) deliver(s *simulation, m protocol.Message, to int) {
 		return
 	}
 	k, takes := to-len(w.ranks), 0.0
-	if m.Type == protocol.Gradient {
+	if m.Type == wire.Gradient {
 		takes = s.Server / float64(w.gradients())
 	}
 	w.busy[k] = max(w.busy[k], s.now) + takes

@@ -2,7 +2,6 @@ package world
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -139,13 +138,12 @@ func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
 // BcastBlob broadcasts a blob whose length only root knows. It returns blob itself on root and a
 // new slice on other ranks, whose argument is ignored. Collective.
 func BcastBlob(c Comm, blob []byte, root int) ([]byte, error) {
-	var length [8]byte
-	binary.LittleEndian.PutUint64(length[:], uint64(len(blob)))
-	if err := c.Bcast(length[:], root); err != nil {
+	length := []int64{int64(len(blob))}
+	if err := c.Bcast(bytesOf(length), root); err != nil {
 		return nil, err
 	}
 	if c.Rank() != root {
-		blob = make([]byte, binary.LittleEndian.Uint64(length[:]))
+		blob = make([]byte, length[0])
 	}
 	if err := c.Bcast(blob, root); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/internal/wire"
 	"siafu/ranks/params/protocol"
 )
 
@@ -27,11 +28,11 @@ func TestOwing(t *testing.T) {
 		}
 	}
 	owe(0, 1)
-	step(protocol.Message{Type: protocol.Fetch, From: 1, To: 2, Epoch: 1, Interval: 1})
+	step(protocol.Message{Type: wire.Fetch, From: 1, To: 2, Epoch: 1, Interval: 1})
 	owe(1)
-	step(protocol.Message{Type: protocol.Fetch, From: 0, To: 2, Epoch: 1})
+	step(protocol.Message{Type: wire.Fetch, From: 0, To: 2, Epoch: 1})
 	owe(0, 1)
-	step(protocol.Message{Type: protocol.Gradient, From: 1, To: 2, Epoch: 1, Interval: 1, Values: make([]float32, 2)})
+	step(protocol.Message{Type: wire.Gradient, From: 1, To: 2, Epoch: 1, Interval: 1, Values: make([]float32, 2)})
 	owe(0)
 }
 
@@ -41,8 +42,8 @@ func TestOwingServer(t *testing.T) {
 	setting := protocol.Setting{Intervals: []int{1}, Servers: 2}
 	s := protocol.New(setting, 0, []protocol.Range{{Lo: 0, Hi: 2}}, make([]float32, 2), descent{})
 	for _, m := range []protocol.Message{
-		{Type: protocol.Fetch, Epoch: 1}, {Type: protocol.Close, Epoch: 1, Count: 1},
-		{Type: protocol.Gradient, Epoch: 1, Values: make([]float32, 2)}, {Type: protocol.Fetch, Epoch: 2},
+		{Type: wire.Fetch, Epoch: 1}, {Type: wire.Close, Epoch: 1, Count: 1},
+		{Type: wire.Gradient, Epoch: 1, Values: make([]float32, 2)}, {Type: wire.Fetch, Epoch: 2},
 	} {
 		m.To = setting.Server(0)
 		if _, err := s.Step(m); err != nil {

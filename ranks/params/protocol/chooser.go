@@ -1,6 +1,10 @@
 package protocol
 
-import "math"
+import (
+	"math"
+
+	"siafu/internal/wire"
+)
 
 // Chooser is a graph rank's side of the servers: it "picks the PS with the
 // lightest load" for an interval's first task with weights in an epoch and
@@ -81,7 +85,7 @@ func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	h.own[k]++
 	h.asked[k]++
 	h.out = append(h.out[:0], Message{
-		Type: Fetch, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Interval: interval, Version: holds,
+		Type: wire.Fetch, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Interval: interval, Version: holds,
 	})
 	h.countChoice(epoch, k)
 	return h.out
@@ -128,7 +132,7 @@ func (h *Chooser) countChoice(epoch, server int) {
 	}
 	delete(h.tallies, epoch)
 	for k, n := range t.byServer {
-		h.out = append(h.out, Message{Type: Close, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Count: n})
+		h.out = append(h.out, Message{Type: wire.Close, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Count: n})
 	}
 }
 
@@ -146,7 +150,7 @@ func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
 	c := h.choiceOf(interval, epoch)
 	c.holds = holds
 	return Message{
-		Type: FetchStash, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval, Version: holds,
+		Type: wire.FetchStash, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval, Version: holds,
 	}
 }
 
@@ -158,7 +162,7 @@ func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message
 		h.own[c.server]--
 	}
 	return Message{
-		Type: Gradient, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval,
+		Type: wire.Gradient, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval,
 		Layer: layer, Values: values,
 	}
 }
@@ -167,13 +171,13 @@ func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message
 // Their message has epoch 0.
 func (h *Chooser) Pull(version int) Message {
 	h.pulled = choice{epoch: version, server: h.lightest(), missing: 1}
-	return Message{Type: Pull, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
+	return Message{Type: wire.Pull, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
 }
 
 // State requests from the server of the last Pull the optimiser's state at the start of the
 // version. The response is a message of the same type, with its values slot after slot.
 func (h *Chooser) State(version int) Message {
-	return Message{Type: State, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
+	return Message{Type: wire.State, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
 }
 
 // Leave notifies all servers that this rank is done. No interval may be in an epoch, and no
@@ -181,14 +185,14 @@ func (h *Chooser) State(version int) Message {
 func (h *Chooser) Leave() []Message {
 	h.out = h.out[:0]
 	for k := range h.setting.Servers {
-		h.out = append(h.out, Message{Type: Leave, From: h.rank, To: h.setting.Server(k)})
+		h.out = append(h.out, Message{Type: wire.Leave, From: h.rank, To: h.setting.Server(k)})
 	}
 	return h.out
 }
 
 // Take checks a response to Fetch, FetchStash or Pull, and records the server's load.
 func (h *Chooser) Take(m Message) error {
-	if m.Type != Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
+	if m.Type != wire.Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
 		return broken("weights", m, "the rank has %d intervals and takes weights", len(h.choices))
 	}
 	c, least, most := &h.choices[m.Interval], max(m.Epoch-h.setting.Staleness, h.setting.Trained+1), m.Epoch

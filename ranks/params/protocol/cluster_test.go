@@ -3,6 +3,8 @@ package protocol
 import (
 	"math/rand/v2"
 	"slices"
+
+	"siafu/internal/wire"
 )
 
 // cluster is a world whose messages arrive in random order, except between the same two ranks.
@@ -84,7 +86,7 @@ func (w *cluster) send(ms ...Message) {
 		if m.Values != nil {
 			m.Values = append([]float32{}, m.Values...)
 		}
-		if m.Type == Sum {
+		if m.Type == wire.Sum {
 			w.sums++
 		}
 		k := [2]int{m.From, m.To}
@@ -163,7 +165,7 @@ func (w *cluster) deliver(link [2]int) {
 		return
 	}
 	k := w.workers[m.To]
-	if m.Type == Finished {
+	if m.Type == wire.Finished {
 		if err := k.progress.Step(m); err != nil {
 			w.t.Fatalf("rank %d: %v", m.To, err)
 		}

@@ -3,6 +3,8 @@ package protocol
 import (
 	"math"
 	"slices"
+
+	"siafu/internal/wire"
 )
 
 // Eager is a parameter server that updates the weights when the gradient of a graph rank
@@ -141,13 +143,13 @@ func (s *Eager) Step(m Message) ([]Message, error) {
 		err = broken("server", m, "there are %d graph ranks", len(s.runs))
 	case s.left[m.From]:
 		err = broken("server", m, "the rank has left")
-	case m.Type == Fetch:
+	case m.Type == wire.Fetch:
 		err = s.fetch(m)
-	case m.Type == Gradient:
+	case m.Type == wire.Gradient:
 		err = s.gradient(m)
-	case m.Type == End:
+	case m.Type == wire.End:
 		s.end(m.Epoch)
-	case m.Type == Leave:
+	case m.Type == wire.Leave:
 		err = s.leave(m)
 	default:
 		err = broken("server", m, "a server does not accept this type")
@@ -269,7 +271,7 @@ func (s *Eager) answer() {
 			clear(n.got)
 		}
 		s.out = append(s.out, Message{
-			Type: Weights, From: s.setting.Server(0), To: m.From, Epoch: m.Epoch,
+			Type: wire.Weights, From: s.setting.Server(0), To: m.From, Epoch: m.Epoch,
 			Version: s.applied + 1, Count: s.last - s.applied, Values: s.Weights(),
 		})
 	}
@@ -323,24 +325,24 @@ func (r *Runner) Version() int { return r.version }
 func (r *Runner) Fetch() Message {
 	r.asked = true
 	r.epoch++
-	return r.message(Message{Type: Fetch})
+	return r.message(Message{Type: wire.Fetch})
 }
 
 // Gradient sends a layer's gradient, once per layer.
 func (r *Runner) Gradient(layer int, values []float32) Message {
-	return r.message(Message{Type: Gradient, Layer: layer, Values: values})
+	return r.message(Message{Type: wire.Gradient, Layer: layer, Values: values})
 }
 
 // End requests the server to end with its current epoch, or with the reported one.
 func (r *Runner) End(reported int) Message {
-	m := r.message(Message{Type: End})
+	m := r.message(Message{Type: wire.End})
 	m.Epoch = reported
 	return m
 }
 
 // Leave notifies the server that this rank is done. Call it after the last weights have
 // arrived.
-func (r *Runner) Leave() Message { return r.message(Message{Type: Leave}) }
+func (r *Runner) Leave() Message { return r.message(Message{Type: wire.Leave}) }
 
 func (r *Runner) message(m Message) Message {
 	m.From, m.To, m.Epoch = r.rank, r.setting.Server(0), r.epoch
@@ -351,7 +353,7 @@ func (r *Runner) message(m Message) Message {
 // not, they are the last weights.
 func (r *Runner) Take(m Message) (trains bool, err error) {
 	switch {
-	case m.Type != Weights || !r.asked || m.Epoch != r.epoch || m.From != r.setting.Server(0):
+	case m.Type != wire.Weights || !r.asked || m.Epoch != r.epoch || m.From != r.setting.Server(0):
 		return false, broken("weights", m, "nothing was requested")
 	case m.Version < max(r.version, 1):
 		return false, broken("weights", m, "version %d after version %d", m.Version, r.version)

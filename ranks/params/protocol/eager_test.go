@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"siafu/internal/wire"
 )
 
 // race is an Eager server and its ranks in a world whose messages arrive in random order,
@@ -286,22 +288,22 @@ func TestEagerWaitsForNoStraggler(t *testing.T) {
 
 // The error names the rank that breaks the protocol.
 func TestEagerBrokenProtocol(t *testing.T) {
-	fetched := []Message{{Type: Fetch, Epoch: 1}}
+	fetched := []Message{{Type: wire.Fetch, Epoch: 1}}
 	for name, tc := range map[string]struct {
 		before []Message
 		m      Message
 		says   string
 	}{
-		"fetch by nobody":       {nil, Message{Type: Fetch, From: 2, Epoch: 1}, "2 graph ranks"},
-		"fetch while at work":   {fetched, Message{Type: Fetch, Epoch: 2}, "has not finished epoch 1"},
-		"gradient of nothing":   {nil, Message{Type: Gradient, Epoch: 1, Values: values(2)}, "no weights for this epoch"},
-		"gradient of another":   {fetched, Message{Type: Gradient, Epoch: 2, Values: values(2)}, "no weights for this epoch"},
-		"gradient of no layer":  {fetched, Message{Type: Gradient, Epoch: 1, Layer: 2}, "2 layers"},
-		"gradient too short":    {fetched, Message{Type: Gradient, Epoch: 1, Values: values(1)}, "1 values, want 2"},
-		"gradient twice":        {append(fetched[:1:1], Message{Type: Gradient, Epoch: 1, Values: values(2)}), Message{Type: Gradient, Epoch: 1, Values: values(2)}, "duplicate gradient"},
-		"leaves in the middle":  {fetched, Message{Type: Leave}, "has not finished epoch 1"},
-		"after leaving":         {[]Message{{Type: Leave}}, Message{Type: Fetch, Epoch: 1}, "has left"},
-		"a sum, of no use here": {nil, Message{Type: Sum}, "does not accept this type"},
+		"fetch by nobody":       {nil, Message{Type: wire.Fetch, From: 2, Epoch: 1}, "2 graph ranks"},
+		"fetch while at work":   {fetched, Message{Type: wire.Fetch, Epoch: 2}, "has not finished epoch 1"},
+		"gradient of nothing":   {nil, Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "no weights for this epoch"},
+		"gradient of another":   {fetched, Message{Type: wire.Gradient, Epoch: 2, Values: values(2)}, "no weights for this epoch"},
+		"gradient of no layer":  {fetched, Message{Type: wire.Gradient, Epoch: 1, Layer: 2}, "2 layers"},
+		"gradient too short":    {fetched, Message{Type: wire.Gradient, Epoch: 1, Values: values(1)}, "1 values, want 2"},
+		"gradient twice":        {append(fetched[:1:1], Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}), Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "duplicate gradient"},
+		"leaves in the middle":  {fetched, Message{Type: wire.Leave}, "has not finished epoch 1"},
+		"after leaving":         {[]Message{{Type: wire.Leave}}, Message{Type: wire.Fetch, Epoch: 1}, "has left"},
+		"a sum, of no use here": {nil, Message{Type: wire.Sum}, "does not accept this type"},
 	} {
 		c := Setting{Intervals: []int{1, 1}, Servers: 1}
 		s := NewEager(c, 3, []Range{{0, 2}, {2, 5}}, make([]float32, 5), &counting{})
@@ -317,9 +319,9 @@ func TestEagerBrokenProtocol(t *testing.T) {
 	r := NewRunner(Setting{Intervals: []int{1}, Servers: 1}, 0, 0, 1, 2)
 	r.Fetch()
 	for says, m := range map[string]Message{
-		"nothing was requested": {Type: Weights, From: 1, Epoch: 2, Version: 1, Values: values(2)},
-		"0 weights":             {Type: Weights, From: 1, Epoch: 1, Version: 1},
-		"version 0 ":            {Type: Weights, From: 1, Epoch: 1, Values: values(2)},
+		"nothing was requested": {Type: wire.Weights, From: 1, Epoch: 2, Version: 1, Values: values(2)},
+		"0 weights":             {Type: wire.Weights, From: 1, Epoch: 1, Version: 1},
+		"version 0 ":            {Type: wire.Weights, From: 1, Epoch: 1, Values: values(2)},
 	} {
 		if _, err := r.Take(m); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)

@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"siafu/internal/wire"
+)
 
 // Progress tracks the finished epochs of all graph ranks: "a fast-moving vertex interval is
 // allowed to be at most S epochs away from the slowest-moving interval" (Dorylus, OSDI'21,
@@ -50,7 +54,7 @@ func (p *Progress) Finish(interval, epoch int) []Message {
 	p.advanceRank(p.rank)
 	for r := range p.finished {
 		if r != p.rank {
-			p.out = append(p.out, Message{Type: Finished, From: p.rank, To: r, Epoch: p.finished[p.rank]})
+			p.out = append(p.out, Message{Type: wire.Finished, From: p.rank, To: r, Epoch: p.finished[p.rank]})
 		}
 	}
 	return p.out
@@ -58,7 +62,7 @@ func (p *Progress) Finish(interval, epoch int) []Message {
 
 // Step processes another rank's Finished. MayStart then reports which epochs may start.
 func (p *Progress) Step(m Message) error {
-	if m.Type != Finished || m.From < 0 || m.From >= len(p.finished) || m.From == p.rank {
+	if m.Type != wire.Finished || m.From < 0 || m.From >= len(p.finished) || m.From == p.rank {
 		return broken("progress", m, "it is not the progress of another graph rank")
 	}
 	if m.Epoch != p.finished[m.From]+1 {

@@ -3,6 +3,8 @@ package protocol
 import (
 	"slices"
 	"testing"
+
+	"siafu/internal/wire"
 )
 
 // Behind returns exactly the ranks that have finished fewer epochs than this rank.
@@ -16,7 +18,7 @@ func TestBehind(t *testing.T) {
 	if got := p.Behind(); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("%v are behind", got)
 	}
-	if err := p.Step(Message{Type: Finished, From: 2, To: 0, Epoch: 1}); err != nil {
+	if err := p.Step(Message{Type: wire.Finished, From: 2, To: 0, Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.Behind(); !slices.Equal(got, []int{1}) {

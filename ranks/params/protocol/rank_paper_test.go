@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"siafu/internal/wire"
 )
 
 // "its launching GS picks the PS with the lightest load […] the GS remembers
@@ -21,7 +23,7 @@ func TestLightestLoadIsRemembered(t *testing.T) {
 	}
 	told := func(interval, epoch, load int) {
 		t.Helper()
-		m := Message{Type: Weights, From: 1 + h.choices[interval].server, Epoch: epoch, Interval: interval, Version: 1, Load: load}
+		m := Message{Type: wire.Weights, From: 1 + h.choices[interval].server, Epoch: epoch, Interval: interval, Version: 1, Load: load}
 		if err := h.Take(m); err != nil {
 			t.Fatal(err)
 		}
@@ -139,20 +141,20 @@ func TestGraphRankRefuses(t *testing.T) {
 		m    Message
 		says string
 	}{
-		"weights from another":    {take, Message{Type: Weights, From: 3, Epoch: 1, Version: 1}, "nothing was requested"},
-		"weights of an epoch":     {take, Message{Type: Weights, From: 2, Epoch: 2, Version: 1}, "nothing was requested"},
-		"weights of no interval":  {take, Message{Type: Weights, From: 2, Epoch: 1, Interval: 2}, "2 intervals"},
-		"weights not asked for":   {take, Message{Type: Weights, From: 2, Interval: 1, Epoch: 1}, "nothing was requested"},
-		"a pull not asked for":    {take, Message{Type: Weights, From: 2, Version: 1}, "nothing was requested"},
-		"too few weights":         {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 1, Values: values(4)}, "4 weights, want 5"},
-		"no weights":              {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 1}, "0 weights, want 5"},
-		"weights of the future":   {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 2}, "version 2"},
-		"weights of the past":     {take, Message{Type: Weights, From: 2, Epoch: 1}, "version 0 is older than the oldest usable version 1"},
-		"a gradient":              {take, Message{Type: Gradient, From: 2, Epoch: 1}, "takes weights"},
-		"progress of a server":    {step, Message{Type: Finished, From: 2, Epoch: 1}, "not the progress of another graph rank"},
-		"progress of oneself":     {step, Message{Type: Finished, From: 0, Epoch: 1}, "not the progress of another graph rank"},
-		"progress that skips one": {step, Message{Type: Finished, From: 1, Epoch: 2}, "the last epoch that the rank finished is 0"},
-		"progress of a fetch":     {step, Message{Type: Fetch, From: 1, Epoch: 1}, "not the progress of another graph rank"},
+		"weights from another":    {take, Message{Type: wire.Weights, From: 3, Epoch: 1, Version: 1}, "nothing was requested"},
+		"weights of an epoch":     {take, Message{Type: wire.Weights, From: 2, Epoch: 2, Version: 1}, "nothing was requested"},
+		"weights of no interval":  {take, Message{Type: wire.Weights, From: 2, Epoch: 1, Interval: 2}, "2 intervals"},
+		"weights not asked for":   {take, Message{Type: wire.Weights, From: 2, Interval: 1, Epoch: 1}, "nothing was requested"},
+		"a pull not asked for":    {take, Message{Type: wire.Weights, From: 2, Version: 1}, "nothing was requested"},
+		"too few weights":         {take, Message{Type: wire.Weights, From: 2, Epoch: 1, Version: 1, Values: values(4)}, "4 weights, want 5"},
+		"no weights":              {take, Message{Type: wire.Weights, From: 2, Epoch: 1, Version: 1}, "0 weights, want 5"},
+		"weights of the future":   {take, Message{Type: wire.Weights, From: 2, Epoch: 1, Version: 2}, "version 2"},
+		"weights of the past":     {take, Message{Type: wire.Weights, From: 2, Epoch: 1}, "version 0 is older than the oldest usable version 1"},
+		"a gradient":              {take, Message{Type: wire.Gradient, From: 2, Epoch: 1}, "takes weights"},
+		"progress of a server":    {step, Message{Type: wire.Finished, From: 2, Epoch: 1}, "not the progress of another graph rank"},
+		"progress of oneself":     {step, Message{Type: wire.Finished, From: 0, Epoch: 1}, "not the progress of another graph rank"},
+		"progress that skips one": {step, Message{Type: wire.Finished, From: 1, Epoch: 2}, "the last epoch that the rank finished is 0"},
+		"progress of a fetch":     {step, Message{Type: wire.Fetch, From: 1, Epoch: 1}, "not the progress of another graph rank"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tc.to(tc.m); err == nil || !strings.Contains(err.Error(), tc.says) {

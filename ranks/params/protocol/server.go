@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"slices"
+
+	"siafu/internal/wire"
 )
 
 // Server is the state of one parameter server (Dorylus, OSDI'21, §5.1).
@@ -119,19 +121,19 @@ func (s *Server) Step(m Message) ([]Message, error) {
 	s.out = s.out[:0]
 	var err error
 	switch m.Type {
-	case Fetch:
+	case wire.Fetch:
 		err = s.fetch(m)
-	case FetchStash:
+	case wire.FetchStash:
 		err = s.fetchStash(m)
-	case Gradient:
+	case wire.Gradient:
 		err = s.gradient(m)
-	case Close:
+	case wire.Close:
 		err = s.close(m)
-	case Sum:
+	case wire.Sum:
 		err = s.sum(m)
-	case Pull, State:
+	case wire.Pull, wire.State:
 		err = s.pull(m)
-	case Leave:
+	case wire.Leave:
 		err = s.leave(m)
 	default:
 		err = s.broken(m, "a server does not accept this type")
@@ -209,16 +211,16 @@ func (s *Server) oldest(m Message) int {
 
 // answer sends a version, without values if the rank reports that it has it.
 func (s *Server) answer(m Message, v *version) {
-	if m.Type == State {
-		s.send(Message{Type: State, To: m.From, Version: v.number, Values: slices.Concat(s.update.State()...)})
+	if m.Type == wire.State {
+		s.send(Message{Type: wire.State, To: m.From, Version: v.number, Values: slices.Concat(s.update.State()...)})
 		return
 	}
 	values := v.weights
-	if m.Version == v.number && m.Type != Pull {
+	if m.Version == v.number && m.Type != wire.Pull {
 		values = nil
 	}
 	s.send(Message{
-		Type: Weights, To: m.From, Epoch: m.Epoch, Interval: m.Interval,
+		Type: wire.Weights, To: m.From, Epoch: m.Epoch, Interval: m.Interval,
 		Version: v.number, Load: s.stash.load, Values: values,
 	})
 }

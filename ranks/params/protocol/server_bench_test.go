@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"testing"
+
+	"siafu/internal/wire"
 )
 
 // BenchmarkEpoch measures an epoch of 16 intervals on one server, for a network with 602 features,
@@ -16,11 +18,11 @@ func BenchmarkEpoch(b *testing.B) {
 	for i := range grad {
 		grad[i] = float32(i%7) - 3
 	}
-	var wire, reply []byte
+	var request, reply []byte
 	room := values(all)
 	step := func(m Message) {
-		wire = Encode(wire[:0], m)
-		m, err := Decode(wire, m.From, m.To, room)
+		request = Encode(request[:0], m)
+		m, err := Decode(request, m.From, m.To, room)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -36,15 +38,15 @@ func BenchmarkEpoch(b *testing.B) {
 	b.ReportAllocs()
 	for epoch := 1; b.Loop(); epoch++ {
 		for i := range 16 {
-			step(Message{Type: Fetch, From: i / 8, Interval: i % 8, Epoch: epoch})
+			step(Message{Type: wire.Fetch, From: i / 8, Interval: i % 8, Epoch: epoch})
 		}
 		for r := range 2 {
-			step(Message{Type: Close, From: r, Epoch: epoch, Count: 8})
+			step(Message{Type: wire.Close, From: r, Epoch: epoch, Count: 8})
 		}
 		for i := range 16 {
-			step(Message{Type: FetchStash, From: i / 8, Interval: i % 8, Epoch: epoch})
+			step(Message{Type: wire.FetchStash, From: i / 8, Interval: i % 8, Epoch: epoch})
 			for l, r := range layers {
-				step(Message{Type: Gradient, From: i / 8, Interval: i % 8, Epoch: epoch, Layer: l, Values: grad[r.Lo:r.Hi]})
+				step(Message{Type: wire.Gradient, From: i / 8, Interval: i % 8, Epoch: epoch, Layer: l, Values: grad[r.Lo:r.Hi]})
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"siafu/internal/wire"
 )
 
 // sgd subtracts the gradient, so that weights tell what was applied.
@@ -143,7 +145,7 @@ func TestStashOnlyOnFirstServer(t *testing.T) {
 	if all[0].Memory().Versions != 1 || all[1].Memory().Versions != 0 {
 		t.Fatalf("versions on the chosen server %d, on the other %d", all[0].Memory().Versions, all[1].Memory().Versions)
 	}
-	if _, err := all[1].Step(Message{Type: FetchStash, From: 0, To: 2, Epoch: 1}); err == nil {
+	if _, err := all[1].Step(Message{Type: wire.FetchStash, From: 0, To: 2, Epoch: 1}); err == nil {
 		t.Fatal("the other server has a stash as well")
 	}
 }

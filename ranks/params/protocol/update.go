@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"siafu/internal/fault"
+	"siafu/internal/wire"
 )
 
 // sumsOf returns the sums of an epoch, creating them if needed.
@@ -150,7 +150,7 @@ func (s *Server) advance(layer int) error {
 	for k := range s.setting.Servers {
 		if k != s.index {
 			s.send(Message{
-				Type: Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
+				Type: wire.Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
 				Count: own.count, Values: own.values,
 			})
 		}
@@ -237,8 +237,8 @@ func (s *Server) miscounted(epoch, layer int, parts []part, count, want int) err
 	for k, p := range parts {
 		fmt.Fprintf(&list, " rank %d: %d", s.setting.Server(k), p.count)
 	}
-	return fault.New(fault.Runtime, "server", "", "epoch %d, layer %d: gradients of %d intervals, want %d;%s",
-		epoch, layer, count, want, list.String()).Then("run the same siafu with the same options on all ranks")
+	return wire.Mismatch("server", "epoch %d, layer %d: gradients of %d intervals, want %d;%s",
+		epoch, layer, count, want, list.String())
 }
 
 // answerWaiting responds to requests that waited for the latest version.
@@ -246,9 +246,9 @@ func (s *Server) answerWaiting() {
 	kept := s.waiting[:0]
 	for _, m := range s.waiting {
 		switch {
-		case m.Type != Fetch && s.Version() >= m.Version:
+		case m.Type != wire.Fetch && s.Version() >= m.Version:
 			s.answer(m, s.stash.latest)
-		case m.Type == Fetch && s.Version() >= s.oldest(m):
+		case m.Type == wire.Fetch && s.Version() >= s.oldest(m):
 			s.answer(m, s.stash.assignLatest(s.firsts[m.From]+m.Interval))
 		default:
 			kept = append(kept, m)

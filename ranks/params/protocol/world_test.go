@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -69,7 +70,7 @@ func (p *peer) graphRank(c Setting, epochs int) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.Type == Finished {
+		if m.Type == wire.Finished {
 			err = q.Step(m)
 		} else if err = h.Take(m); err == nil {
 			err = p.back(c, h, q, m)

@@ -175,7 +175,7 @@ func (m *Mesh) connect() error {
 	go m.accept()
 	late := time.After(starting * m.silent)
 	for r := range m.rank {
-		conn, err := m.dial(&m.where[r], hello{Token: m.token, From: uint32(m.rank), To: uint32(r)}, nil)
+		conn, err := m.dial(&m.where[r], hello{Token: m.token, From: m.rank, To: r}, nil)
 		if err != nil {
 			m.listen.Close()
 			return fault.New(fault.Runtime, "alive", m.where[r].Own, "cannot connect to rank %d: %v", r, err).Then(remedy)
@@ -308,11 +308,11 @@ func (m *Mesh) admit(conn net.Conn) bool {
 	rank := m.rank
 	m.mu.Unlock()
 	switch {
-	case err != nil || !waited || int(h.To) != rank:
+	case err != nil || !waited || h.To != rank:
 		return false
 	case h.From == guestRank:
 		return m.admitGuest(conn, h, more)
-	case int(h.From) <= rank || int(h.From) >= m.founders || !m.add(int(h.From), conn):
+	case h.From <= rank || h.From >= m.founders || !m.add(h.From, conn):
 		return false
 	}
 	if accept(conn) != nil {

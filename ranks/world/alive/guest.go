@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 )
 
 // Contacts tells a guest how to reach the ranks of a world. They prove to the ranks that it may join.
@@ -108,7 +109,7 @@ func (m *Mesh) ID() uint64 { return m.id }
 
 // visit connects this guest to a rank, with a connection for messages and a Stream.
 func (m *Mesh) visit(rank int) error {
-	h := hello{Token: m.token, From: guestRank, To: uint32(rank), Guest: m.id}
+	h := hello{Token: m.token, From: guestRank, To: rank, Guest: m.id}
 	conn, err := m.dial(&m.where[rank], h, m.request)
 	if err != nil {
 		return err
@@ -171,7 +172,7 @@ func (m *Mesh) admitGuest(conn net.Conn, h hello, more []byte) bool {
 }
 
 // SendGuest sends a message to a guest, like Send.
-func (m *Mesh) SendGuest(id uint64, kind byte, data []byte) {
+func (m *Mesh) SendGuest(id uint64, kind wire.Kind, data []byte) {
 	m.mu.Lock()
 	p := m.guests[id]
 	m.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 )
 
@@ -44,12 +45,12 @@ func join(t *testing.T, list []*Mesh, live ...int) (*Mesh, []byte) {
 func TestGuest(t *testing.T) {
 	list := meshes(t, 2, time.Minute, vet)
 	first, contact := join(t, list, 0, 1)
-	first.Send(1, 3, []byte("ask"))
-	if e := next(t, list[1]); e.Guest != first.ID() || e.Kind != 3 || string(e.Data) != "ask" {
+	first.Send(1, wire.Ask, []byte("ask"))
+	if e := next(t, list[1]); e.Guest != first.ID() || e.Kind != wire.Ask || string(e.Data) != "ask" {
 		t.Fatalf("%+v", e)
 	}
-	list[0].SendGuest(first.ID(), 4, nil)
-	if e := next(t, first); e.From != 0 || e.Kind != 4 || e.Guest != 0 {
+	list[0].SendGuest(first.ID(), wire.Decision, nil)
+	if e := next(t, first); e.From != 0 || e.Kind != wire.Decision || e.Guest != 0 {
 		t.Fatalf("%+v", e)
 	}
 	second, later := join(t, list, 0, 1)
@@ -66,8 +67,8 @@ func TestGuest(t *testing.T) {
 			t.Fatalf("rank %d does not admit the guest", m.rank)
 		}
 	}
-	second.Send(2, 5, nil)
-	if e := next(t, first); e.Guest != second.ID() || e.Kind != 5 {
+	second.Send(2, wire.Copy, nil)
+	if e := next(t, first); e.Guest != second.ID() || e.Kind != wire.Copy {
 		t.Fatalf("%+v", e)
 	}
 	if first.Stream(3) == nil || second.Stream(2) == nil || list[0].Stream(2) == nil || list[0].Stream(1) != nil {

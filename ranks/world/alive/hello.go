@@ -1,12 +1,15 @@
 package alive
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"time"
+
+	"siafu/internal/wire"
 )
 
 // hello begins a connection. It names both ranks: an address such as that of a bridge for containers may
@@ -14,30 +17,27 @@ import (
 // length 0 accepts the connection.
 type hello struct {
 	Token    token
-	From, To uint32
+	From, To int
 	Guest    uint64 // ID of the guest, 0 for a rank of the start
 	Stream   bool   // the connection is the Stream of the guest
 }
 
 // guestRank is From in the hello of a guest.
-const guestRank = 1<<32 - 1
+const guestRank = -1
 
-// Sizes of the fixed part of hello, and limit of the request that follows.
-const (
-	helloBytes  = len(token{}) + 4 + 4 + 8 + 1 + 4
-	mostRequest = 1 << 20
-)
+// helloBytes is the size of the fixed part of hello: the token and a header.
+var helloBytes = len(token{}) + wire.Hello.HeaderBytes()
+
+// mostRequest is the maximal length of the request that follows.
+const mostRequest = 1 << 20
 
 // encode returns the fixed part, with the length of the request.
 func (h hello) encode(more int) []byte {
-	b := binary.LittleEndian.AppendUint32(h.Token[:], h.From)
-	b = binary.LittleEndian.AppendUint32(b, h.To)
-	b = binary.LittleEndian.AppendUint64(b, h.Guest)
-	stream := byte(0)
+	m := wire.Message{Kind: wire.Hello, Numbers: wire.Numbers{h.From, h.To, int(h.Guest)}}
 	if h.Stream {
-		stream = 1
+		m.Note = 1
 	}
-	return binary.LittleEndian.AppendUint32(append(b, stream), uint32(more))
+	return m.AppendHeader(h.Token[:], more)
 }
 
 // readHello reads a hello with the token of this world. It reads and allocates nothing more for
@@ -52,12 +52,11 @@ func readHello(in io.Reader, own token) (h hello, more []byte, err error) {
 	if subtle.ConstantTimeCompare(h.Token[:], own[:]) != 1 {
 		return h, nil, errors.New("another token")
 	}
-	h.From, h.To = binary.LittleEndian.Uint32(b[at:]), binary.LittleEndian.Uint32(b[at+4:])
-	h.Guest, h.Stream = binary.LittleEndian.Uint64(b[at+8:]), b[at+16] != 0
-	n := binary.LittleEndian.Uint32(b[at+17:])
-	if n > mostRequest {
-		return h, nil, errors.New("malformed greeting")
+	m, n, err := wire.Header("alive", guestRank, b[at:], wire.Hello, wire.Hello)
+	if err != nil || n > mostRequest {
+		return h, nil, cmp.Or(err, errors.New("malformed greeting"))
 	}
+	h.From, h.To, h.Guest, h.Stream = m.Numbers[0], m.Numbers[1], uint64(m.Numbers[2]), m.Note != 0
 	more = make([]byte, n)
 	_, err = io.ReadFull(in, more)
 	return h, more, err

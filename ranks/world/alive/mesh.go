@@ -2,7 +2,6 @@ package alive
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -14,12 +13,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"siafu/internal/wire"
 )
 
-// Message is a message of another rank. Kinds are chosen by the caller, from 0 on.
+// Message is a message of another rank, of a kind from wire.Report to wire.Ask.
 type Message struct {
 	From int
-	Kind byte
+	Kind wire.Kind
 	Data []byte
 }
 
@@ -101,13 +102,10 @@ func (m *Mesh) peer(rank int) *peer {
 }
 
 const (
-	headerBytes = 9 // length of the data, kind
-	heartbeat   = 0xFF
-	mostBytes   = 1 << 40   // of a message
-	chunk       = 256 << 10 // bytes of a message that must be sent before the peer counts as silent
-	queued      = 1024      // messages to a peer
-	beats       = 8         // heartbeats in the time after which a silent rank is lost
-	starting    = 4         // times this time: limit of connecting
+	chunk    = 256 << 10 // bytes of a message that must be sent before the peer counts as silent
+	queued   = 1024      // messages to a peer
+	beats    = 8         // heartbeats in the time after which a silent rank is lost
+	starting = 4         // times this time: limit of connecting
 )
 
 // silenceReader reads from a connection, and fails after a silence. A long message may take any time.
@@ -127,24 +125,23 @@ func (r silenceReader) Read(b []byte) (int, error) {
 func (m *Mesh) read(p *peer) {
 	in := bufio.NewReader(silenceReader{p.conn, m.silent})
 	var err error
-	for {
-		var header [headerBytes]byte
-		if _, err = io.ReadFull(in, header[:]); err != nil {
+	for header := make([]byte, wire.Heartbeat.HeaderBytes()); ; {
+		if _, err = io.ReadFull(in, header); err != nil {
 			break
 		}
-		kind, n := header[headerBytes-1], binary.LittleEndian.Uint64(header[:])
-		if kind == heartbeat {
+		var h wire.Message
+		var n int
+		if h, n, err = wire.Header("alive", p.event(Event{}).From, header, wire.Heartbeat, wire.Ask); err != nil {
+			break
+		}
+		if h.Kind == wire.Heartbeat {
 			continue
-		}
-		if n > mostBytes {
-			err = errors.New("malformed message")
-			break
 		}
 		data := make([]byte, n)
 		if _, err = io.ReadFull(in, data); err != nil {
 			break
 		}
-		m.tell(p.event(Event{Message: Message{Kind: kind, Data: data}}))
+		m.tell(p.event(Event{Message: Message{Kind: h.Kind, Data: data}}))
 	}
 	m.lose(p, err)
 }
@@ -216,7 +213,7 @@ func (m *Mesh) write(p *peer) {
 	defer m.writers.Done()
 	beat := time.NewTicker(m.silent / beats)
 	defer beat.Stop()
-	idle := frame(heartbeat, nil)
+	idle := (&wire.Message{Kind: wire.Heartbeat}).Append(nil)
 	for {
 		var next []byte
 		select {
@@ -239,11 +236,6 @@ func (m *Mesh) write(p *peer) {
 	}
 }
 
-func frame(kind byte, data []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, headerBytes+len(data)), uint64(len(data)))
-	return append(append(b, kind), data...)
-}
-
 // Next returns the next received message or loss, in order for each rank. ok is false after Close
 // or Break.
 func (m *Mesh) Next() (e Event, ok bool) {
@@ -256,14 +248,14 @@ func (m *Mesh) Next() (e Event, ok bool) {
 }
 
 // Send sends a message. Messages to a lost rank are dropped. It copies data.
-func (m *Mesh) Send(to int, kind byte, data []byte) { m.send(m.peer(to), kind, data) }
+func (m *Mesh) Send(to int, kind wire.Kind, data []byte) { m.send(m.peer(to), kind, data) }
 
-func (m *Mesh) send(p *peer, kind byte, data []byte) {
+func (m *Mesh) send(p *peer, kind wire.Kind, data []byte) {
 	if p == nil {
 		return
 	}
 	select {
-	case p.queue <- frame(kind, data):
+	case p.queue <- (&wire.Message{Kind: kind, Body: data}).Append(nil):
 	case <-p.gone:
 	case <-m.closed:
 	}

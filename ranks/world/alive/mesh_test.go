@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -54,13 +55,13 @@ func TestMessages(t *testing.T) {
 	list := meshes(t, 3, time.Minute, nil)
 	const messages = 200
 	for i := range messages {
-		list[2].Send(0, byte(i), make([]byte, i*i*7))
+		list[2].Send(0, wire.Report+wire.Kind(i%6), make([]byte, i*i*7))
 	}
 	var closing sync.WaitGroup
 	closing.Go(list[2].Close)
 	for i := range messages {
-		if e := next(t, list[0]); e.Lost || e.From != 2 || e.Kind != byte(i) || len(e.Data) != i*i*7 {
-			t.Fatalf("message %d: rank %d, kind %d, %d bytes, lost %t", i, e.From, e.Kind, len(e.Data), e.Lost)
+		if e := next(t, list[0]); e.Lost || e.From != 2 || e.Kind != wire.Report+wire.Kind(i%6) || len(e.Data) != i*i*7 {
+			t.Fatalf("message %d: rank %d, kind %v, %d bytes, lost %t", i, e.From, e.Kind, len(e.Data), e.Lost)
 		}
 	}
 	closing.Wait()
@@ -83,7 +84,7 @@ func TestEnd(t *testing.T) {
 		t.Errorf("noticed after %v", took)
 	}
 	for range 2 * queued {
-		list[0].Send(1, 0, nil)
+		list[0].Send(1, wire.Report, nil)
 	}
 }
 
@@ -102,7 +103,8 @@ func TestSilence(t *testing.T) {
 
 // A rank that is cut off in the middle of a long message is noticed as soon as one that is idle.
 func TestCutInMessage(t *testing.T) {
-	message := frame(0, make([]byte, 100<<20))[:1<<20]
+	h := wire.Message{Kind: wire.Report}
+	message := append(h.AppendHeader(nil, 100<<20), make([]byte, 1<<20)...)
 	list := meshes(t, 2, 2*time.Second, nil) // in which a busy host writes the message
 	cut := list[1].peers[0]
 	cut.queue <- nil // ends the heartbeats

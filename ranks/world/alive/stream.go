@@ -2,7 +2,6 @@ package alive
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 )
 
@@ -20,12 +20,6 @@ import (
 // then stops reading, so that TCP stops the sender. A block has a tag. It is sent when the receiver has
 // requested it with a buffer, from memory to memory. So a block delays no packet that its receiver
 // needs first.
-//
-//	offset  bytes
-//	     0      8  length of the data
-//	     8      4  tag of a block
-//	    12      4  kind: packet, request of a block, block
-//	    16         data; none in a request
 type Stream struct {
 	conn net.Conn
 
@@ -42,23 +36,14 @@ type Stream struct {
 
 // transfer is data in transit. It implements world.Request.
 type transfer struct {
-	kind  uint32
+	kind  wire.Kind
 	tag   int
 	data  []byte
 	ended atomic.Bool
 }
 
-// Kinds of frames.
-const (
-	packetFrame = iota
-	requestFrame
-	blockFrame
-)
-
-const (
-	frameBytes = 16       // of a header
-	mostStored = 16 << 20 // bytes of packets that a receiver stores before it stops reading
-)
+// mostStored is the number of bytes of packets that a receiver stores before it stops reading.
+const mostStored = 16 << 20
 
 // Test implements world.Request.
 func (t *transfer) Test() (bool, error) { return t.ended.Load(), nil }
@@ -120,7 +105,7 @@ func (s *Stream) post(t *transfer) {
 func (s *Stream) Send(b []byte) world.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &transfer{kind: packetFrame, data: b}
+	t := &transfer{kind: wire.StreamPacket, data: b}
 	s.post(t)
 	return t
 }
@@ -147,7 +132,7 @@ func (s *Stream) Receive() (b []byte, ok bool) {
 func (s *Stream) SendBlock(b []byte, tag int) world.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &transfer{kind: blockFrame, tag: tag, data: b}
+	t := &transfer{kind: wire.Block, tag: tag, data: b}
 	if s.wanted[tag] {
 		delete(s.wanted, tag)
 		s.post(t)
@@ -163,13 +148,13 @@ func (s *Stream) ReceiveBlock(b []byte, tag int) world.Request {
 	defer s.mu.Unlock()
 	t := &transfer{tag: tag, data: b}
 	s.expected[tag] = t
-	s.post(&transfer{kind: requestFrame, tag: tag})
+	s.post(&transfer{kind: wire.BlockRequest, tag: tag})
 	return t
 }
 
 // write sends outgoing transfers until the stream is closed.
 func (s *Stream) write() error {
-	var header [frameBytes]byte
+	var header []byte
 	var list []*transfer
 	var both [2][]byte
 	var frame net.Buffers
@@ -186,10 +171,9 @@ func (s *Stream) write() error {
 		list, s.outgoing = s.outgoing, list[:0]
 		s.mu.Unlock()
 		for _, t := range list {
-			binary.LittleEndian.PutUint64(header[:], uint64(len(t.data)))
-			binary.LittleEndian.PutUint32(header[8:], uint32(t.tag))
-			binary.LittleEndian.PutUint32(header[12:], t.kind)
-			both = [2][]byte{header[:], t.data}
+			h := wire.Message{Kind: t.kind, Numbers: wire.Numbers{t.tag}}
+			header = h.AppendHeader(header[:0], len(t.data))
+			both = [2][]byte{header, t.data}
 			frame = both[:]
 			if _, err := frame.WriteTo(s.conn); err != nil {
 				return err
@@ -202,20 +186,21 @@ func (s *Stream) write() error {
 // read receives packets and blocks until the connection ends.
 func (s *Stream) read() error {
 	in := bufio.NewReader(s.conn)
-	for {
-		var header [frameBytes]byte
-		if _, err := io.ReadFull(in, header[:]); err != nil {
+	for header := make([]byte, wire.Block.HeaderBytes()); ; {
+		if _, err := io.ReadFull(in, header); err != nil {
 			return err
 		}
-		n, tag := binary.LittleEndian.Uint64(header[:]), int(binary.LittleEndian.Uint32(header[8:]))
-		var err error
-		switch kind := binary.LittleEndian.Uint32(header[12:]); {
-		case kind == packetFrame && n <= mostBytes:
-			err = s.readPacket(in, int(n))
-		case kind == requestFrame && n == 0:
-			s.request(tag)
-		case kind == blockFrame:
+		h, n, err := wire.Header("alive", guestRank, header, wire.StreamPacket, wire.Block)
+		if err != nil {
+			return err
+		}
+		switch tag := h.Numbers[0]; {
+		case h.Kind == wire.StreamPacket:
+			err = s.readPacket(in, n)
+		case h.Kind == wire.Block:
 			err = s.readBlock(in, n, tag)
+		case n == 0:
+			s.request(tag)
 		default:
 			err = errors.New("malformed frame")
 		}
@@ -254,12 +239,12 @@ func (s *Stream) request(tag int) {
 	}
 }
 
-func (s *Stream) readBlock(in io.Reader, n uint64, tag int) error {
+func (s *Stream) readBlock(in io.Reader, n, tag int) error {
 	s.mu.Lock()
 	t := s.expected[tag]
 	delete(s.expected, tag)
 	s.mu.Unlock()
-	if t == nil || uint64(len(t.data)) != n {
+	if t == nil || len(t.data) != n {
 		return errors.New("malformed block")
 	}
 	if _, err := io.ReadFull(in, t.data); err != nil {

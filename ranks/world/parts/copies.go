@@ -1,6 +1,9 @@
 package parts
 
-import "siafu/ranks/world/membership"
+import (
+	"siafu/internal/wire"
+	"siafu/ranks/world/membership"
+)
 
 // A survivor sends the states of its parts to another rank, its shadow (membership.Machine.Shadow): after an
 // epoch (copyState), when a part has moved here (copyMoved), and when the shadow is lost (replicate). The
@@ -17,7 +20,7 @@ func (s *survivor) copyState(at membership.State) {
 	}
 	before := s.sent[at.Part]
 	s.sent[at.Part] = at.Epoch
-	s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+	s.send(s.shadow, wire.Copy, packedState{at, s.job.Pack(at)})
 	for to := s.shadow; s.shadow == to && s.failed == nil && !s.interrupted() && s.copied[at.Part] < before; {
 		s.changed.Wait()
 	}
@@ -27,7 +30,7 @@ func (s *survivor) copyState(at membership.State) {
 // this rank in its first epoch with the part would lose the part.
 func (s *survivor) copyMoved(at membership.State) {
 	if s.shadow >= 0 {
-		s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+		s.send(s.shadow, wire.Copy, packedState{at, s.job.Pack(at)})
 	}
 }
 
@@ -43,7 +46,7 @@ func (s *survivor) replicate() {
 	v := s.machine.View()
 	for _, at := range s.job.States() {
 		if s.shadow >= 0 && v.Rank(at.Part) == s.rank {
-			s.send(s.shadow, copyKind, packedState{at, s.job.Pack(at)})
+			s.send(s.shadow, wire.Copy, packedState{at, s.job.Pack(at)})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/alive"
 	"siafu/ranks/world/membership"
@@ -68,7 +69,7 @@ func Join(j Joiner, job func(rank int) ElasticJob) error {
 		link.lose(l.Rank)
 	}
 	s.joined[mesh.ID()] = rank
-	s.broadcast(decisionKind, d)
+	s.broadcast(wire.Decision, d)
 	s.begin(d, world.View{Parts: d.View.Parts, Carrier: slices.Repeat([]int{-1}, d.View.Members())})
 	for _, e := range early {
 		s.handleLocked(e)
@@ -96,7 +97,7 @@ func admission(mesh *alive.Mesh, unreachable []int) (d membership.Decision, earl
 	followed, asked := 0, 0
 	ask := func() {
 		for r := range mesh.Size() {
-			mesh.Send(r, askKind, nil)
+			mesh.Send(r, wire.Ask, nil)
 		}
 		asked++
 	}
@@ -105,7 +106,7 @@ func admission(mesh *alive.Mesh, unreachable []int) (d membership.Decision, earl
 		switch {
 		case e.From < 0:
 			continue
-		case e.Lost || e.Kind != decisionKind:
+		case e.Lost || e.Kind != wire.Decision:
 			early = append(early, e)
 		default:
 			if heard[e.From], err = decode[membership.Decision](e.Data); err != nil {
@@ -188,12 +189,12 @@ func (s *survivor) handleGuest(e alive.Event) {
 		}
 		s.guests = append(s.guests, g)
 		if s.newest != nil {
-			s.mesh.SendGuest(g.ID, decisionKind, encode(*s.newest))
+			s.mesh.SendGuest(g.ID, wire.Decision, encode(*s.newest))
 		}
 	case e.Lost:
 		s.guests = slices.DeleteFunc(s.guests, func(g membership.Guest) bool { return g.ID == e.Guest })
 		delete(s.asking, e.Guest)
-	case e.Kind == askKind:
+	case e.Kind == wire.Ask:
 		s.asking[e.Guest] = true
 	default: // it was admitted, and sends the decision on
 		if err := s.receive(e.Message); err != nil {

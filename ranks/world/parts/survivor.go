@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/alive"
 	"siafu/ranks/world/membership"
@@ -166,7 +167,7 @@ func (s *survivor) await() (*membership.Decision, error) {
 // report sends this rank's report to all live ranks, and decides if it is the last one.
 func (s *survivor) report() {
 	r := s.machine.Report(s.ended.done, s.ended.proposal, s.job.States(), s.guests)
-	s.broadcast(reportKind, r)
+	s.broadcast(wire.Report, r)
 	s.decide()
 }
 
@@ -185,9 +186,9 @@ func (s *survivor) apply(d membership.Decision) {
 	if s.ended == nil || d.View.Number <= s.machine.View().Number {
 		return
 	}
-	s.broadcast(decisionKind, d)
+	s.broadcast(wire.Decision, d)
 	for _, g := range s.guests {
-		s.mesh.SendGuest(g.ID, decisionKind, encode(d))
+		s.mesh.SendGuest(g.ID, wire.Decision, encode(d))
 	}
 	before := s.machine.View()
 	s.machine.Apply(d)
@@ -216,7 +217,7 @@ func (s *survivor) begin(d membership.Decision, before world.View) {
 		case from < 0:
 			continue
 		case from == me && to != me:
-			s.send(to, stateKind, packedState{at, s.job.Pack(at)})
+			s.send(to, wire.PartState, packedState{at, s.job.Pack(at)})
 		case to == me && !slices.Contains(s.job.States(), at):
 			s.missing[part] = from
 			continue // receive copies the state

@@ -4,18 +4,9 @@ import (
 	"bytes"
 	"encoding/gob"
 
+	"siafu/internal/wire"
 	"siafu/ranks/world/alive"
 	"siafu/ranks/world/membership"
-)
-
-// Kinds of messages.
-const (
-	reportKind   = iota
-	decisionKind // of the coordinator
-	stateKind    // of a part that moves
-	copyKind     // of a part's state, for the shadow of its rank
-	copiedKind   // confirms it
-	askKind      // of a guest that is connected to all ranks
 )
 
 // packedState is a message with the state of a part.
@@ -27,37 +18,37 @@ type packedState struct {
 // receive handles a message of another rank.
 func (s *survivor) receive(m alive.Message) error {
 	switch m.Kind {
-	case reportKind:
+	case wire.Report:
 		r, err := decode[membership.Report](m.Data)
 		if err != nil {
 			return err
 		}
 		s.lose(s.machine.Receive(m.From, r))
 		s.decide()
-	case decisionKind:
+	case wire.Decision:
 		d, err := decode[membership.Decision](m.Data)
 		if err != nil {
 			return err
 		}
 		s.apply(d)
-	case stateKind, copyKind:
+	case wire.PartState, wire.Copy:
 		p, err := decode[packedState](m.Data)
 		if err != nil {
 			return err
 		}
-		if m.Kind == copyKind && s.machine.View().Rank(p.Part) == s.rank {
+		if m.Kind == wire.Copy && s.machine.View().Rank(p.Part) == s.rank {
 			return nil // late, of an earlier view
 		}
 		s.job.Unpack(p.State, p.Data)
-		if m.Kind == copyKind {
-			s.send(m.From, copiedKind, p.State)
+		if m.Kind == wire.Copy {
+			s.send(m.From, wire.Copied, p.State)
 		}
-		if _, awaited := s.missing[p.Part]; awaited && m.Kind == stateKind {
+		if _, awaited := s.missing[p.Part]; awaited && m.Kind == wire.PartState {
 			delete(s.missing, p.Part)
 			s.copyMoved(p.State)
 		}
 		s.changed.Broadcast()
-	case copiedKind:
+	case wire.Copied:
 		p, err := decode[membership.State](m.Data)
 		if err != nil {
 			return err
@@ -70,9 +61,9 @@ func (s *survivor) receive(m alive.Message) error {
 	return nil
 }
 
-func (s *survivor) send(to int, kind byte, x any) { s.mesh.Send(to, kind, encode(x)) }
+func (s *survivor) send(to int, kind wire.Kind, x any) { s.mesh.Send(to, kind, encode(x)) }
 
-func (s *survivor) broadcast(kind byte, x any) {
+func (s *survivor) broadcast(kind wire.Kind, x any) {
 	data := encode(x)
 	for _, r := range s.machine.Live() {
 		if r != s.rank {

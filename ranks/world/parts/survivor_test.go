@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/alive"
 	"siafu/ranks/world/inproc"
@@ -77,7 +78,7 @@ func toRank2(v world.View) membership.Decision {
 func TestDecisionOfALostRank(t *testing.T) {
 	onRank2(t, func(s *survivor, _ *noJob) error {
 		s.ended = &ending{}
-		late := alive.Event{Message: alive.Message{From: 0, Kind: decisionKind, Data: encode(toRank2(s.machine.View()))}}
+		late := alive.Event{Message: alive.Message{From: 0, Kind: wire.Decision, Data: encode(toRank2(s.machine.View()))}}
 		s.handle(lostRank(0))
 		s.handle(late)
 		if n := s.machine.View().Number; n != 0 {
@@ -100,7 +101,7 @@ func agreeing(s *survivor) (returned chan error) {
 		s.mu.Unlock()
 	}
 	s.handle(lostRank(0))
-	s.handle(alive.Event{Message: alive.Message{From: 1, Kind: decisionKind, Data: encode(toRank2(s.machine.View()))}})
+	s.handle(alive.Event{Message: alive.Message{From: 1, Kind: wire.Decision, Data: encode(toRank2(s.machine.View()))}})
 	return returned
 }
 
@@ -131,7 +132,7 @@ func TestMovedPartIsCopied(t *testing.T) {
 	onRank2(t, func(s *survivor, shadow *noJob) error {
 		returned := agreeing(s)
 		at := membership.State{Part: 0, Epoch: 5}
-		s.handle(alive.Event{Message: alive.Message{From: 3, Kind: stateKind, Data: encode(packedState{at, nil})}})
+		s.handle(alive.Event{Message: alive.Message{From: 3, Kind: wire.PartState, Data: encode(packedState{at, nil})}})
 		if err := <-returned; err != nil {
 			return err
 		}
