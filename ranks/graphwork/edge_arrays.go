@@ -9,8 +9,8 @@ import (
 type Visit func(part []byte, write bool)
 
 // VisitGather calls visit with the parts of arrays of edges that GatherOwn and GatherGhosts, or with back
-// GatherBackward, read for the vertices [lo, hi), and with the rows that they write. Only for layers that
-// gather sums, in this process's memory.
+// GatherBackward, read for the vertices [lo, hi), and with the rows that they write. Only in this process's
+// memory.
 func (l *Layer) VisitGather(lo, hi int, back bool, visit Visit) {
 	if back {
 		visitRows(l.backward, lo, hi, true, visit)
@@ -18,9 +18,16 @@ func (l *Layer) VisitGather(lo, hi int, back bool, visit Visit) {
 		visitRows(l.gathered, lo, hi, true, visit)
 	}
 	l.visitEdges(lo, hi, back, visit)
-	if s, ok := l.Gather.(*sums).own.(*sliced); ok { // the last slice reads the sums of the others
-		for k := range s.last() {
-			visitRows(s.sums(k), lo, hi, false, visit)
+	if g, ok := l.Gather.(*sums); ok {
+		g.visitSlices(lo, hi, visit)
+	}
+}
+
+// visitSlices visits the sums of other slices that the last slice reads.
+func (s *sums) visitSlices(lo, hi int, visit Visit) {
+	if own, ok := s.own.(*sliced); ok {
+		for k := range own.last() {
+			visitRows(own.sums(k), lo, hi, false, visit)
 		}
 	}
 }
