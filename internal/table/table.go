@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table is a table with cells aligned to the left, or to the right if made by Right. A row may have fewer
-// cells than Head: the others are empty.
+// Table is a table with cells aligned to the left, or to the right if made by Right. Rows have as many cells
+// as Head.
 type Table struct {
 	Head []string
 	Rows [][]string
@@ -55,7 +55,12 @@ func (t *Table) Add(cells ...any) {
 			}
 		}
 	}
-	t.Rows = append(t.Rows, row)
+	t.Row(row...)
+}
+
+// Row appends a row of texts. Cells that are missing at its end are empty.
+func (t *Table) Row(cells ...string) {
+	t.Rows = append(t.Rows, slices.Concat(cells, make([]string, len(t.Head)-len(cells))))
 }
 
 // Select returns a table of the columns with the given names, in the order of the names. A name that
