@@ -80,6 +80,11 @@ func (t *Table) Select(names ...string) *Table {
 	return selected
 }
 
+// Without returns a table without the columns with the given names.
+func (t *Table) Without(names ...string) *Table {
+	return t.Select(slices.DeleteFunc(slices.Clone(t.Head), func(name string) bool { return slices.Contains(names, name) })...)
+}
+
 // lines returns the head and the rows.
 func (t *Table) lines() [][]string { return slices.Concat([][]string{t.Head}, t.Rows) }
 

@@ -64,13 +64,13 @@ func (t *comparison) page(runs []*Run, failed error) *page.Page {
 // differing returns the table without settings in which several groups are equal. The page lists them
 // elsewhere.
 func (t *comparison) differing() *table.Table {
-	names := t.head()
-	for k := len(t.settings) - 1; k >= 0 && len(t.groups) > 1; k-- {
-		if !t.isDiffering(k) {
-			names = slices.Delete(names, 1+k, 2+k)
+	var equal []string
+	for k := range t.settings {
+		if len(t.groups) > 1 && !t.isDiffering(k) {
+			equal = append(equal, t.head()[1+k])
 		}
 	}
-	return t.table(plusMinus).Select(names...)
+	return t.table(plusMinus).Without(equal...)
 }
 
 // lead returns the first sentences of the page: the number of runs and how they ended.

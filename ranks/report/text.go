@@ -112,15 +112,9 @@ func (t *comparison) fit(shown *table.Table) (fitting *table.Table, left int) {
 	}
 	fitting = shown
 	for _, name := range append(order, last...) {
-		k := slices.Index(fitting.Head, name)
-		if k < 0 {
-			continue
+		if fitting.Width() > textWidth {
+			fitting = fitting.Without(name)
 		}
-		if fitting.Width() <= textWidth {
-			break
-		}
-		left++
-		fitting = fitting.Select(slices.Delete(slices.Clone(fitting.Head), k, k+1)...)
 	}
-	return fitting, left
+	return fitting, len(shown.Head) - len(fitting.Head)
 }
