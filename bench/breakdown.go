@@ -111,19 +111,13 @@ func (b *breakdown) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %s (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
 		b.info["dataset"], who, len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
 		len(b.epochs), leftOut)
-	if err := b.ofTasks().Text(w); err != nil {
-		return err
-	}
-	for _, t := range []*table.Table{b.ofCommunication(), b.ofRanks()} {
-		if len(t.Rows) == 0 {
-			continue
-		}
+	b.ofTasks().Text(w)
+	if len(b.graph) > 1 {
 		fmt.Fprintln(w)
-		if err := t.Text(w); err != nil {
-			return err
-		}
+		b.ofCommunication().Text(w)
 	}
-	return nil
+	fmt.Fprintln(w)
+	return b.ofRanks().Text(w)
 }
 
 // ofTasks has the means of graph ranks and of servers, whose updates run concurrently.
@@ -146,12 +140,8 @@ func (b *breakdown) ofTasks() *table.Table {
 	return t
 }
 
-// ofCommunication has no rows on one rank.
 func (b *breakdown) ofCommunication() *table.Table {
 	t := table.Right("communication", "s/epoch|%.6f", "of it waiting|%.6f", "hidden|%.6f", "at most|%.6f", "share hidden|%.1f %%")
-	if len(b.graph) < 2 {
-		return t
-	}
 	for _, task := range communication {
 		mean := func(f func(overlapBounds, spent) float64) float64 {
 			return b.mean(b.graph, func(r *rankTime) float64 { return f(r.hidden[task], r.tasks[task]) })

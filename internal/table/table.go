@@ -4,6 +4,7 @@
 package table
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -17,14 +18,13 @@ import (
 // Table is a table with cells aligned to the left, or to the right if made by Right. Rows have as many cells
 // as Head.
 type Table struct {
-	Head []string
-	Rows [][]string
-
+	Head    []string
+	Rows    [][]string
 	formats []string // by column; "" is %v
-	right   bool
+	align   string   // format of a width and a cell; "" is left
 }
 
-const gap = "  " // between columns
+const left, right = "%-*s  ", "  %*s"
 
 // Left returns a table for text: the cells of a column begin at one place. A column is a name, or a name
 // and the format of its cells such as "share|%.1f %%".
@@ -39,20 +39,17 @@ func Left(columns ...string) *Table {
 // Right returns a table for numbers: the cells of a column end at one place, and lines are indented.
 func Right(columns ...string) *Table {
 	t := Left(columns...)
-	t.right = true
+	t.align = right
 	return t
 }
 
-// Add appends a row. Texts ignore the format of their column.
+// Add appends a row to a table of Left or Right. Texts ignore the format of their column.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for k, cell := range cells {
-		text, isText := cell.(string)
-		if row[k] = text; !isText {
-			row[k] = fmt.Sprint(cell)
-			if k < len(t.formats) && t.formats[k] != "" {
-				row[k] = fmt.Sprintf(t.formats[k], cell)
-			}
+		row[k] = fmt.Sprint(cell)
+		if _, isText := cell.(string); !isText && t.formats[k] != "" {
+			row[k] = fmt.Sprintf(t.formats[k], cell)
 		}
 	}
 	t.Row(row...)
@@ -63,16 +60,11 @@ func (t *Table) Row(cells ...string) {
 	t.Rows = append(t.Rows, slices.Concat(cells, make([]string, len(t.Head)-len(cells))))
 }
 
-// Select returns a table of the columns with the given names, in the order of the names. A name that
-// the table lacks is omitted.
+// Select returns a table of the columns with the given names, in the order of the names.
 func (t *Table) Select(names ...string) *Table {
-	selected := &Table{Rows: make([][]string, len(t.Rows)), right: t.right}
+	selected := &Table{Head: names, Rows: make([][]string, len(t.Rows)), align: t.align}
 	for _, name := range names {
 		k := slices.Index(t.Head, name)
-		if k < 0 {
-			continue
-		}
-		selected.Head = append(selected.Head, name)
 		for i, row := range t.Rows {
 			selected.Rows[i] = append(selected.Rows[i], row[k])
 		}
@@ -88,51 +80,41 @@ func (t *Table) Without(names ...string) *Table {
 // lines returns the head and the rows.
 func (t *Table) lines() [][]string { return slices.Concat([][]string{t.Head}, t.Rows) }
 
-// widths returns the maximal number of characters of the cells of each column.
-func (t *Table) widths() []int {
-	list := make([]int, len(t.Head))
-	for _, line := range t.lines() {
-		for k, cell := range line {
-			list[k] = max(list[k], utf8.RuneCountInString(cell))
+// Widths returns the maximal number of characters of the cells of each column, and of a line of Text
+// without an indentation.
+func (t *Table) Widths() (columns []int, line int) {
+	columns, line = make([]int, len(t.Head)), -2
+	for k := range columns {
+		for _, cells := range t.lines() {
+			columns[k] = max(columns[k], utf8.RuneCountInString(cells[k]))
 		}
+		line += columns[k] + 2
 	}
-	return list
-}
-
-// Width returns the number of characters of the longest line of Text without an indentation.
-func (t *Table) Width() int {
-	sum := len(gap) * (len(t.Head) - 1)
-	for _, width := range t.widths() {
-		sum += width
-	}
-	return sum
+	return columns, line
 }
 
 // Text writes aligned lines without trailing spaces. Control characters become spaces.
 func (t *Table) Text(w io.Writer) error {
-	var text strings.Builder
-	widths := t.widths()
+	widths, _ := t.Widths()
 	for _, line := range t.lines() {
-		var b strings.Builder
+		text := ""
 		for k, cell := range line {
-			fill := strings.Repeat(" ", widths[k]-utf8.RuneCountInString(cell))
-			if t.right {
-				b.WriteString(gap + fill + cell)
-			} else {
-				b.WriteString(cell + fill + gap)
-			}
+			text += fmt.Sprintf(cmp.Or(t.align, left), widths[k], oneLine(cell))
 		}
-		text.WriteString(strings.TrimRight(strings.Map(noControl, b.String()), " ") + "\n")
+		if _, err := fmt.Fprintln(w, strings.TrimRight(text, " ")); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return nil
 }
 
-func noControl(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
+func oneLine(cell string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, cell)
 }
 
 // CSV writes the table as comma-separated values.
@@ -140,14 +122,13 @@ func (t *Table) CSV(w io.Writer) error { return csv.NewWriter(w).WriteAll(t.line
 
 // Markdown writes the table for pages that GitHub and pandoc format.
 func (t *Table) Markdown(w io.Writer) error {
-	rule := slices.Repeat([]string{"---"}, len(t.Head))
 	escape := strings.NewReplacer("|", `\|`, "<", "&lt;")
-	for _, line := range slices.Concat([][]string{t.Head, rule}, t.Rows) {
-		text := make([]string, len(line))
-		for k, cell := range line {
-			text[k] = escape.Replace(strings.Map(noControl, cell))
+	for _, line := range slices.Insert(t.lines(), 1, slices.Repeat([]string{"---"}, len(t.Head))) {
+		text := "|"
+		for _, cell := range line {
+			text += " " + escape.Replace(oneLine(cell)) + " |"
 		}
-		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(text, " | ")); err != nil {
+		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}
 	}

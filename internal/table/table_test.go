@@ -22,7 +22,7 @@ func TestForms(t *testing.T) {
 			"name     share   Größe     note\ngrößer   12.3 %  7\na,b|<c>  -       12345678\n"},
 		{"right", func(b *strings.Builder) error { return sample(Right).Text(b) },
 			"     name   share     Größe  note\n   größer  12.3 %         7\n  a,b|<c>       -  12345678\n"},
-		{"CSV", func(b *strings.Builder) error { return sample(Left).Select("share", "name", "absent").CSV(b) },
+		{"CSV", func(b *strings.Builder) error { return sample(Left).Select("share", "name").CSV(b) },
 			"share,name\n12.3 %,größer\n-,\"a,b|<c>\"\n"},
 		{"Markdown", func(b *strings.Builder) error { return sample(Left).Select("name", "share").Markdown(b) },
 			"| name | share |\n| --- | --- |\n| größer | 12.3 % |\n| a,b\\|&lt;c> | - |\n"},
@@ -46,13 +46,14 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
-// Width is that of the longest line, with which reports choose the columns that fit.
+// The width is that of the longest line, with which reports choose the columns that fit.
 func TestWidth(t *testing.T) {
 	var b strings.Builder
 	a := sample(Left)
 	a.Rows = a.Rows[:1]
 	a.Add("größer", 12.345, 7, "noted")
-	if err := a.Text(&b); err != nil || len([]rune(strings.Split(b.String(), "\n")[2])) != a.Width() {
-		t.Errorf("%v, %d:\n%s", err, a.Width(), b.String())
+	_, width := a.Widths()
+	if err := a.Text(&b); err != nil || len([]rune(strings.Split(b.String(), "\n")[2])) != width {
+		t.Errorf("%v, %d:\n%s", err, width, b.String())
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +120,7 @@ func problems(failed error) []string {
 // unfinished returns a table of the runs without a summary, with their progress.
 func unfinished(runs []*Run) *table.Table {
 	score, _ := scoreOf(runs)
-	t := &table.Table{Head: []string{"run", "epochs", "of", "val " + score, "last written"}}
+	t := table.Left("run", "epochs", "of", "val "+score, "last written")
 	for _, r := range runs {
 		if r.Summary != nil {
 			continue
@@ -131,7 +130,7 @@ func unfinished(runs []*Run) *table.Table {
 			at = last.UTC().Format(time.DateTime)
 		}
 		newest := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: validation}, []*Run{r}))
-		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(r.Lines), cmp.Or(r.Settings["epochs"], "-"), newest, at})
+		t.Add(r.Dir, r.Lines, cmp.Or(r.Settings["epochs"], "-"), newest, at)
 	}
 	return t
 }
@@ -188,25 +187,18 @@ func (r *Run) timeline() string {
 
 // settingsTable returns the settings that differ between runs.
 func settingsTable(runs []*Run) *table.Table {
-	names := Differing(runs)
-	t := &table.Table{Head: slices.Concat([]string{"run"}, names, []string{stoppedBy})}
-	for _, r := range runs {
-		row := []string{r.Dir}
-		for _, name := range names {
-			row = append(row, cmp.Or(r.Settings[name], "-"))
-		}
-		t.Rows = append(t.Rows, append(row, state([]*Run{r})))
-	}
-	return t
+	t := &comparison{settings: Differing(runs)}
+	t.group(runs)
+	return t.table(plusMinus)
 }
 
 // shared returns the settings that are equal in all runs.
 func shared(runs []*Run) *table.Table {
 	differing := Differing(runs)
-	t := &table.Table{Head: []string{"setting", "value"}}
+	t := table.Left("setting", "value")
 	for _, name := range slices.Sorted(maps.Keys(runs[0].Settings)) {
 		if !slices.Contains(differing, name) {
-			t.Rows = append(t.Rows, []string{name, runs[0].Settings[name]})
+			t.Add(name, runs[0].Settings[name])
 		}
 	}
 	return t

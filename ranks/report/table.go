@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -84,7 +85,7 @@ func (o Options) compare(runs []*Run) (*comparison, error) {
 	differing := Differing(runs)
 	for _, name := range slices.Concat(o.By, o.Over) {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
-			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", orNone(differing))
+			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", cmp.Or(strings.Join(differing, ", "), "none"))
 		}
 	}
 	t.settings = o.By
@@ -99,13 +100,6 @@ func (o Options) compare(runs []*Run) (*comparison, error) {
 	}
 	t.group(runs)
 	return t, nil
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // group groups runs with equal t.settings. Groups are in the order of their first runs.
@@ -132,9 +126,7 @@ func (t *comparison) group(runs []*Run) {
 func (t *comparison) values(r *Run) []string {
 	list := make([]string, len(t.settings))
 	for i, name := range t.settings {
-		if list[i] = r.Settings[name]; list[i] == "" {
-			list[i] = "-"
-		}
+		list[i] = cmp.Or(r.Settings[name], "-")
 	}
 	return list
 }
@@ -241,25 +233,26 @@ func MeanDeviation(x []float64) (mean, deviation float64) {
 // csv writes the means as CSV. If runs are grouped, each number has another column for its
 // deviation.
 func (t *comparison) csv(w io.Writer) error {
-	exact := func(of func(mean, deviation float64) float64) *table.Table {
-		return t.table(func(_ column, x []float64) string {
-			if len(x) == 0 {
-				return ""
-			}
-			return strconv.FormatFloat(of(MeanDeviation(x)), 'g', -1, 64)
-		})
-	}
-	to := exact(func(mean, _ float64) float64 { return mean })
+	const suffix = " deviation"
+	wide := *t
 	if t.grouped {
-		deviations := exact(func(_, deviation float64) float64 { return deviation })
-		for k := len(t.settings) + len(t.numbers); k > len(t.settings); k-- {
-			to.Head = slices.Insert(to.Head, k+1, to.Head[k]+" deviation")
-			for i, row := range to.Rows {
-				to.Rows[i] = slices.Insert(row, k+1, deviations.Rows[i][k])
-			}
+		wide.numbers = nil
+		for _, c := range t.numbers {
+			spread := c
+			spread.name += suffix
+			wide.numbers = append(wide.numbers, c, spread)
 		}
 	}
-	return to.CSV(w)
+	return wide.table(func(c column, x []float64) string {
+		mean, deviation := MeanDeviation(x)
+		switch {
+		case len(x) == 0:
+			return ""
+		case t.grouped && strings.HasSuffix(c.name, suffix):
+			mean = deviation
+		}
+		return strconv.FormatFloat(mean, 'g', -1, 64)
+	}).CSV(w)
 }
 
 // json writes an array of objects, one per row. The numbers of groups have a mean and a deviation.

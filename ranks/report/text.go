@@ -112,7 +112,7 @@ func (t *comparison) fit(shown *table.Table) (fitting *table.Table, left int) {
 	}
 	fitting = shown
 	for _, name := range append(order, last...) {
-		if fitting.Width() > textWidth {
+		if _, width := fitting.Widths(); width > textWidth {
 			fitting = fitting.Without(name)
 		}
 	}
