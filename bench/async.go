@@ -36,8 +36,8 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 		return refuse("most", o.Most, fmt.Sprintf("set 1 to %d", mostOfPipe))
 	}
 	e := &experiment{op: "bench async", data: o.Data, config: o.Config,
-		columns: []string{"mode", "epochs to it", "R|%.2f", "from|%.2f", "to|%.2f", "s/epoch|%.4f", "to pipe|%.2f", "seconds to it|%.3f", "to pipe|%.2f",
-			"old weights|%.2f", "old gathers|%.2f", "best|%.4f"}, row: asyncRow}
+		columns: []string{"mode", "epochs to it", "R|%.2f", "from|%.2f", "to|%.2f", "s/epoch|%.4f", "to pipe|%.2f",
+			"seconds to it|%.3f", "to pipe|%.2f", "old weights|%.2f", "old gathers|%.2f", "best|%.4f"}, row: asyncRow}
 	e.config.Out, e.config.EvalEvery, e.config.CheckpointEvery = "", 1, "off"
 	pipe := e.add("pipe", func(c *config.Config, turn int) {
 		c.Mode, c.Staleness, c.Linger = "pipe", 0, config.Defaults().Linger

@@ -94,8 +94,8 @@ func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
 
 // printLinks prints the table, and why interfaces were not counted.
 func printLinks(w io.Writer, runs []*LinkRun) error {
-	t := table.Right("link", "measured Mbit/s|%.0f", "latency µs|%.0f", "partitioner", "variant", "codec", "mode", "s/epoch|%.4f", "minimum|%.4f", "exposed s|%.4f",
-		"raw MB|%.2f", "sent MB|%.2f", "interface MB|%.2f", "ratio|%.2f", "speed-up|%.2f")
+	t := table.Right("link", "measured Mbit/s|%.0f", "latency µs|%.0f", "partitioner", "variant", "codec", "mode",
+		"s/epoch|%.4f", "minimum|%.4f", "exposed s|%.4f", "raw MB|%.2f", "sent MB|%.2f", "interface MB|%.2f", "ratio|%.2f", "speed-up|%.2f")
 	uncounted := ""
 	for _, r := range runs {
 		sent := any("-")
