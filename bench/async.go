@@ -36,7 +36,8 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 		return refuse("most", o.Most, fmt.Sprintf("set 1 to %d", mostOfPipe))
 	}
 	e := &experiment{op: "bench async", data: o.Data, config: o.Config,
-		head: "mode\tepochs to it\tR\tfrom\tto\ts/epoch\tto pipe\tseconds to it\tto pipe\told weights\told gathers\tbest", row: asyncRow}
+		columns: []string{"mode", "epochs to it", "R|%.2f", "from|%.2f", "to|%.2f", "s/epoch|%.4f", "to pipe|%.2f",
+			"seconds to it|%.3f", "to pipe|%.2f", "old weights|%.2f", "old gathers|%.2f", "best|%.4f"}, row: asyncRow}
 	e.config.Out, e.config.EvalEvery, e.config.CheckpointEvery = "", 1, "off"
 	pipe := e.add("pipe", func(c *config.Config, turn int) {
 		c.Mode, c.Staleness, c.Linger = "pipe", 0, config.Defaults().Linger
@@ -67,7 +68,7 @@ const mostOfPipe = 1000
 
 // asyncRow returns means over the seeds. Runs that never reached the accuracy count with their
 // number of epochs, and R is then printed with >.
-func asyncRow(s, pipe *setting) string {
+func asyncRow(s, pipe *setting) []any {
 	var runs, bases []targetReached
 	var ratios []float64
 	sum, best, n := 0.0, 0.0, float64(len(s.runs))
@@ -77,13 +78,12 @@ func asyncRow(s, pipe *setting) string {
 		runs, bases, ratios = append(runs, m), append(bases, base), append(ratios, m.epochs/base.epochs)
 		sum, best = sum+ratios[k], best+r.Summary.BestValAcc
 	}
-	m, base, above := meanOf(runs), meanOf(bases), ""
+	m, base, ratio := meanOf(runs), meanOf(bases), any(sum/n)
 	if m.never > 0 {
-		above = "> "
+		ratio = fmt.Sprintf("> %.2f", ratio)
 	}
-	return fmt.Sprintf("%s\t%s\t%s%.2f\t%.2f\t%.2f\t%.4f\t%.2f\t%.3f\t%.2f\t%.2f\t%.2f\t%.4f", s.name, m.name(len(runs)),
-		above, sum/n, slices.Min(ratios), slices.Max(ratios), m.perEpoch, m.perEpoch/base.perEpoch,
-		m.seconds, m.seconds/base.seconds, m.weights, m.gathers, best/n)
+	return []any{s.name, m.name(len(runs)), ratio, slices.Min(ratios), slices.Max(ratios), m.perEpoch, m.perEpoch / base.perEpoch,
+		m.seconds, m.seconds / base.seconds, m.weights, m.gathers, best / n}
 }
 
 // converged returns the mean validation accuracy of a run's last tenth, minus a tenth of a

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"siafu/bench/trials"
@@ -17,6 +16,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/internal/scratch"
+	"siafu/internal/table"
 	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/schedule"
@@ -111,60 +111,58 @@ func (b *breakdown) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %s (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
 		b.info["dataset"], who, len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
 		len(b.epochs), leftOut)
-	for _, table := range []func(io.Writer){b.printTasks, b.printCommunication, b.printRanks} {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		table(t)
-		if err := t.Flush(); err != nil {
-			return err
-		}
+	b.ofTasks().Text(w)
+	if len(b.graph) > 1 {
+		fmt.Fprintln(w)
+		b.ofCommunication().Text(w)
 	}
-	return nil
+	fmt.Fprintln(w)
+	return b.ofRanks().Text(w)
 }
 
-// printTasks prints the means of graph ranks and of servers, whose updates run concurrently.
-func (b *breakdown) printTasks(w io.Writer) {
-	fmt.Fprintln(w, "task\ts/epoch\tshare\tof it waiting\t")
+// ofTasks has the means of graph ranks and of servers, whose updates run concurrently.
+func (b *breakdown) ofTasks() *table.Table {
+	t := table.Right("task", "s/epoch|%.6f", "share|%.1f %%", "of it waiting|%.6f")
 	room := b.mean(b.graph, (*rankTime).workerTime)
 	line := func(name string, of []*rankTime, f func(*rankTime) spent) {
 		seconds := b.mean(of, func(r *rankTime) float64 { return f(r).seconds })
 		waited := b.mean(of, func(r *rankTime) float64 { return f(r).waited })
-		fmt.Fprintf(w, "%s\t%.6f\t%.1f %%\t%.6f\t\n", name, seconds, percent(seconds, room), waited)
+		t.Add(name, seconds, percent(seconds, room), waited)
 	}
 	for _, task := range b.tasks {
 		line(task, b.graph, func(r *rankTime) spent { return r.tasks[task] })
 	}
 	line("between tasks", b.graph, func(r *rankTime) spent { return spent{seconds: r.between()} })
-	fmt.Fprintf(w, "epoch\t%.6f\t100.0 %%\t\t\n", room)
+	t.Add("epoch", room, 100.0)
 	if len(b.servers) > 0 {
 		line("WU on servers", b.servers, func(r *rankTime) spent { return r.total() })
 	}
+	return t
 }
 
-func (b *breakdown) printCommunication(w io.Writer) {
-	if len(b.graph) < 2 {
-		return
-	}
-	fmt.Fprintln(w, "\ncommunication\ts/epoch\tof it waiting\thidden\tat most\tshare hidden\t")
+func (b *breakdown) ofCommunication() *table.Table {
+	t := table.Right("communication", "s/epoch|%.6f", "of it waiting|%.6f", "hidden|%.6f", "at most|%.6f", "share hidden|%.1f %%")
 	for _, task := range communication {
 		mean := func(f func(overlapBounds, spent) float64) float64 {
 			return b.mean(b.graph, func(r *rankTime) float64 { return f(r.hidden[task], r.tasks[task]) })
 		}
 		seen := mean(func(_ overlapBounds, s spent) float64 { return s.seconds })
 		least := mean(func(h overlapBounds, _ spent) float64 { return h.least })
-		fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", task, seen,
-			mean(func(_ overlapBounds, s spent) float64 { return s.waited }), least,
+		t.Add(task, seen, mean(func(_ overlapBounds, s spent) float64 { return s.waited }), least,
 			mean(func(h overlapBounds, _ spent) float64 { return h.most }), percent(least, least+seen))
 	}
+	return t
 }
 
-func (b *breakdown) printRanks(w io.Writer) {
-	fmt.Fprintln(w, "\nrank\thost\tworking\twaiting\tbetween tasks\tidle\t")
+func (b *breakdown) ofRanks() *table.Table {
+	t := table.Right("rank", "host", "working|%.6f", "waiting|%.6f", "between tasks|%.6f", "idle|%.1f %%")
 	epochs := float64(len(b.epochs))
 	for _, r := range slices.Concat(b.graph, b.servers) {
 		all := r.total()
-		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.Rank, r.Role, r.Host,
-			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between()/epochs, percent(all.waited+r.between(), r.workerTime()))
+		t.Add(fmt.Sprintf("%d %s", r.Rank, r.Role), r.Host, (all.seconds-all.waited)/epochs, all.waited/epochs, r.between()/epochs,
+			percent(all.waited+r.between(), r.workerTime()))
 	}
+	return t
 }
 
 func percent(part, whole float64) float64 {

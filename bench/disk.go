@@ -13,6 +13,7 @@ import (
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
+	"siafu/internal/table"
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/plan"
@@ -68,9 +69,11 @@ func (o DiskOptions) Run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := printTable(w, "access\tpiece MB\tthreads\tGB/s", rates, func(r DiskRate) string {
-		return fmt.Sprintf("%s\t%d\t%d\t%.2f", r.Access, r.Piece>>20, r.Threads, r.Rate/1e9)
-	}); err != nil {
+	t := table.Right("access", "piece MB", "threads", "GB/s|%.2f")
+	for _, r := range rates {
+		t.Add(r.Access, r.Piece>>20, r.Threads, r.Rate/1e9)
+	}
+	if err := t.Text(w); err != nil {
 		return err
 	}
 	if err := o.rows(ctx, w, memory); err != nil {
@@ -137,11 +140,6 @@ func (o *DiskOptions) rates(ctx context.Context, w io.Writer, bytes int64) (list
 // rowWidth is the width of random rows in floats: 128 bytes.
 const rowWidth = 32
 
-type rowRate struct {
-	bytes int64
-	rows  float64 // a second
-}
-
 // rows measures gathers of random rows from arrays of more and more bytes.
 func (o *DiskOptions) rows(ctx context.Context, w io.Writer, memory int64) (err error) {
 	defer mapped.Catch(&err)
@@ -151,19 +149,18 @@ func (o *DiskOptions) rows(ctx context.Context, w io.Writer, memory int64) (err 
 	}
 	team := kernels.NewTeam(threads)
 	defer team.Close()
-	var list []rowRate
+	t := table.Right(fmt.Sprintf("random rows of %d bytes, %d threads: array GB|%%.2f", 4*rowWidth, threads), "M rows/s|%.1f", "GB/s|%.2f")
 	for bytes := int64(min(leastArray, memory)); ; bytes = min(4*bytes, memory) {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		list = append(list, rowRate{bytes, randomRows(team, int(bytes/(4*rowWidth)))})
+		rows := randomRows(team, int(bytes/(4*rowWidth))) // a second
+		t.Add(float64(bytes)/1e9, rows/1e6, rows*4*rowWidth/1e9)
 		if bytes >= memory {
 			break
 		}
 	}
-	return printTable(w, fmt.Sprintf("random rows of %d bytes, %d threads: array GB\tM rows/s\tGB/s", 4*rowWidth, threads), list, func(r rowRate) string {
-		return fmt.Sprintf("%.2f\t%.1f\t%.2f", float64(r.bytes)/1e9, r.rows/1e6, r.rows*4*rowWidth/1e9)
-	})
+	return t.Text(w)
 }
 
 // randomRows returns the rows per second that a gather reads at random from an array of n rows. It adds

@@ -7,8 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"siafu/bench/trials"
@@ -17,6 +15,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
+	"siafu/internal/table"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -76,7 +75,8 @@ func printEpochs(w io.Writer, run *runfolder.Run) error {
 	epochs := run.Epochs[1:]
 	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %d threads, %d epochs\n",
 		run.Summary.Dataset, run.Summary.Ranks, run.Summary.Servers, run.Summary.Threads, len(epochs))
-	err := printTable(w, "\tmin s\tmedian s", append([]string{"epoch"}, schedule.Kinds()...), func(task string) string {
+	t := table.Right("", "min s|%.4f", "median s|%.4f")
+	for _, task := range append([]string{"epoch"}, schedule.Kinds()...) {
 		var x []float64
 		for _, e := range epochs {
 			if task == "epoch" {
@@ -86,12 +86,12 @@ func printEpochs(w io.Writer, run *runfolder.Run) error {
 			}
 		}
 		slices.Sort(x)
-		return fmt.Sprintf("%s\t%.4f\t%.4f", task, x[0], x[len(x)/2])
-	})
-	if err != nil {
+		t.Add(task, x[0], x[len(x)/2])
+	}
+	if err := t.Text(w); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
+	_, err := fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
 		float64(epochs[0].GhostBytesSent)/(1<<20))
 	return err
 }
@@ -142,7 +142,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 			best = run
 		}
 	}
-	table := []string{"\tmin s\tours/theirs\tloss\tours\tin epoch"}
+	t := table.Left("", "min s|%.4f", "ours/theirs|%.2f", "loss|%.5f", "ours|%.5f", "in epoch")
 	for _, r := range references {
 		losses, err := r.Result()
 		if err != nil {
@@ -154,7 +154,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 				return err
 			}
 		}
-		table = append(table, fmt.Sprintf("%s\t%.4f\t%.2f\t%.5f\t%.5f\t%d", r.Name, r.Seconds, fastest(best.Epochs[1:])/r.Seconds, theirs, ours, epoch))
+		t.Add(r.Name, r.Seconds, fastest(best.Epochs[1:])/r.Seconds, theirs, ours, epoch)
 	}
 	if err := printEpochs(w, best); err != nil {
 		return err
@@ -163,9 +163,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 		_, err := fmt.Fprintln(w, "left out:", reason)
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(table, "\n"))
-	return t.Flush()
+	return t.Text(w)
 }
 
 // torchTraining returns the run that PyTorch repeats, from the same initial weights.

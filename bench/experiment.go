@@ -2,13 +2,12 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
+	"siafu/internal/table"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
@@ -20,8 +19,8 @@ type experiment struct {
 	op, data string
 	config   config.Config // of all trainings
 	settings []*setting
-	head     string                         // names of the columns, with tabs between them
-	row      func(s, first *setting) string // cells, likewise
+	columns  []string // of package table
+	row      func(s, first *setting) []any
 }
 
 // setting is a row of an experiment.
@@ -60,7 +59,11 @@ func (e *experiment) train(ctx context.Context, flag string, turns int) error {
 
 // print prints the table.
 func (e *experiment) print(w io.Writer) error {
-	return printTable(w, e.head, e.settings, func(s *setting) string { return e.row(s, e.settings[0]) })
+	t := table.Right(e.columns...)
+	for _, s := range e.settings {
+		t.Add(e.row(s, e.settings[0])...)
+	}
+	return t.Text(w)
 }
 
 // each returns a number of all runs of a setting.
@@ -73,16 +76,6 @@ func (s *setting) each(of func(runfolder.Summary) float64) (list []float64) {
 
 // last returns the summary of the last run.
 func (s *setting) last() runfolder.Summary { return s.runs[len(s.runs)-1].Summary }
-
-// printTable prints a table with cells aligned to the right: a head, and a row for each line.
-func printTable[L any](w io.Writer, head string, lines []L, row func(L) string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s\t\n", head)
-	for _, l := range lines {
-		fmt.Fprintf(t, "%s\t\n", row(l))
-	}
-	return t.Flush()
-}
 
 // trial trains once, prints only warnings, and reads the run folder, which is removed unless c
 // names it. op is the command in faults.

@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"siafu/bench/trials"
@@ -18,6 +16,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/table"
 	"siafu/kernels"
 )
 
@@ -244,16 +243,15 @@ func agree(p prepared, r *yardstick.Reference) error {
 func (m *meter) print(results []kernelResult, top ceiling) error {
 	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
 		m.team.Workers(), m.team.Kernel(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
-	t := tabwriter.NewWriter(m.w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "kernel\tshape\tms\tM edges/s\tGFLOP/s\tof peak\tGB/s\tof read")
+	columns := []string{"kernel", "shape", "ms", "M edges/s", "GFLOP/s", "of peak", "GB/s", "of read"}
 	if m.runner != nil {
-		fmt.Fprint(t, "\ttheirs ms\tours/theirs\tyardstick")
+		columns = append(columns, "theirs ms", "ours/theirs", "yardstick")
 	}
-	fmt.Fprintln(t)
+	t := table.Left(columns...)
 	for _, r := range results {
-		fmt.Fprintln(t, strings.Join(r.cells(top), "\t"))
+		t.Row(r.cells(top)...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Text(m.w); err != nil {
 		return err
 	}
 	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)

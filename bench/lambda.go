@@ -74,14 +74,15 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 // divided by its epochs.
 func (o LambdaOptions) experiment(title string) *experiment {
 	e := &experiment{op: "bench lambda", data: o.Data, config: o.Config,
-		head: title + "\ts/epoch\tto the first\tinvocations/epoch\tMB to them\tMB back\tGB-s/epoch\tfunctions $/epoch\tservers $/epoch\tvalue",
-		row: func(s, first *setting) string {
+		columns: []string{title, "s/epoch|%.4f", "to the first|%.2f", "invocations/epoch|%.0f", "MB to them|%.2f", "MB back|%.2f",
+			"GB-s/epoch|%.3f", "functions $/epoch|%.3g", "servers $/epoch|%.3g", "value|%.3g"},
+		row: func(s, first *setting) []any {
 			seconds, run := s.fastest()
 			base, _ := first.fastest()
 			n := float64(run.Epochs)
-			return fmt.Sprintf("%s\t%.4f\t%.2f\t%.0f\t%.2f\t%.2f\t%.3f\t%.3g\t%.3g\t%.3g", s.name, seconds, seconds/base,
-				float64(run.LambdaInvocations)/n, float64(run.LambdaBytesSent)/1e6/n, float64(run.LambdaBytesReceived)/1e6/n,
-				run.LambdaGBSeconds/n, run.LambdaUSD/n, run.ServerUSD/n, s.value()/first.value())
+			return []any{s.name, seconds, seconds / base,
+				float64(run.LambdaInvocations) / n, float64(run.LambdaBytesSent) / 1e6 / n, float64(run.LambdaBytesReceived) / 1e6 / n,
+				run.LambdaGBSeconds / n, run.LambdaUSD / n, run.ServerUSD / n, s.value() / first.value()}
 		}}
 	e.config.Out, e.config.CheckpointEvery, e.config.EvalEvery = "", "off", 0
 	return e

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
+	"siafu/internal/table"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/simulate"
@@ -87,34 +87,29 @@ func (o LinksOptions) Run(ctx context.Context, w io.Writer) error {
 	}
 	summarize(runs)
 	if o.JSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(runs)
+		return table.JSON(w, runs)
 	}
 	return printLinks(w, runs)
 }
 
 // printLinks prints the table, and why interfaces were not counted.
 func printLinks(w io.Writer, runs []*LinkRun) error {
-	head := "link\tmeasured Mbit/s\tlatency µs\tpartitioner"
-	if runs[0].Variant != "" {
-		head += "\tvariant"
-	}
-	head += "\tcodec\tmode\ts/epoch\tminimum\texposed s\traw MB\tsent MB\tinterface MB\tratio\tspeed-up"
+	t := table.Right("link", "measured Mbit/s|%.0f", "latency µs|%.0f", "partitioner", "variant", "codec", "mode",
+		"s/epoch|%.4f", "minimum|%.4f", "exposed s|%.4f", "raw MB|%.2f", "sent MB|%.2f", "interface MB|%.2f", "ratio|%.2f", "speed-up|%.2f")
 	uncounted := ""
-	err := printTable(w, head, runs, func(r *LinkRun) string {
-		name, sent := r.Partitioner, "-"
-		if r.Variant != "" {
-			name += "\t" + r.Variant
-		}
+	for _, r := range runs {
+		sent := any("-")
 		if r.Interface != nil {
-			sent = fmt.Sprintf("%.2f", *r.Interface/1e6)
+			sent = *r.Interface / 1e6
 		}
 		uncounted = cmp.Or(uncounted, r.Uncounted)
-		return fmt.Sprintf("%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.2f\t%.2f\t%s\t%.2f\t%.2f",
-			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, name, r.Codec, r.Mode,
+		t.Add(r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Variant, r.Codec, r.Mode,
 			r.Epoch, r.Least, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, sent, r.Ratio, r.SpeedUp)
-	})
+	}
+	if runs[0].Variant == "" {
+		t = t.Without("variant")
+	}
+	err := t.Text(w)
 	if err == nil && uncounted != "" {
 		_, err = fmt.Fprintf(w, "interface MB: some runs were not counted: %s\n", uncounted)
 	}

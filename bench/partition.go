@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
-	"text/tabwriter"
 	"time"
 
 	"siafu/graph"
@@ -14,6 +13,7 @@ import (
 	"siafu/graph/partition/multilevel"
 	"siafu/internal/fault"
 	"siafu/internal/host"
+	"siafu/internal/table"
 )
 
 // PartitionOptions are the options of bench partition.
@@ -67,24 +67,23 @@ func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Data
 		list = append(list, m.partitioners()...)
 	}
 	fmt.Fprintf(w, "%s: %d vertices, %d edges, means of %d seeds\n", ds.Meta.Name, ds.Meta.Vertices, ds.Meta.Edges, o.Seeds)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "parts\tmethod\tedge cut\tcut\tghosts\tvertices\tedges\ttrain\tMB an epoch\tmin s\tpeak MiB\t")
+	t := table.Right("parts", "method", "edge cut|%.0f", "cut|%.2f%%", "ghosts|%.0f", "vertices|%.3f", "edges|%.3f", "train|%.3f",
+		"MB an epoch|%.3g", "min s|%.3f", "peak MiB|%.1f")
 	for _, parts := range o.Parts {
 		for _, p := range list {
 			l, err := averaged(ctx, ds, p, parts, o.Seeds)
 			if err != nil {
 				return err
 			}
-			peak := ""
+			peak := any("")
 			if l.bytes > 0 {
-				peak = fmt.Sprintf("%.1f", float64(l.bytes)/(1<<20))
+				peak = float64(l.bytes) / (1 << 20)
 			}
-			fmt.Fprintf(t, "%d\t%s\t%.0f\t%.2f%%\t%.0f\t%.3f\t%.3f\t%.3f\t%.3g\t%.3f\t%s\t\n", parts, p.name, l.cutEdges,
-				100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts, l.balance.Vertices, l.balance.Edges, l.balance.Train,
-				l.predicted/1e6, l.seconds, peak)
+			t.Add(parts, p.name, l.cutEdges, 100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts,
+				l.balance.Vertices, l.balance.Edges, l.balance.Train, l.predicted/1e6, l.seconds, peak)
 		}
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Text(w); err != nil {
 		return err
 	}
 	if m.missing != "" {

@@ -14,6 +14,7 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
+	"siafu/internal/table"
 	"siafu/ranks/plan"
 	"siafu/ranks/simulate"
 )
@@ -204,15 +205,16 @@ func tcpRate() (string, error) {
 // printReplayed prints runs and their simulations.
 func printReplayed(w io.Writer, list []*Replayed) error {
 	good := 0
-	err := printTable(w, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured", list, func(r *Replayed) string {
+	t := table.Right("tensor", "mode", "ranks", "link", "recorded s/epoch|%.4f", "replayed|%.4f", "measured|%.4f", "modelled|%.4f", "modelled to measured|%.3f")
+	for _, r := range list {
 		if math.Abs(r.Ratio()-1) <= Within {
 			good++
 		}
-		return fmt.Sprintf("%s\t%s\t%d\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.3f", r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
-	})
-	if err != nil {
+		t.Add(r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
+	}
+	if err := t.Text(w); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
+	_, err := fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
 	return err
 }

@@ -1,11 +1,12 @@
 package ranks
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"siafu/internal/table"
 )
 
 // doctorReport is the doctor's output: one line per finding, or a JSON object at the end.
@@ -47,9 +48,7 @@ func (f *doctorReport) end() error {
 	if f.err != nil || !f.kept {
 		return f.err
 	}
-	e := json.NewEncoder(f.out)
-	e.SetIndent("", "  ")
-	return e.Encode(f.said)
+	return table.JSON(f.out, f.said)
 }
 
 // line returns what, key=value for each fact, and the note after a colon. Values with spaces

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"siafu/internal/fault"
 	"siafu/internal/owner"
+	"siafu/internal/table"
 	"siafu/ranks/runfolder"
 )
 
@@ -266,12 +266,11 @@ func unreadable(path string, err *fault.Error) Status {
 
 // Print writes a table. The line of a damaged run ends with its fault.
 func Print(w io.Writer, list []Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "run\tstate\tepoch\tloss\tval acc\tleft\tjob")
+	t := table.Left("run", "state", "epoch", "loss", "val acc", "left", "job")
 	for _, s := range list {
-		fmt.Fprintln(t, strings.Join(s.cells(), "\t"))
+		t.Row(s.cells()...)
 	}
-	return t.Flush()
+	return t.Text(w)
 }
 
 // cells returns a line of the table.
@@ -323,7 +322,5 @@ func PrintJSON(w io.Writer, list []Status) error {
 		}
 		all = append(all, l)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(all)
+	return table.JSON(w, all)
 }

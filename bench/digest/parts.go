@@ -49,7 +49,7 @@ const compared = "graph, ranks, system, validation F1, s/epoch, MB/epoch, epochs
 func (b *bench) table1(t *trials.Sheet) {
 	b.write(t, table{columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
 		network: "all", timed: true,
-		end: func(c trials.Setting) { fmt.Fprintf(t, "\t\t\ttarget\t%s\n", trials.Number(b.target(t, c), 2)) }})
+		end: func(c trials.Setting) { t.Row("", "", "", "target", trials.Number(b.target(t, c), 2)) }})
 }
 
 // periods returns DIGEST with periods of refreshes in epochs.

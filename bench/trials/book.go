@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
+	"siafu/internal/table"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/report/page"
 )
@@ -27,12 +27,13 @@ type Part struct {
 	Extra       bool         // made only if it is named
 }
 
-// Sheet is a part in progress: its trainings, its table, in which cells end with tabs, and its
-// figures. After an error it runs no training, and discards what is written to it.
+// Sheet is a part in progress: its trainings, its table, the lines below it, and its figures. After an
+// error it runs no training, and discards what is written to it.
 type Sheet struct {
 	*Archive
 	ctx     context.Context
-	to      io.Writer
+	table   *table.Table
+	lines   bytes.Buffer
 	first   int // group of the book's first line
 	figures []page.Figure
 	err     error // the first one
@@ -56,16 +57,24 @@ func (s *Sheet) GetFrom(t Trial, by Runner) (*Result, error) {
 	return s.Archive.GetFrom(s.ctx, t, by)
 }
 
-// Write implements io.Writer.
+// Write adds lines below the table.
 func (s *Sheet) Write(text []byte) (int, error) {
 	if s.err != nil {
 		return len(text), nil
 	}
-	return s.to.Write(text)
+	return s.lines.Write(text)
 }
 
-// Row writes a line of cells.
-func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
+// Row adds a row to the table. The first one has the names of the columns.
+func (s *Sheet) Row(cells ...string) {
+	switch {
+	case s.err != nil:
+	case s.table == nil:
+		s.table = &table.Table{Head: cells}
+	default:
+		s.table.Row(cells...)
+	}
+}
 
 // Columns returns the name of a column for each value.
 func Columns[T any](format string, values []T) (names []string) {
@@ -235,9 +244,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		var cells bytes.Buffer
-		s := &Sheet{Archive: b.Archive, ctx: ctx, to: io.MultiWriter(t, &cells), first: first}
+		s := &Sheet{Archive: b.Archive, ctx: ctx, first: first}
 		b.used = nil
 		p.Write(s)
 		err := s.err
@@ -249,10 +256,12 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 		if from := b.from(); from != "" {
 			fmt.Fprintln(s, from)
 		}
-		t.Flush()
-		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.figures}
-		on.Table, on.Lines = page.ReadTable(cells.String())
-		to.Parts = append(to.Parts, on)
+		if s.table != nil {
+			err = cmp.Or(err, s.table.Text(w))
+		}
+		w.Write(s.lines.Bytes())
+		to.Parts = append(to.Parts, page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.figures,
+			Table: s.table, Lines: strings.FieldsFunc(s.lines.String(), func(r rune) bool { return r == '\n' })})
 		if err != nil {
 			return err
 		}

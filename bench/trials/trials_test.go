@@ -150,7 +150,8 @@ func TestPage(t *testing.T) {
 				for turn := range 2 {
 					s.Get(Trial{Turn: turn})
 				}
-				s.Row("of", "s")
+				fmt.Fprint(s, "a\tnote\n\n")
+				s.Row("of", "s", "x")
 				s.Row(title, "1.5")
 				s.Draw(&chart.Chart{Name: "bars", Title: "bars of " + title, Bars: []chart.Bar{{Name: "x", Value: 1, Text: "1"}}})
 			},
@@ -164,13 +165,13 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower", "<td>A</td>", "<td>B</td>",
+	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower", "<td>A</td><td>1.5</td><td></td>", "<td>B</td>", "<li>a\tnote</li>\n<li>from",
 		"bars of B", "key of A", `class="bar g0 `, `class="bar g1 `, "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if !strings.Contains(out.String(), "A   1.5") {
+	if !strings.Contains(out.String(), "A   1.5\na\tnote\n") { // lines are below the table, and are no rows
 		t.Error(out.String())
 	}
 }

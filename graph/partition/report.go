@@ -3,11 +3,11 @@ package partition
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"siafu/graph"
 	"siafu/graph/order"
 	"siafu/graph/shard"
+	"siafu/internal/table"
 )
 
 // predictedWidth is the hidden width that hiddenBytes assumes.
@@ -127,11 +127,10 @@ func (r *Report) String() string {
 		predictedWidth, float64(r.PredictedBytes)/1e6, predictedWidth)
 	fmt.Fprintf(&b, "vertex order %s, computed in %.2f s: estimated cache misses of a gather %.1f%% of edges, in the dataset's order %.1f%%\n",
 		r.Order.Name, r.Order.Seconds, 100*r.Order.Misses, 100*r.Order.NaturalMisses)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "rank\tvertices\tedges\tcut\tghosts\ttrain\tsend rows\t\n")
+	t := table.Right("rank", "vertices", "edges", "cut", "ghosts", "train", "send rows")
 	for rank, o := range r.Ranks {
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", rank, o.Vertices, o.Edges, o.Cut, o.Ghosts, o.Train, o.SendRows)
+		t.Add(rank, o.Vertices, o.Edges, o.Cut, o.Ghosts, o.Train, o.SendRows)
 	}
-	w.Flush()
+	t.Text(&b)
 	return b.String()
 }

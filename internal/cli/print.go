@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/table"
 )
 
 // printWritten prints what an import or a generation stored and dropped.
@@ -42,7 +41,6 @@ func printInfo(w io.Writer, dir string) error {
 	}
 	defer d.Close()
 	m := d.Meta
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fill := float64(m.FeatureNNZ) / (float64(m.Vertices) * float64(m.FeatureDim))
 	for _, line := range [][2]any{
 		{"name", m.Name}, {"source", m.Source}, {"licence", m.Licence}, {"synthetic", m.Synthetic},
@@ -53,10 +51,9 @@ func printInfo(w io.Writer, dir string) error {
 		{"task", m.Task}, {"classes", m.Classes}, {"train / val / test", fmt.Sprintf("%d / %d / %d", m.Train, m.Val, m.Test)},
 		{"fingerprint", m.Fingerprint()},
 	} {
-		fmt.Fprintf(t, "%v\t%v\n", line[0], line[1])
-	}
-	if err := t.Flush(); err != nil {
-		return err
+		if _, err := fmt.Fprintf(w, "%-19s  %v\n", line[0], line[1]); err != nil {
+			return err
+		}
 	}
 	printClasses(w, m)
 	printColumns(w, m.Table)
@@ -82,9 +79,7 @@ func printInfoJSON(w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return table.JSON(w, struct {
 		*graph.Meta
 		Fingerprint   string   `json:"fingerprint"`
 		Partitionings []string `json:"partitionings"`

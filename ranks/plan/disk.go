@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"siafu/graph"
@@ -15,6 +14,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/host"
 	"siafu/internal/size"
+	"siafu/internal/table"
 	"siafu/ranks/forecast"
 )
 
@@ -116,21 +116,19 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nHomes of the data of rank %d, and bytes read from files in an epoch, an evaluation, and before training; GB\n", best.Largest)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "data\tGB\thome\tepoch\tevaluation\tstart\t")
+	t := table.Right("data", "GB", "home", "epoch", "evaluation", "start")
 	small := p.Memory / 1000 // not printed
 	for _, term := range best.Memory {
 		if k := term.Kind; (k == forecast.Array || k == forecast.Heap) && term.Bytes >= small {
-			fmt.Fprintf(t, "%s\t%s\t%s\t\t\t\t\n", term.Name, gigabytes(term.Bytes), forecast.InMemory)
+			t.Add(term.Name, gigabytes(term.Bytes), forecast.InMemory)
 		}
 	}
 	for _, s := range d.Files.Streams {
-		if s.Bytes < small {
-			continue
+		if s.Bytes >= small {
+			t.Add(s.Name, gigabytes(s.Bytes), s.Home, gigabytes(s.Epoch.Read), gigabytes(s.Evaluation.Read), gigabytes(s.Start.Read))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Name, gigabytes(s.Bytes), s.Home, gigabytes(s.Epoch.Read), gigabytes(s.Evaluation.Read), gigabytes(s.Start.Read))
 	}
-	t.Flush()
+	t.Text(w)
 	f := d.Files
 	if f.Random {
 		fmt.Fprintln(w, "The first layer gathers rows of the features at random from the file, which is slow: set --input-dropout 0 --cache-input on.")

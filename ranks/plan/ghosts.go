@@ -5,8 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 
+	"siafu/internal/table"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )
@@ -109,17 +109,15 @@ func (p *Plan) ghosts(w io.Writer, one *Candidate) {
 		return
 	}
 	fmt.Fprintf(w, "\nComputed ghost rows with %s: MB of ghost rows an epoch, MB of inputs fetched once, MB of the largest rank\n", one.Method)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "--recompute-ghosts\tcodec\tseconds\trows\tfetched\tlargest rank\t\t")
+	t := table.Right("--recompute-ghosts", "codec", "seconds|%.4f", "rows", "fetched", "largest rank", "")
 	for _, coded := range one.Codecs {
 		for _, c := range coded.Choices {
 			note := c.note()
 			if c.Ghosts == coded.Ghosts {
 				note = "auto"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%.4f\t%s\t%s\t%s\t%s\t\n", c.Ghosts, coded.Codec, p.seconds(c.Epoch),
-				megabytes(c.Traffic.Sent), megabytes(c.Fetched), megabytes(c.Peak), note)
+			t.Add(c.Ghosts, coded.Codec, p.seconds(c.Epoch), megabytes(c.Traffic.Sent), megabytes(c.Fetched), megabytes(c.Peak), note)
 		}
 	}
-	t.Flush()
+	t.Text(w)
 }

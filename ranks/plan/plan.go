@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/progress"
+	"siafu/internal/table"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -70,9 +70,7 @@ func Run(o Options, w io.Writer) error {
 		return err
 	}
 	if o.JSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		err = e.Encode(p)
+		err = table.JSON(w, p)
 	} else {
 		err = p.Print(w)
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"siafu/internal/size"
+	"siafu/internal/table"
 	"siafu/ranks/forecast"
 )
 
@@ -68,13 +68,13 @@ func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 
 // terms prints the table of memory.
 func (p *Plan) terms(w io.Writer, m forecast.Memory) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.Right("data", "MB", "kind")
 	for _, term := range m {
-		fmt.Fprintf(t, "  %s\t%9s\t%s\n", term.Name, megabytes(term.Bytes), term.Kind)
+		t.Add(term.Name, megabytes(term.Bytes), term.Kind)
 	}
-	fmt.Fprintf(t, "  the program\t%9s\t\n", megabytes(forecast.Program))
-	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(size.Sum(m.Peak(), forecast.Program)))
-	t.Flush()
+	t.Add("the program", megabytes(forecast.Program))
+	t.Add("at most at a time", megabytes(size.Sum(m.Peak(), forecast.Program)))
+	t.Text(w)
 }
 
 // bytes prints the table of traffic by partitioner and codec.
@@ -84,19 +84,18 @@ func (p *Plan) bytes(w io.Writer) {
 	if linked {
 		fmt.Fprintln(w, "pairs: in addition the rows of sampled vertices and their gradients, with any codec, mean ± standard deviation over samples")
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "partitioner\tcut\tghosts\tlargest rank MB\t")
+	columns := []string{"partitioner", "cut|%.1f %%", "ghosts", "largest rank MB"}
 	if linked {
-		fmt.Fprint(t, "pairs\t")
+		columns = append(columns, "pairs")
 	}
 	for _, c := range p.Candidates[0].Codecs {
-		fmt.Fprintf(t, "%s\t", c.Codec)
+		columns = append(columns, c.Codec)
 	}
-	fmt.Fprintln(t)
+	t := table.Right(columns...)
 	for _, one := range p.Candidates {
-		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak))
+		row := []any{one.name(), 100 * one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak)}
 		if linked {
-			fmt.Fprintf(t, "%s ± %s\t", megabytes(one.Pairs.Sent), megabytes(one.Pairs.Deviation))
+			row = append(row, megabytes(one.Pairs.Sent)+" ± "+megabytes(one.Pairs.Deviation))
 		}
 		for _, c := range one.Codecs {
 			most := "≤ "
@@ -106,27 +105,26 @@ func (p *Plan) bytes(w io.Writer) {
 			if !c.Fits {
 				most = "too large: " + most
 			}
-			fmt.Fprintf(t, "%s%s\t", most, megabytes(c.Traffic.Sent))
+			row = append(row, most+megabytes(c.Traffic.Sent))
 		}
-		fmt.Fprintln(t)
+		t.Add(row...)
 	}
-	t.Flush()
+	t.Text(w)
 }
 
 // functions prints the table of invocations.
 func (p *Plan) functions(w io.Writer) {
 	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt repeated; GB-seconds and dollars without the time for bytes and starts)\n",
 		p.LambdaMemory, p.Tariff, p.Epochs)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "partitioner\t\tinvocations\tMB to them\tMB back\tGB-seconds\tUSD\t")
+	t := table.Right("partitioner", "", "invocations", "MB to them", "MB back", "GB-seconds|%.3f", "USD|%.6f")
 	for _, one := range p.Candidates {
 		line := func(what string, f forecast.Functions) {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%.3f\t%.6f\t\n", one.Method, what, f.Invocations, megabytes(f.To), megabytes(f.From), f.GBSeconds, f.USD)
+			t.Add(one.Method, what, f.Invocations, megabytes(f.To), megabytes(f.From), f.GBSeconds, f.USD)
 		}
 		line("epoch", one.Functions.Epoch)
 		line("run", one.Functions.Run)
 	}
-	t.Flush()
+	t.Text(w)
 }
 
 // epochs prints the table of times.
@@ -135,16 +133,15 @@ func (p *Plan) epochs(w io.Writer) {
 		fmt.Fprint(w, "\nIf tensor work were done on the ranks:")
 	}
 	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tpairs\tweights\tnot hidden\tnopipe\tpipe\t")
+	t := table.Right("partitioner", "codec", "tensor|%.4f", "gather|%.4f", "codec|%.4f", "computing|%.4f", "rows|%.4f", "pairs|%.4f",
+		"weights|%.4f", "not hidden|%.4f", "nopipe|%.4f", "pipe|%.4f")
 	for _, one := range p.Candidates {
 		for _, c := range one.Codecs {
 			e := c.Epoch
-			fmt.Fprintf(t, "%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t\n", one.Method, c.Codec,
-				e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights, e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
+			t.Add(one.Method, c.Codec, e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights, e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
 		}
 	}
-	t.Flush()
+	t.Text(w)
 	for _, one := range p.Candidates {
 		if seconds := one.Codecs[0].Epoch.Predict; seconds > 0 {
 			fmt.Fprintf(w, "%s: computing has %.4f s of predictions (--predict)\n", one.Method, seconds)

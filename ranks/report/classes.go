@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"siafu/internal/table"
 	"siafu/ranks/report/page"
 	"siafu/ranks/runfolder"
 )
@@ -46,13 +47,13 @@ func classTables(r *Run, s *runfolder.Scores, split runfolder.Split) []page.Part
 	}
 	parts := []page.Part{{
 		Title: fmt.Sprintf("Classes of %s", r.Dir), Text: fmt.Sprintf("The %s vertices.%s", split.Name, note),
-		Table: &page.Table{Head: slices.Concat([]string{"class"}, runfolder.ClassHead[1:]), Rows: slices.Concat(classes, averages)},
+		Table: &table.Table{Head: slices.Concat([]string{"class"}, runfolder.ClassHead[1:]), Rows: slices.Concat(classes, averages)},
 	}}
 	if len(split.PerClass.Confusion) > 0 {
 		parts = append(parts, page.Part{
 			Title: fmt.Sprintf("Confusion matrix of %s", r.Dir),
 			Text:  fmt.Sprintf("The %s vertices. A row is a class, a column the predicted class.", split.Name),
-			Table: &page.Table{Head: slices.Concat([]string{"class"}, s.Classes), Rows: s.ConfusionTable(split.Metrics)},
+			Table: &table.Table{Head: slices.Concat([]string{"class"}, s.Classes), Rows: s.ConfusionTable(split.Metrics)},
 		})
 	}
 	return parts

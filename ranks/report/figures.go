@@ -43,7 +43,7 @@ func metrics(runs []*Run) []metric {
 
 // figures returns the charts of the groups. It omits charts without data, and bars that are all 0, such
 // as ghost rows of runs of one rank.
-func (t *table) figures() (curves, bars []chart.Chart) {
+func (t *comparison) figures() (curves, bars []chart.Chart) {
 	names := t.names()
 	for _, m := range metrics(slices.Concat(t.groups...)) {
 		epochs := chart.Chart{Name: m.file + "-epochs", Title: m.title + " over epochs", X: "epoch", Y: m.axis}
@@ -98,7 +98,7 @@ func meanCurve(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, second
 	return epochs, seconds
 }
 
-func (t *table) bars(c column, names []string) chart.Chart {
+func (t *comparison) bars(c column, names []string) chart.Chart {
 	b := chart.Chart{Name: strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), Title: c.title, X: c.axis}
 	for k, g := range t.groups {
 		if x := numbersOf(c, g); len(x) > 0 {
@@ -110,7 +110,7 @@ func (t *table) bars(c column, names []string) chart.Chart {
 }
 
 // isDiffering reports whether groups differ in a setting. It ignores groups without a known value.
-func (t *table) isDiffering(setting int) bool {
+func (t *comparison) isDiffering(setting int) bool {
 	seen := map[string]bool{}
 	for _, g := range t.groups {
 		if v := t.values(g[0])[setting]; v != "-" && v != auto {
@@ -122,7 +122,7 @@ func (t *table) isDiffering(setting int) bool {
 
 // names returns a distinct name for each group: the differing settings, and the folder if these
 // are equal.
-func (t *table) names() []string {
+func (t *comparison) names() []string {
 	names, count := make([]string, len(t.groups)), map[string]int{}
 	for k, g := range t.groups {
 		var words []string

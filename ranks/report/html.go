@@ -8,17 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"siafu/internal/table"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/report/page"
 	"siafu/ranks/trace"
 )
 
 // files writes the requested page and plots.
-func (o Options) files(t *table, runs []*Run, failed error) error {
+func (o Options) files(t *comparison, runs []*Run, failed error) error {
 	if o.HTML != "" {
 		if err := t.page(runs, failed).Save(op, o.HTML); err != nil {
 			return err
@@ -31,7 +31,7 @@ func (o Options) files(t *table, runs []*Run, failed error) error {
 }
 
 // page returns a page with everything about the runs.
-func (t *table) page(runs []*Run, failed error) *page.Page {
+func (t *comparison) page(runs []*Run, failed error) *page.Page {
 	p := &page.Page{Title: "Runs", Lead: lead(t, runs)}
 	if names := datasets(runs); len(names) > 0 {
 		p.Title = "Runs on " + strings.Join(names, ", ")
@@ -39,7 +39,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	for k, name := range t.names() {
 		p.Keys = append(p.Keys, page.Key{Group: k, Name: name})
 	}
-	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: t.comparison()})
+	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: t.differing()})
 	if lines := problems(failed); len(lines) > 0 {
 		p.Parts = append(p.Parts, page.Part{Title: "Runs that could not be read", Lines: lines})
 	}
@@ -60,22 +60,20 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	return p
 }
 
-// comparison returns the table without settings in which several groups are equal. The page lists them
+// differing returns the table without settings in which several groups are equal. The page lists them
 // elsewhere.
-func (t *table) comparison() *page.Table {
-	lines := append([][]string{t.head()}, t.lines()...)
-	for k := len(t.settings) - 1; k >= 0 && len(t.groups) > 1; k-- {
-		if !t.isDiffering(k) {
-			for i := range lines {
-				lines[i] = slices.Delete(lines[i], 1+k, 2+k)
-			}
+func (t *comparison) differing() *table.Table {
+	var equal []string
+	for k := range t.settings {
+		if len(t.groups) > 1 && !t.isDiffering(k) {
+			equal = append(equal, t.head()[1+k])
 		}
 	}
-	return &page.Table{Head: lines[0], Rows: lines[1:]}
+	return t.table(plusMinus).Without(equal...)
 }
 
 // lead returns the first sentences of the page: the number of runs and how they ended.
-func lead(t *table, runs []*Run) string {
+func lead(t *comparison, runs []*Run) string {
 	line := fmt.Sprintf("%d runs", len(runs))
 	if t.grouped {
 		line += fmt.Sprintf(" in %d groups; means ± standard deviations over the runs of a group", len(t.groups))
@@ -85,7 +83,7 @@ func lead(t *table, runs []*Run) string {
 }
 
 // explain returns an explanation of lines and bands.
-func (t *table) explain() string {
+func (t *comparison) explain() string {
 	if !t.grouped {
 		return "One line per run."
 	}
@@ -101,15 +99,6 @@ func datasets(runs []*Run) []string {
 		}
 	}
 	return names
-}
-
-// lines returns the rows of the table with formatted numbers.
-func (t *table) lines() [][]string {
-	rows := make([][]string, len(t.groups))
-	for k, g := range t.groups {
-		rows[k] = t.line(g, plusMinus)
-	}
-	return rows
 }
 
 // problems returns the texts of joined errors.
@@ -129,9 +118,9 @@ func problems(failed error) []string {
 }
 
 // unfinished returns a table of the runs without a summary, with their progress.
-func unfinished(runs []*Run) *page.Table {
+func unfinished(runs []*Run) *table.Table {
 	score, _ := scoreOf(runs)
-	t := &page.Table{Head: []string{"run", "epochs", "of", "val " + score, "last written"}}
+	t := table.Left("run", "epochs", "of", "val "+score, "last written")
 	for _, r := range runs {
 		if r.Summary != nil {
 			continue
@@ -141,7 +130,7 @@ func unfinished(runs []*Run) *page.Table {
 			at = last.UTC().Format(time.DateTime)
 		}
 		newest := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: validation}, []*Run{r}))
-		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(r.Lines), cmp.Or(r.Settings["epochs"], "-"), newest, at})
+		t.Add(r.Dir, r.Lines, cmp.Or(r.Settings["epochs"], "-"), newest, at)
 	}
 	return t
 }
@@ -197,26 +186,19 @@ func (r *Run) timeline() string {
 }
 
 // settingsTable returns the settings that differ between runs.
-func settingsTable(runs []*Run) *page.Table {
-	names := Differing(runs)
-	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{stoppedBy})}
-	for _, r := range runs {
-		row := []string{r.Dir}
-		for _, name := range names {
-			row = append(row, cmp.Or(r.Settings[name], "-"))
-		}
-		t.Rows = append(t.Rows, append(row, state([]*Run{r})))
-	}
-	return t
+func settingsTable(runs []*Run) *table.Table {
+	t := &comparison{settings: Differing(runs)}
+	t.group(runs)
+	return t.table(plusMinus)
 }
 
 // shared returns the settings that are equal in all runs.
-func shared(runs []*Run) *page.Table {
+func shared(runs []*Run) *table.Table {
 	differing := Differing(runs)
-	t := &page.Table{Head: []string{"setting", "value"}}
+	t := table.Left("setting", "value")
 	for _, name := range slices.Sorted(maps.Keys(runs[0].Settings)) {
 		if !slices.Contains(differing, name) {
-			t.Rows = append(t.Rows, []string{name, runs[0].Settings[name]})
+			t.Add(name, runs[0].Settings[name])
 		}
 	}
 	return t

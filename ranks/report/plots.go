@@ -20,9 +20,9 @@ const (
 var plotsContents = inventory.Folder{{Name: inventory.Pattern(`plots\.json|[A-Za-z0-9-]+\.(png|svg|csv|md)`)}}
 
 // plots returns the writers of the files in a folder of plots, by name.
-func (t *table) plots(runs []*Run) map[string]func(io.Writer) error {
+func (t *comparison) plots(runs []*Run) map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{
-		"report.md": t.markdown, "report.csv": t.csv,
+		"report.md": t.table(plusMinus).Markdown, "report.csv": t.csv,
 		plotsMark: func(w io.Writer) error {
 			_, err := w.Write(inventory.NewMarker(plotsKind).Encode())
 			return err

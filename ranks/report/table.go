@@ -1,8 +1,7 @@
 package report
 
 import (
-	"encoding/csv"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +11,7 @@ import (
 	"strings"
 
 	"siafu/internal/fault"
-	"siafu/ranks/report/chart"
+	"siafu/internal/table"
 	"siafu/ranks/runfolder"
 )
 
@@ -34,7 +33,7 @@ func (o Options) Run(w io.Writer) error {
 	if len(runs) == 0 {
 		return failed
 	}
-	t, err := o.table(runs)
+	t, err := o.compare(runs)
 	if err != nil {
 		return err
 	}
@@ -69,24 +68,24 @@ func (o Options) Run(w io.Writer) error {
 // maxSentences is the maximal number of runs that each get a sentence below the table.
 const maxSentences = 3
 
-type table struct {
+type comparison struct {
 	settings []string // columns
 	numbers  []column
 	grouped  bool
 	groups   [][]*Run
 }
 
-// table returns the table of the runs.
-func (o Options) table(runs []*Run) (*table, error) {
+// compare groups the runs, and chooses the columns of their table.
+func (o Options) compare(runs []*Run) (*comparison, error) {
 	numbers := columns(runs)
 	if o.CSV || o.JSON || len(o.Columns) > 0 {
 		numbers = addMetrics(numbers, runs)
 	}
-	t := &table{numbers: numbers, grouped: len(o.By)+len(o.Over) > 0}
+	t := &comparison{numbers: numbers, grouped: len(o.By)+len(o.Over) > 0}
 	differing := Differing(runs)
 	for _, name := range slices.Concat(o.By, o.Over) {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
-			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", orNone(differing))
+			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", cmp.Or(strings.Join(differing, ", "), "none"))
 		}
 	}
 	t.settings = o.By
@@ -103,15 +102,8 @@ func (o Options) table(runs []*Run) (*table, error) {
 	return t, nil
 }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
 // group groups runs with equal t.settings. Groups are in the order of their first runs.
-func (t *table) group(runs []*Run) {
+func (t *comparison) group(runs []*Run) {
 	if !t.grouped {
 		for _, r := range runs {
 			t.groups = append(t.groups, []*Run{r})
@@ -131,19 +123,17 @@ func (t *table) group(runs []*Run) {
 }
 
 // values returns the cells of a run's settings.
-func (t *table) values(r *Run) []string {
+func (t *comparison) values(r *Run) []string {
 	list := make([]string, len(t.settings))
 	for i, name := range t.settings {
-		if list[i] = r.Settings[name]; list[i] == "" {
-			list[i] = "-"
-		}
+		list[i] = cmp.Or(r.Settings[name], "-")
 	}
 	return list
 }
 
 // head returns the names of the columns. A setting with the name of a number, such as epochs, is
 // called "of epochs": the configured total.
-func (t *table) head() []string {
+func (t *comparison) head() []string {
 	list := []string{"run"}
 	if t.grouped {
 		list[0] = "runs"
@@ -160,17 +150,21 @@ func (t *table) head() []string {
 	return append(list, stoppedBy)
 }
 
-// line returns the cells of a group. show formats the numbers.
-func (t *table) line(group []*Run, show func(column, []float64) string) []string {
-	list := []string{group[0].Dir}
-	if t.grouped {
-		list[0] = strconv.Itoa(len(group))
+// table returns a table with a row for each group. show formats the numbers.
+func (t *comparison) table(show func(column, []float64) string) *table.Table {
+	to := &table.Table{Head: t.head()}
+	for _, g := range t.groups {
+		row := []string{g[0].Dir}
+		if t.grouped {
+			row[0] = strconv.Itoa(len(g))
+		}
+		row = append(row, t.values(g[0])...)
+		for _, c := range t.numbers {
+			row = append(row, show(c, numbersOf(c, g)))
+		}
+		to.Rows = append(to.Rows, append(row, state(g)))
 	}
-	list = append(list, t.values(group[0])...)
-	for _, c := range t.numbers {
-		list = append(list, show(c, numbersOf(c, group)))
-	}
-	return append(list, state(group))
+	return to
 }
 
 // numbersOf returns the numbers of a column for the runs of a group that have one.
@@ -210,19 +204,6 @@ func state(group []*Run) string {
 	return strings.Join(order, ", ")
 }
 
-func (t *table) markdown(w io.Writer) error {
-	lines := slices.Concat([][]string{t.head(), slices.Repeat([]string{"---"}, len(t.head()))}, t.lines())
-	for _, line := range lines {
-		for i, cell := range line {
-			line[i] = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(chart.Printable(cell))
-		}
-		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(line, " | ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func plusMinus(c column, x []float64) string {
 	mean, deviation := MeanDeviation(x)
 	switch {
@@ -251,46 +232,31 @@ func MeanDeviation(x []float64) (mean, deviation float64) {
 
 // csv writes the means as CSV. If runs are grouped, each number has another column for its
 // deviation.
-func (t *table) csv(w io.Writer) error {
-	out := csv.NewWriter(w)
-	head, numbers := t.head(), len(t.settings)+1
+func (t *comparison) csv(w io.Writer) error {
+	const suffix = " deviation"
+	wide := *t
 	if t.grouped {
-		var wide []string
-		for k, name := range head {
-			wide = append(wide, name)
-			if k >= numbers && k < numbers+len(t.numbers) {
-				wide = append(wide, name+" deviation")
-			}
+		wide.numbers = nil
+		for _, c := range t.numbers {
+			spread := c
+			spread.name += suffix
+			wide.numbers = append(wide.numbers, c, spread)
 		}
-		head = wide
 	}
-	lines := [][]string{head}
-	for _, g := range t.groups {
-		lines = append(lines, t.csvLine(g))
-	}
-	return out.WriteAll(lines)
-}
-
-func (t *table) csvLine(g []*Run) []string {
-	const between = "\x00" // separates cells
-	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	line := t.line(g, func(_ column, x []float64) string {
+	return wide.table(func(c column, x []float64) string {
 		mean, deviation := MeanDeviation(x)
 		switch {
-		case len(x) == 0 && t.grouped:
-			return between
 		case len(x) == 0:
 			return ""
-		case t.grouped:
-			return exact(mean) + between + exact(deviation)
+		case t.grouped && strings.HasSuffix(c.name, suffix):
+			mean = deviation
 		}
-		return exact(mean)
-	})
-	return strings.Split(strings.Join(line, between), between)
+		return strconv.FormatFloat(mean, 'g', -1, 64)
+	}).CSV(w)
 }
 
 // json writes an array of objects, one per row. The numbers of groups have a mean and a deviation.
-func (t *table) json(w io.Writer) error {
+func (t *comparison) json(w io.Writer) error {
 	type spread struct {
 		Mean      float64 `json:"mean"`
 		Deviation float64 `json:"deviation"`
@@ -321,9 +287,7 @@ func (t *table) json(w io.Writer) error {
 		}
 		list = append(list, row)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(list)
+	return table.JSON(w, list)
 }
 
 // sentence describes the result of a run and the paths of its files.

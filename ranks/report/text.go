@@ -6,10 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"siafu/internal/fault"
+	"siafu/internal/table"
 	"siafu/ranks/report/chart"
 )
 
@@ -17,7 +16,6 @@ const (
 	textWidth  = 100 // maximal width of the table in characters
 	labelWidth = 40  // maximal width of the path of a run
 	valueWidth = 24  // maximal width of a setting
-	gap        = 2   // width between columns
 )
 
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
@@ -29,7 +27,7 @@ const allColumns = "all"
 
 // columnNames returns the wanted columns by their names in the table, or a fault if it lacks one. The
 // name of a metric alone stands for that of the test split.
-func (t *table) columnNames(wanted []string) (names []string, err error) {
+func (t *comparison) columnNames(wanted []string) (names []string, err error) {
 	known := t.head()[1:]
 	for _, name := range wanted {
 		if test := "test " + name; !slices.Contains(known, name) && slices.Contains(known, test) {
@@ -46,67 +44,62 @@ func (t *table) columnNames(wanted []string) (names []string, err error) {
 
 // text writes an aligned table of the wanted columns, or of the columns that fit. Numbers of
 // groups are mean ± deviation.
-func (t *table) text(w io.Writer, wanted []string) error {
-	lines := append([][]string{t.head()}, t.lines()...)
-	if common := t.shortenLabels(lines); common != "" {
+func (t *comparison) text(w io.Writer, wanted []string) error {
+	shown, left := t.table(plusMinus), 0
+	if common := t.shortenLabels(shown.Rows); common != "" {
 		if _, err := fmt.Fprintf(w, "runs in %s\n", common); err != nil {
 			return err
 		}
 	}
-	left := []string(nil)
 	switch {
 	case slices.Contains(wanted, allColumns):
 	case len(wanted) > 0:
-		lines = selectColumns(lines, append([]string{lines[0][0]}, wanted...))
+		shown = shown.Select(append([]string{shown.Head[0]}, wanted...)...)
 	default:
-		lines, left = t.fit(lines)
+		shown, left = t.fit(shown)
 	}
-	out := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
-	for _, line := range lines {
-		fmt.Fprintln(out, strings.Join(line, "\t"))
-	}
-	if err := out.Flush(); err != nil || left == nil {
+	if err := shown.Text(w); err != nil || left == 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d columns do not fit; --columns all shows them\n", len(left))
+	_, err := fmt.Fprintf(w, "%d columns do not fit; --columns all shows them\n", left)
 	return err
 }
 
 // shortenLabels removes the common folder of several runs from their labels, and returns it. It
 // shortens long labels and settings.
-func (t *table) shortenLabels(lines [][]string) (common string) {
-	if !t.grouped && len(lines) > 2 {
-		common = filepath.Dir(lines[1][0])
-		for _, line := range lines[2:] {
-			for common != "." && common != "/" && !strings.HasPrefix(line[0], common+"/") {
+func (t *comparison) shortenLabels(rows [][]string) (common string) {
+	if !t.grouped && len(rows) > 1 {
+		common = filepath.Dir(rows[0][0])
+		for _, row := range rows[1:] {
+			for common != "." && common != "/" && !strings.HasPrefix(row[0], common+"/") {
 				common = filepath.Dir(common)
 			}
 		}
 		if common == "." || common == "/" {
 			common = ""
 		}
-		for _, line := range lines[1:] {
-			line[0] = strings.TrimPrefix(line[0], common+"/")
+		for _, row := range rows {
+			row[0] = strings.TrimPrefix(row[0], common+"/")
 		}
 	}
-	for _, line := range lines[1:] {
-		line[0] = chart.Shorten(line[0], labelWidth)
+	for _, row := range rows {
+		row[0] = chart.Shorten(row[0], labelWidth)
 		for k := range t.settings {
-			line[1+k] = chart.Shorten(line[1+k], valueWidth)
+			row[1+k] = chart.Shorten(row[1+k], valueWidth)
 		}
 	}
 	return common
 }
 
-// fit removes columns until the table fits textWidth, and returns their names. It keeps the
+// fit removes columns until the table fits textWidth, and returns their number. It keeps the
 // settings that group the runs.
-func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
+func (t *comparison) fit(shown *table.Table) (fitting *table.Table, left int) {
 	differs := func(name string) bool {
-		k := slices.Index(lines[0], name)
-		return slices.Contains(t.settings, name) && slices.ContainsFunc(lines[1:], func(line []string) bool { return line[k] != lines[1][k] })
+		k := slices.Index(shown.Head, name)
+		return slices.Contains(t.settings, name) && slices.ContainsFunc(shown.Rows, func(row []string) bool { return row[k] != shown.Rows[0][k] })
 	}
 	var order, last []string
-	if len(lines) > 2 {
+	if len(shown.Rows) > 1 {
 		order = slices.DeleteFunc(slices.Clone(t.settings), differs)
 	}
 	for _, name := range leastUseful {
@@ -117,43 +110,11 @@ func (t *table) fit(lines [][]string) (fitting [][]string, left []string) {
 			last = append(last, name)
 		}
 	}
+	fitting = shown
 	for _, name := range append(order, last...) {
-		k := slices.Index(lines[0], name)
-		if k < 0 {
-			continue
-		}
-		if tableWidth(lines) <= textWidth {
-			break
-		}
-		left = append(left, name)
-		for i := range lines {
-			lines[i] = slices.Delete(lines[i], k, k+1)
+		if _, width := fitting.Widths(); width > textWidth {
+			fitting = fitting.Without(name)
 		}
 	}
-	return lines, left
-}
-
-// tableWidth returns the width of a table in characters.
-func tableWidth(lines [][]string) int {
-	width := -gap
-	for k := range lines[0] {
-		most := 0
-		for _, line := range lines {
-			most = max(most, utf8.RuneCountInString(line[k]))
-		}
-		width += most + gap
-	}
-	return width
-}
-
-// selectColumns returns the columns with the given names, in the order of the names.
-func selectColumns(lines [][]string, names []string) [][]string {
-	selected := make([][]string, len(lines))
-	for _, name := range names {
-		k := slices.Index(lines[0], name)
-		for i, line := range lines {
-			selected[i] = append(selected[i], line[k])
-		}
-	}
-	return selected
+	return fitting, len(shown.Head) - len(fitting.Head)
 }

@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"siafu/internal/table"
 )
 
 // print prints recorded and modelled times.
 func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails []float64) error {
 	fmt.Fprintf(w, "recorded: %v\nmodelled: %d graph ranks (%d servers) x %d workers%s, %s, links of %s and %v, %s\n\n",
 		p, len(c.Ranks), c.Servers, c.Workers, o.hosts(), c.describeMode(p), cmp.Or(o.Rate, "any rate"), o.Latency, o.rule(p, c))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\ts/epoch\twaits for rows\tfor weights, sums\tidle\t")
+	t := table.Right("", "s/epoch|%.6f", "waits for rows|%.6f", "for weights, sums|%.6f", "idle|%.1f %%")
 	var was []Use
 	for _, r := range p.Ranks {
 		was = append(was, r.Use)
 	}
-	line(t, "recorded", was)
-	line(t, "modelled", m.Ranks)
-	if err := t.Flush(); err != nil {
+	for k, u := range []Use{mean(was), mean(m.Ranks)} {
+		t.Add([]string{"recorded", "modelled"}[k], u.Span, u.Rows, u.Sums, 100*u.Idle())
+	}
+	if err := t.Text(w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nmodelled to recorded: %.3f; recorded by the run's own clock: %.6f s/epoch%s\n",
@@ -31,16 +32,15 @@ func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails
 	o.spent(w, c, m)
 	o.failed(w, m, fails)
 	fmt.Fprintln(w)
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rank\tmodelled: waits for rows\tfor weights, sums\tidle\trecorded: idle\t")
+	t = table.Right("rank", "modelled: waits for rows|%.6f", "for weights, sums|%.6f", "idle|%.1f %%", "recorded: idle|%.1f %%")
 	for r, u := range m.Ranks[:min(len(m.Ranks), mostLines)] {
-		old := "-"
+		old := any("-")
 		if len(was) == len(m.Ranks) {
-			old = fmt.Sprintf("%.1f %%", 100*was[r].Idle())
+			old = 100 * was[r].Idle()
 		}
-		fmt.Fprintf(t, "%d\t%.6f\t%.6f\t%.1f %%\t%s\t\n", r, u.Rows, u.Sums, 100*u.Idle(), old)
+		t.Add(r, u.Rows, u.Sums, 100*u.Idle(), old)
 	}
-	if err := t.Flush(); err != nil || len(m.Ranks) <= mostLines {
+	if err := t.Text(w); err != nil || len(m.Ranks) <= mostLines {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "and %d ranks more\n", len(m.Ranks)-mostLines)
@@ -122,11 +122,6 @@ func (o *Options) rule(p *recordedRun, c *Cluster) string {
 		return "ghosts spread evenly over their owners"
 	}
 	return fmt.Sprintf("work in proportion to 1/ranks, ghosts to ranks^-%g, spread evenly", o.GhostPower)
-}
-
-func line(w io.Writer, name string, of []Use) {
-	u := mean(of)
-	fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", name, u.Span, u.Rows, u.Sums, 100*u.Idle())
 }
 
 // mean returns the mean over ranks.

@@ -1,14 +1,13 @@
 package spot
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
-	"text/tabwriter"
 
 	"siafu/internal/fault"
+	"siafu/internal/table"
 )
 
 // Flags replace single inputs. Their fields have the names of Inputs; nil changes nothing.
@@ -71,7 +70,7 @@ func (o TraceOptions) Print(w io.Writer) error {
 	}
 	s := t.Statistics()
 	if o.JSON {
-		return printJSON(w, s)
+		return table.JSON(w, s)
 	}
 	zones := "unknown"
 	if s.Zones > 0 {
@@ -162,7 +161,7 @@ func (o SimulateOptions) Print(w io.Writer) error {
 		return err
 	}
 	if o.JSON {
-		return printJSON(w, r)
+		return table.JSON(w, r)
 	}
 	if m != nil {
 		fmt.Fprintln(w, m)
@@ -197,25 +196,20 @@ func (o SimulateOptions) random(r *result, systems []Entry) error {
 	return nil
 }
 
-func printJSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%s\n", text)
-	}
-	return err
-}
-
 // printRuns prints a table of runs. Fractions of time are in percent.
 func printRuns(w io.Writer, runs []Run) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	columns := []string{"system", "samples/s|%.2f", "$/h|%.2f", "value|%.3f", "machines|%.2f", "fatal|%.2f", "restarts|%.1f", "reconf.|%.1f"}
 	short := strings.NewReplacer("reconfiguring", "reconf.", "recovering", "recov.", "restarting", "restart")
-	fmt.Fprintf(t, "system\tsamples/s\t$/h\tvalue\tmachines\tfatal\trestarts\treconf.\t%s\n", short.Replace(strings.Join(PhaseNames, "\t")))
-	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.3f\t%.2f\t%.2f\t%.1f\t%.1f", r.System, r.Throughput, r.DollarsPerHour, r.Value, r.Machines, r.Fatal, r.Restarts, r.Reconfigurations)
-		for _, name := range PhaseNames {
-			fmt.Fprintf(t, "\t%.1f %%", 100*r.Fractions[name])
-		}
-		fmt.Fprintln(t)
+	for _, name := range PhaseNames {
+		columns = append(columns, short.Replace(name)+"|%.1f %%")
 	}
-	return t.Flush()
+	t := table.Left(columns...)
+	for _, r := range runs {
+		row := []any{r.System, r.Throughput, r.DollarsPerHour, r.Value, r.Machines, r.Fatal, r.Restarts, r.Reconfigurations}
+		for _, name := range PhaseNames {
+			row = append(row, 100*r.Fractions[name])
+		}
+		t.Add(row...)
+	}
+	return t.Text(w)
 }

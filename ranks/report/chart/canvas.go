@@ -34,10 +34,10 @@ func (c *canvas) raw(s string) {
 }
 
 // escape escapes a text for an element or a quoted attribute.
-func escape(s string) string { return html.EscapeString(Printable(s)) }
+func escape(s string) string { return html.EscapeString(printable(s)) }
 
-// Printable replaces the control characters of a text, because XML cannot represent them.
-func Printable(s string) string {
+// printable replaces the control characters of a text, because XML cannot represent them.
+func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar

@@ -96,5 +96,5 @@ func (r *raster) text(ro role, _ int, at xy, a anchor, turned bool, s string) {
 	if turned {
 		r.RotateAbout(-math.Pi/2, x, y)
 	}
-	r.DrawStringAnchored(Printable(s), x, y, map[anchor]float64{middle: 0.5, end: 1}[a], 0)
+	r.DrawStringAnchored(printable(s), x, y, map[anchor]float64{middle: 0.5, end: 1}[a], 0)
 }

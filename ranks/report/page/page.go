@@ -10,6 +10,7 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/inventory"
+	"siafu/internal/table"
 	"siafu/ranks/report/chart"
 )
 
@@ -32,11 +33,11 @@ type Part struct {
 	Title   string
 	Text    string
 	Figures []Figure
-	Wide    []Figure // each as wide as the page
-	Table   *Table
-	Lines   []string // verbatim
-	Parts   []Part   // below the others, with smaller titles and without parts of their own
-	Folded  bool     // initially collapsed
+	Wide    []Figure     // each as wide as the page
+	Table   *table.Table // a reader can sort it by clicking the head of a column
+	Lines   []string     // verbatim
+	Parts   []Part       // below the others, with smaller titles and without parts of their own
+	Folded  bool         // initially collapsed
 }
 
 // Figure is a chart below its title.
@@ -50,12 +51,6 @@ func (f Figure) SVG() (template.HTML, error) {
 	var b bytes.Buffer
 	err := f.Draw(&b)
 	return template.HTML(b.String()), err
-}
-
-// Table is a table that a reader can sort by clicking the head of a column.
-type Table struct {
-	Head []string
-	Rows [][]string
 }
 
 var (
