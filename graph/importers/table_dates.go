@@ -3,6 +3,7 @@ package importers
 import (
 	"bytes"
 	"math"
+	"strings"
 	"time"
 
 	"siafu/graph"
@@ -78,118 +79,59 @@ func readInstant(cell []byte, format string) (instant, bool) {
 
 // readCompact reads a date of eight digits.
 func readCompact(cell []byte) (instant, bool) {
-	n, ok := digits(cell, 8)
-	if !ok {
+	if len(cell) != len(compactDate) {
 		return instant{}, false
 	}
-	return dateOf(n/10_000, n/100%100, n%100)
+	t, err := time.Parse("20060102", string(cell))
+	return instant{micros: t.UnixMicro()}, err == nil && t.Year() > 0
 }
 
-// dateOf returns the start of a day, if the calendar has it.
-func dateOf(year, month, dayOfMonth int) (instant, bool) {
-	t := time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC)
-	return instant{micros: t.UnixMicro()}, year > 0 && int(t.Month()) == month && t.Day() == dayOfMonth
-}
+// zoneLayouts are the notations of time zones, after an optional blank.
+var zoneLayouts = []string{"Z07:00", "Z0700", "Z07", "UTC"}
 
 // readISO reads a date in ISO 8601, with or without a time of day and a time zone:
 // 2024-05-14, 2024-05-14T13:22:10.5Z, 2024-05-14 13:22+02:00, 2024-05-14 13:22:10 UTC.
 func readISO(cell []byte) (instant, bool) {
-	if len(cell) < 10 || cell[4] != '-' || cell[7] != '-' {
+	if len(cell) < 10 || cell[4] != '-' || cell[7] != '-' { // most texts, without an error value
 		return instant{}, false
 	}
-	year, a := digits(cell[:4], 4)
-	month, b := digits(cell[5:7], 2)
-	dayOfMonth, c := digits(cell[8:10], 2)
-	at, ok := dateOf(year, month, dayOfMonth)
-	if ok = ok && a && b && c; !ok || len(cell) == 10 {
-		return at, ok
+	const minutes, seconds = "2006-01-02T15:04", "2006-01-02T15:04:05"
+	layout, text, zone := time.DateOnly, string(cell), ""
+	if len(text) > len(layout) {
+		// Package time also reads one digit of an hour, several blanks and a decimal comma.
+		if len(text) < len(minutes) || text[13] != ':' || strings.Contains(text, ",") {
+			return instant{}, false
+		}
+		if i := strings.IndexAny(text[11:], " Z+-"); i >= 0 {
+			text, zone = text[:11+i], text[11+i:]
+		}
+		layout = seconds
+		if text[10] == ' ' {
+			layout = time.DateTime
+		}
+		if len(text) <= len(minutes) {
+			layout = layout[:len(minutes)]
+		}
 	}
-	if cell[10] != 'T' && cell[10] != ' ' {
-		return at, false
-	}
-	clock, zone := cutZone(cell[11:])
-	micros, ok := readClock(clock)
-	if !ok {
-		return at, false
-	}
-	at.micros, at.clock = at.micros+micros, true
-	if len(zone) == 0 {
-		return at, true
-	}
-	offset, ok := readZone(zone)
-	at.micros, at.zone = at.micros-offset, true
-	return at, ok
+	t, err := time.Parse(layout, text)
+	offset, ok := readZone(strings.TrimSpace(zone))
+	at := instant{micros: t.UnixMicro() - offset, clock: len(cell) > 10, zone: zone != ""}
+	return at, err == nil && t.Year() > 0 && (ok || !at.zone)
 }
 
-func cutZone(text []byte) (clock, zone []byte) {
-	if i := bytes.IndexAny(text, " Z+-"); i >= 0 {
-		return text[:i], text[i:]
-	}
-	return text, nil
-}
-
-// readClock reads HH:MM, HH:MM:SS or HH:MM:SS.F, in microseconds.
-func readClock(text []byte) (int64, bool) {
-	whole, fraction, _ := bytes.Cut(text, []byte{'.'})
-	if len(whole) != 8 && (len(whole) != 5 || len(fraction) > 0) {
+// readZone returns the offset of a time zone east of UTC, in microseconds.
+func readZone(text string) (int64, bool) {
+	if text == "" {
 		return 0, false
 	}
-	seconds := 0
-	for i, unit := range [...]struct{ most, seconds int }{{24, 3600}, {60, 60}, {60, 1}} {
-		at := 3 * i
-		if at >= len(whole) {
-			break
+	for _, layout := range zoneLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			_, offset := t.Zone()
+			// Package time also reads offsets of 24 hours and of 60 minutes.
+			return int64(offset) * 1_000_000, max(offset, -offset) < 24*3600 && !strings.HasSuffix(text, "60")
 		}
-		n, ok := digits(whole[at:at+2], 2)
-		if !ok || n >= unit.most || at > 0 && whole[at-1] != ':' {
-			return 0, false
-		}
-		seconds += n * unit.seconds
 	}
-	micros := int64(seconds) * 1_000_000
-	for i, scale := 0, int64(100_000); i < len(fraction); i, scale = i+1, scale/10 {
-		n, ok := digits(fraction[i:i+1], 1)
-		if !ok {
-			return 0, false
-		}
-		micros += int64(n) * scale
-	}
-	return micros, true
-}
-
-// readZone reads Z, UTC or ±HH, ±HHMM, ±HH:MM east of UTC, in microseconds.
-func readZone(text []byte) (int64, bool) {
-	text = bytes.TrimSpace(text)
-	if s := string(text); s == "Z" || s == "UTC" {
-		return 0, true
-	}
-	if len(text) == 0 || text[0] != '+' && text[0] != '-' {
-		return 0, false
-	}
-	b := bytes.Replace(text[1:], []byte{':'}, nil, 1)
-	if len(b) == 2 {
-		b = append(b[:2:2], "00"...)
-	}
-	n, ok := digits(b, 4)
-	offset := int64(n/100*60+n%100) * 60 * 1_000_000
-	if text[0] == '-' {
-		offset = -offset
-	}
-	return offset, ok && n/100 < 24 && n%100 < 60
-}
-
-// digits reads exactly count decimal digits.
-func digits(text []byte, count int) (n int, ok bool) {
-	if len(text) != count {
-		return 0, false
-	}
-	for _, b := range text {
-		if b < '0' || b > '9' {
-			return 0, false
-		}
-		n = 10*n + int(b-'0')
-	}
-	return n, true
+	return 0, false
 }
 
 func floorDiv(a, b int64) int64 {
@@ -238,7 +180,7 @@ type dateProfile struct {
 	local, zoned gap    // dates with a time of day: without a time zone, with a time zone
 	clock        bool   // some dates have a time of day
 	numbers      gap    // cells that are numbers, and dates only on request
-	compact      int64  // numbers that are dates of eight digits
+	compact      int64  // numbers before the first one that is not a date of eight digits
 	largest      float64
 	least        float64 // smallest number from leastEpoch on; its cell is leastCell
 	leastCell    gap
@@ -273,8 +215,10 @@ func (d *dateProfile) addNumber(at int64, cell []byte, x float64) {
 		d.least, d.leastCell = x, gap{}
 		d.leastCell.add(at, cell)
 	}
-	if _, ok := readCompact(cell); ok {
-		d.compact++
+	if d.compact == d.numbers.count-1 { // all numbers so far; each failure of package time costs an error value
+		if _, ok := readCompact(cell); ok {
+			d.compact++
+		}
 	}
 }
 
@@ -312,12 +256,7 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 func looksLikeDate(text []byte) bool {
 	if word, _, _ := bytes.Cut(text, []byte{' '}); len(word) >= 6 && len(word) <= 10 {
 		parts := bytes.FieldsFunc(word, func(r rune) bool { return r == '.' || r == '/' || r == '-' })
-		for _, p := range parts {
-			if _, ok := digits(p, len(p)); !ok {
-				return false
-			}
-		}
-		return len(parts) == 3
+		return len(parts) == 3 && len(bytes.Trim(bytes.Join(parts, nil), "0123456789")) == 0
 	}
 	return false
 }

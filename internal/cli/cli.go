@@ -32,7 +32,7 @@ func dispatch(args []string, io commandline.Console) error {
 		return err
 	}
 	config.warn(io.Err)
-	err = commandline.Parse(args, io, commandLine(args), kong.Resolvers(config), kong.Bind(behind))
+	err = commandline.Parse(args, io, commandLine(args), kong.Resolvers(kong.ResolverFunc(config.resolve)), kong.Bind(behind))
 	return config.withSource(args, withRemedy(args, err))
 }
 

@@ -37,7 +37,7 @@ var oldNames = map[string]string{"patience-on": "monitor", "ghost-features": "re
 type settings struct {
 	path   string // of the file
 	text   string // of the file
-	file   map[string]any
+	file   map[string]string
 	env    map[string]string
 	recipe map[string]string // values of the recipe that the command line, the file or the environment names
 }
@@ -69,12 +69,7 @@ func loadConfig(args []string) (*settings, error) {
 // named returns the value of a flag on the command line, else in the file, else in the
 // environment.
 func (s *settings) named(flag string, args []string) (value string) {
-	if v, ok := s.env[flag]; ok {
-		value = v
-	}
-	if v, ok := s.file[flag]; ok {
-		value = fmt.Sprint(v)
-	}
+	value, _ = s.value(flag)
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, "--"+flag+"="); ok {
 			value = v
@@ -111,10 +106,12 @@ func (s *settings) read(path string) error {
 		return fault.New(fault.Config, "config", path, "line %d: unknown key %q", lineOf(string(text), key[0]), key).
 			Then("did you mean %q?", nearest(key.String(), configKeys()))
 	}
-	_, err = toml.Decode(string(text), &s.file)
-	for old, now := range oldNames {
-		if v, ok := s.file[old]; ok && s.file[now] == nil {
-			s.file[now] = v
+	values := map[string]any{}
+	_, err = toml.Decode(string(text), &values)
+	s.file = map[string]string{}
+	for key, v := range values {
+		if now := cmp.Or(oldNames[key], key); now == key || values[now] == nil {
+			s.file[now] = fmt.Sprint(v)
 		}
 	}
 	return err
@@ -139,19 +136,19 @@ func configKeys() []string {
 	return keys
 }
 
-// Validate implements kong.Resolver.
-func (s *settings) Validate(*kong.Application) error { return nil }
+// value returns the value of a flag in the source with the highest priority that sets the flag.
+func (s *settings) value(flag string) (string, bool) {
+	for _, source := range []map[string]string{s.file, s.env, s.recipe} {
+		if v, ok := source[flag]; ok {
+			return v, true
+		}
+	}
+	return "", false
+}
 
-// Resolve implements kong.Resolver. The file has priority over the environment, and the
-// environment over a recipe.
-func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if v, ok := s.file[flag.Name]; ok {
-		return fmt.Sprint(v), nil
-	}
-	if v, ok := s.env[flag.Name]; ok {
-		return v, nil
-	}
-	if v, ok := s.recipe[flag.Name]; ok {
+// resolve is a kong.ResolverFunc.
+func (s *settings) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if v, ok := s.value(flag.Name); ok {
 		return v, nil
 	}
 	return nil, nil

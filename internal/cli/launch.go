@@ -107,7 +107,7 @@ func parseTrain(args []string) (*trainCmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser, err := commandline.NewParser(&g, kong.Resolvers(config))
+	parser, err := commandline.NewParser(&g, kong.Resolvers(kong.ResolverFunc(config.resolve)))
 	if err != nil {
 		return nil, err
 	}
