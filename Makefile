@@ -236,7 +236,7 @@ vet: go
 lint: go
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
 	$(GO) tool staticcheck $(TAGS) ./...
-	$(GO) run ./internal/prose README.md CONTRIBUTING.md docs main.go bench cuda graph halo internal kernels lambda ranks slurm
+	$(GO) run ./internal/testkit/prose README.md CONTRIBUTING.md docs main.go bench cli cuda graph halo internal kernels lambda ranks slurm
 	$(GO) run ./internal/testkit/codesize -against size.txt
 
 # The output is size.txt.

@@ -1,7 +1,7 @@
 // Siafu trains graph neural networks on whole graphs over MPI. The commands are in
-// package siafu/internal/cli.
+// package siafu/cli.
 package main
 
-import "siafu/internal/cli"
+import "siafu/cli"
 
 func main() { cli.Main() }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"siafu/graph/realdata"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/realdata"
 	"siafu/ranks/config"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/cuda/ptx"
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"

@@ -9,7 +9,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"siafu/graph/generate"
-	"siafu/lambda/function/functiontest"
+	"siafu/internal/testkit/functiontest"
 	"siafu/ranks/config"
 )
 

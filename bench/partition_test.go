@@ -10,7 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // fakeMetis is a gpmetis that puts every vertex into the last part.

@@ -6,11 +6,11 @@ import (
 
 	"siafu/cuda"
 	"siafu/cuda/driver"
-	"siafu/cuda/ptx"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // An Ops passes the conformance suite on the stand-in for a device, which runs the PTX

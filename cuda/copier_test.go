@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"siafu/cuda"
-	"siafu/cuda/ptx"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 )
 

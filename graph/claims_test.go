@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // TestMetaClaims: whichever number of meta.json is a lie, with a checksum that is

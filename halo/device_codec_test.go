@@ -9,10 +9,10 @@ import (
 	"unsafe"
 
 	"siafu/cuda"
-	"siafu/cuda/ptx"
 	"siafu/halo"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"

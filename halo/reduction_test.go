@@ -11,8 +11,8 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )

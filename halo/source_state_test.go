@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"siafu/halo"
-	"siafu/internal/decodertest"
+	"siafu/internal/testkit/decodertest"
 )
 
 var exampleState = halo.SourceState{

@@ -5,9 +5,9 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // After the first call, which allocates partial sums, no kernel allocates, including gonum's

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // attentionBench is a layer of attention on a random symmetric graph.

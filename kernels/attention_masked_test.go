@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // chosenAttention is a layer of attention in which only some vertices have a gradient.

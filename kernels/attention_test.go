@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 func TestAttention(t *testing.T) { best.Attention(t) }

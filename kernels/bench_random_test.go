@@ -8,9 +8,9 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // eachVariant runs a benchmark with every set of instructions, one worker.

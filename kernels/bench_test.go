@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // The sizes of a medium layer: vertices, in-edges per vertex, widths.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Rows that reuse sources are gathered without blocks, rows with random sources by blocks.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // A gather from more rows than caches hold uses blocks. Its sums match a float64 reference,

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // beforeGuard returns n zeroed bytes that end before an inaccessible page.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Edges from selected columns give the bits of all edges if the other rows are zeros. Edges

@@ -3,8 +3,8 @@ package kernels_test
 import (
 	"fmt"
 
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // Three vertices in a row, 0-1-2, gather the mean of their neighbours.

@@ -3,9 +3,9 @@ package kernels_test
 import (
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // best is the suite on teams with the best instructions of this machine.

@@ -9,8 +9,8 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Gathers of listed rows give the bits of dense rows: rows with no non-zeros, with part of a

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Maxima and their sources equal those of a loop over all pairs, for edges gathered at once or

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Hᵀ G with few columns is computed as the transpose of Gᵀ H, except when adding. The bits are

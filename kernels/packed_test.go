@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Gathers of packed rows give the same bits as dense rows, with zeros of either sign and NaNs.

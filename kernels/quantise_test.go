@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Rounding to few bits passes the conformance suite with every instruction

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // The known answers of Random123 (kat_vectors, philox4x32 with 10 rounds).

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // load reads what testdata/record.py wrote.

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
 func TestRunCoversEveryChunkOnce(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Rows of each width are divided by their norms, and a row of zeros stays zero. Separate

@@ -8,9 +8,9 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // eachSet runs f with a name of every instruction set that this machine has.

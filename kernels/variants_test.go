@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // use selects a team's instructions, or skips the test if the machine lacks them.

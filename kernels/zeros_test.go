@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 )
 
 // Products of operands with many zeros, large enough for the estimate, have the bits of plain Go.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
 )

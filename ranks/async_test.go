@@ -15,7 +15,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/lambda/function/functiontest"
+	"siafu/internal/testkit/functiontest"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/inject"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // Processes with one bridge or two have the bits of training on the CPU, also if a bridge is

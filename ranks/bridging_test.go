@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
-	"siafu/lambda/function/functiontest"
+	"siafu/internal/testkit/functiontest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
 )

@@ -14,8 +14,8 @@ import (
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/cuda/ptx"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"siafu/internal/testkit/mpitest"
 	"siafu/kernels"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // The ranks of processors with different instructions agree on those that all have, and leave the bytes

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/worldtest/slow"
 	"siafu/kernels"
-	"siafu/ranks/world/worldtest/slow"
 )
 
 // What a measured link has decided is printed and stored as a flag. An attempt in the same run folder takes it

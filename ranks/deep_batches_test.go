@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 )

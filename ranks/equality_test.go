@@ -12,7 +12,7 @@ import (
 
 	"siafu/graph/partition"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/schedule"
 )

@@ -8,7 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/partition"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"

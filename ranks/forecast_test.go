@@ -15,9 +15,9 @@ import (
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/host"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/forecast"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/kernels/model"
 	"siafu/ranks/params"

@@ -11,7 +11,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"

@@ -13,9 +13,9 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/cuda/ptx"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/world"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // smallGraph returns a random graph with two isolated vertices.

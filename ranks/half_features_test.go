@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/internal/testkit/functiontest"
 	"siafu/kernels/model"
-	"siafu/lambda/function/functiontest"
 	"siafu/ranks/config"
 )
 

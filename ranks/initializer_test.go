@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 )
 

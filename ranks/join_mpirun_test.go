@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // output is the text of a process, which a test may read while it runs.

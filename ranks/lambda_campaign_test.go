@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/functiontest"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
-	"siafu/lambda/function/functiontest"
 	"siafu/ranks/config"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/functiontest"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
-	"siafu/lambda/function/functiontest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
 	"siafu/ranks/tensor"

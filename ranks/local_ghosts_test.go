@@ -18,10 +18,10 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/generate"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/worldtest/slow"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
-	"siafu/ranks/world/worldtest/slow"
 )
 
 // Sparse features that are gathered first use lists if the ghosts' features are cached, and

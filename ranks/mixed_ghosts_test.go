@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // Ranks that compute the rows of some ghosts, and receive the others, have the losses of those that

@@ -11,10 +11,10 @@ import (
 	"reflect"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // program returns the path of siafu, built with MPI.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // networks returns all models in their orders, with ÂX of the first layer gathered again in

@@ -8,7 +8,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/graph/holdout"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // heldOut returns a generated graph of 4200 vertices with held-out edges.

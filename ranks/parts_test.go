@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"

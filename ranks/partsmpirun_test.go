@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/trace"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // Eight parts on any number of processes leave the bytes of eight graph ranks, and resume from

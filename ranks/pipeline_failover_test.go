@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/world"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/partition"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/forecast"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // kept returns a run of a network with powers of the graph computed before training.

@@ -7,8 +7,8 @@ import (
 
 	"siafu/graph/shard"
 	"siafu/halo"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/world"

@@ -18,10 +18,10 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/partition"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 	"siafu/internal/safetensors"
+	"siafu/internal/testkit/decodertest"
 	"siafu/ranks/predictions"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // Recomputed activations have the same bits in all networks. Deep networks use less memory;

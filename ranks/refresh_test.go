@@ -13,7 +13,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 )
 

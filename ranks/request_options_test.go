@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/lambda/function/functiontest"
+	"siafu/internal/testkit/functiontest"
 	"siafu/ranks/config"
 )
 

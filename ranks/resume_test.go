@@ -14,9 +14,9 @@ import (
 
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/owner"
 	"siafu/internal/signals"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 )

@@ -12,7 +12,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // evolving returns a generated graph on which training still changes rows after many epochs.

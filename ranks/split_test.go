@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"siafu/cuda/device"
-	"siafu/cuda/ptx"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/ranks/config"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/inject"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // loss is a rank that is killed or stopped at a moment of a run on 3 graph ranks, servers and spares.

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/inject"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // survival is a run under "siafu launch" that survives losses: two graph ranks and a spare one.

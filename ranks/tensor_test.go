@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"

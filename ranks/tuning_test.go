@@ -10,9 +10,9 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/worldtest/slow"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
-	"siafu/ranks/world/worldtest/slow"
 )
 
 // trainOver trains with each rank on its own host of a network. Each of place changes the members first.

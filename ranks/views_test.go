@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/inject"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"siafu/cuda/device"
-	"siafu/cuda/ptx"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 	"siafu/ranks/config"
 )

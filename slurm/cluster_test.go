@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/runfolder"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // launcherKilled kills siafu launch inside an allocation that lives on, as one

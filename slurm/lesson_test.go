@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/runfolder"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // nastyNames passes the scripts of all difficult names to sbatch. It runs the script that combines

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // nasty are names that scripts can hold.

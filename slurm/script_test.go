@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 func plainJob() *Job {

@@ -18,7 +18,7 @@ import (
 	"siafu/bench/sat"
 	"siafu/bench/spot"
 	"siafu/bench/trials"
-	"siafu/internal/cli/commandline"
+	"siafu/cli/commandline"
 	"siafu/ranks/simulate"
 )
 

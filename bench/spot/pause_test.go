@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // onPath adds the built program to PATH.

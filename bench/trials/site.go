@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"siafu/internal/cli/commandline"
+	"siafu/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
 	"siafu/ranks/runfolder"

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/kerneltest"
+	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // newRunner returns a runner that is closed at the test's end.

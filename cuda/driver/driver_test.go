@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/cuda/device"
-	"siafu/cuda/driver/drivertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/drivertest"
 )
 
 // fake returns a device of the stand-in library.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"siafu/cuda/device"
-	"siafu/cuda/driver/drivertest"
+	"siafu/internal/testkit/drivertest"
 )
 
 // withLibraries returns a device and a stream with stand-ins for driver, cuBLAS and cuSPARSE.

@@ -16,8 +16,8 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/importers"
-	"siafu/graph/realdata"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/realdata"
 
 	"github.com/BurntSushi/toml"
 )

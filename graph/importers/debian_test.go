@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // debFixture has every construct that the importer knows: two versions of a

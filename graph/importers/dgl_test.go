@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/decodertest"
 	"siafu/internal/dglfile"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // TestDGL: the tiny graph in each of DGL's edge formats is the same dataset, and weights

@@ -16,8 +16,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // tryImport imports files within their memory limit; refusals must be Data faults.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/realdata"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/realdata"
 )
 
 // fixture is the tiny graph in a format; src is the path in the folder.

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"siafu/internal/decodertest"
 	"siafu/internal/pickle"
+	"siafu/internal/testkit/decodertest"
 	"siafu/internal/torchfile"
 )
 

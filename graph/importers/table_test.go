@@ -13,8 +13,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"siafu/graph"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // people is a table of six vertices: a number with two gaps, categories, codes,

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/graph"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // TestParseFloat: the fast path equals strconv to the bit. TestNumbers has the refused

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 	"siafu/internal/torchfile"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/realdata"
 	"siafu/internal/fault"
 	"siafu/internal/pickle"
+	"siafu/internal/testkit/realdata"
 	"siafu/internal/torchfile"
 )
 

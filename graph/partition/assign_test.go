@@ -12,9 +12,9 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/generate"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/npy"
+	"siafu/internal/testkit/decodertest"
 )
 
 // hubs returns an undirected graph of communities of 50 vertices, in which every hundredth vertex

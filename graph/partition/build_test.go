@@ -17,10 +17,10 @@ import (
 	"siafu/graph"
 	"siafu/graph/importers"
 	"siafu/graph/order"
-	"siafu/graph/realdata"
 	"siafu/graph/shard"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/realdata"
 )
 
 // onDisk writes ds as a dataset folder and opens it.

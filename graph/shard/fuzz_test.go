@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"siafu/graph/shard"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/decodertest"
 )
 
 // FuzzOpen checks that Open returns a shard or a Data fault for a file with arbitrary bytes.

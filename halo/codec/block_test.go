@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"siafu/halo/codec"
-	"siafu/internal/decodertest"
+	"siafu/internal/testkit/decodertest"
 )
 
 // A flipped bit anywhere, or a block of another codec, is an error.

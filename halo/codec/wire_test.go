@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"siafu/cuda"
-	"siafu/cuda/ptx"
 	"siafu/halo/codec"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/importers"
-	"siafu/graph/realdata"
 	"siafu/halo/cover"
+	"siafu/internal/testkit/realdata"
 )
 
 // random returns a block with random edges; with skew, low numbers are more frequent.

@@ -10,8 +10,8 @@ import (
 	"siafu/halo"
 	"siafu/halo/predict"
 	"siafu/halo/refresh"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 )
 

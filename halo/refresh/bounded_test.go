@@ -10,9 +10,9 @@ import (
 	"siafu/halo/codec"
 	"siafu/halo/comm"
 	"siafu/halo/refresh"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/decodertest"
 	"siafu/kernels"
 )
 

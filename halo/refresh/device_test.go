@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"siafu/cuda"
-	"siafu/cuda/ptx"
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/refresh"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/ptx"
 	"siafu/kernels"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"siafu/internal/arrayfile"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 const kind = "siafu.test"

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/realdata"
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
+	"siafu/internal/testkit/realdata"
 )
 
 // packed returns a zip of arrays; odd ones are compressed.

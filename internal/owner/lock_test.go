@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/scratch"
+	"siafu/internal/testkit/hosttest"
 )
 
 // wantFault fails the test unless err has a kind and says all that.

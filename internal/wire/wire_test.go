@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
 )
 
 // example returns a message of a kind with all its numbers, and with two elements if it has a body.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"siafu/halo/codec"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"

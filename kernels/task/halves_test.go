@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 
 	"siafu/halo/codec"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/lambda/function/functiontest"
+	"siafu/internal/testkit/functiontest"
 )
 
 // Pack accepts only a function of the given architecture, and gives the same bytes each time.

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/lambda/deploy/deploytest"
+	"siafu/internal/testkit/deploytest"
 )
 
 const region = "eu-central-1"

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"siafu/internal/fault"
-	"siafu/lambda/deploy/deploytest"
+	"siafu/internal/testkit/deploytest"
 )
 
 // A first deployment creates a role and the function and waits for both. A second one changes

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"siafu/internal/fault"
-	"siafu/lambda/deploy/deploytest"
+	"siafu/internal/testkit/deploytest"
 )
 
 // A failed deployment removes the resources that it created, unless Keep is set.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"siafu/internal/fault"
-	"siafu/lambda/deploy/deploytest"
+	"siafu/internal/testkit/deploytest"
 )
 
 // Remove deletes siafu's resources once, and names the remaining logs.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/functiontest"
 	"siafu/lambda/endpoint"
-	"siafu/lambda/function/functiontest"
 	"siafu/lambda/invoke"
 	"siafu/lambda/local"
 )

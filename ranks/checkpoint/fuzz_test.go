@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"siafu/internal/decodertest"
+	"siafu/internal/testkit/decodertest"
 )
 
 // sample returns a file of a checkpoint.

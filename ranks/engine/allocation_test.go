@@ -11,7 +11,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/internal/mapped"
-	"siafu/kernels/kerneltest"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/ranks/config"
 	"siafu/ranks/params"
 	"siafu/ranks/runfolder"

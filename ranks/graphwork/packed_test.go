@@ -7,8 +7,8 @@ import (
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/kerneltest"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
 )
 

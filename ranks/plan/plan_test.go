@@ -18,8 +18,8 @@ import (
 	"siafu/graph/holdout"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/progress"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/internal/decodertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/decodertest"
+	"siafu/internal/testkit/worldtest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
-	"siafu/ranks/world/worldtest"
 )
 
 // tasks alternate in a recording. The first has no bytes.

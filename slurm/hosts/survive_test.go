@@ -15,7 +15,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // watched is the output of a run. It can be read while the run writes it.

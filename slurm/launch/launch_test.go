@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
 	"siafu/internal/scratch"
+	"siafu/internal/testkit/hosttest"
 )
 
 // Only a crash is worth another attempt, and waits double.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
 )
 
 // Real ranks under a real mpirun: the supervisor is a process of its own, and

@@ -9,8 +9,8 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
-	"siafu/cuda/driver/drivertest"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/drivertest"
 )
 
 // These tests run with the stand-in library of drivertest as libcuda.so.1: "make cu-test".

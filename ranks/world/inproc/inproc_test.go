@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/worldtest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
-	"siafu/ranks/world/worldtest"
 )
 
 func TestConformance(t *testing.T) {

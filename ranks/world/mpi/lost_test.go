@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/world"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // The other ranks continue after the loss of a rank to which they send. Without lost.c, Open MPI 4.1 never

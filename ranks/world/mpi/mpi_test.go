@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
+	"siafu/internal/testkit/worldtest"
 	"siafu/ranks/world"
-	"siafu/ranks/world/mpi/mpitest"
-	"siafu/ranks/world/worldtest"
 )
 
 // The tests start this test binary under mpirun, and the ranks run TestRank. An environment

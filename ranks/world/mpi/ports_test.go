@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/world"
-	"siafu/ranks/world/mpi/mpitest"
 )
 
 // Ranks on one host listen on no port, unless the user has chosen a transport that does.

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
+	"siafu/internal/testkit/worldtest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
-	"siafu/ranks/world/mpi/mpitest"
 	"siafu/ranks/world/parts"
-	"siafu/ranks/world/worldtest"
 )
 
 // sceneVar is the variable with the scene for a rank started by mpirun.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/host/hosttest"
+	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/worldtest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/parts"
-	"siafu/ranks/world/worldtest"
 )
 
 // over runs body on all parts of a world of ranks that are goroutines.
