@@ -34,7 +34,8 @@ func TestPublishedAccuracy(t *testing.T) {
 				t.Skip("set SIAFU_BIG=1 to train on this graph")
 			}
 			realdata.File(t, tc.graph+".tar.zst")
-			o := AccuracyOptions{Data: realdata.Root(), Work: t.TempDir(), Only: tc.graph, Model: tc.model, Seeds: tc.seeds, Ranks: tc.ranks}
+			o := AccuracyOptions{Data: realdata.Root(), Work: t.TempDir(), Only: tc.graph, Model: tc.model,
+				Seeds: tc.seeds, Ranks: tc.ranks}
 			o.adjust = func(c *config.Config) { c.Monitor = "accuracy" }
 			results, err := Accuracy(context.Background(), o, testWriter{t})
 			if err != nil {

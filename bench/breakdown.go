@@ -81,7 +81,8 @@ func (o BreakdownOptions) Run(ctx context.Context, w io.Writer) error {
 // writeChart writes the chart of a first and a last epoch.
 func writeChart(path string, f *trace.File, epochs []int) error {
 	if len(epochs) != 2 {
-		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).Then("name the first and the last, as 3,4")
+		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).
+			Then("name the first and the last, as 3,4")
 	}
 	if err := inventory.Overwrite("bench breakdown", path, isPicture); err != nil {
 		return err

@@ -111,7 +111,8 @@ func TestBreakdownOfTwoWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := b.graph[0]
-	if r.span != 10 || r.workerTime() != 20 || r.tasks["GA"].seconds != 6 || r.between() != 20-8-3 || r.hidden["SC"] != (overlapBounds{4, 6}) {
+	if r.span != 10 || r.workerTime() != 20 || r.tasks["GA"].seconds != 6 || r.between() != 20-8-3 ||
+		r.hidden["SC"] != (overlapBounds{4, 6}) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -66,7 +66,8 @@ func measureGPU(ctx context.Context, o CUDAOptions, e gpuEffort, w io.Writer) er
 		return err
 	}
 	if o.Repeats < 1 || o.Epochs == 1 || o.Epochs < 0 {
-		return fault.New(fault.Usage, "bench cuda", "", "--repeats=%d --epochs=%d", o.Repeats, o.Epochs).Then("repeat once or more; train 2 epochs or more, or 0")
+		return fault.New(fault.Usage, "bench cuda", "", "--repeats=%d --epochs=%d", o.Repeats, o.Epochs).
+			Then("repeat once or more; train 2 epochs or more, or 0")
 	}
 	if o.Data == "" {
 		tmp, err := generated(o.Like, o.Scale)
@@ -81,7 +82,8 @@ func measureGPU(ctx context.Context, o CUDAOptions, e gpuEffort, w io.Writer) er
 		return err
 	}
 	defer d.Close()
-	fmt.Fprintf(w, "dataset: %s, %d vertices, %d edges, generated: %t\n", d.Meta.Name, d.Meta.Vertices, d.In.Offsets[d.In.Rows()], d.Meta.Synthetic)
+	fmt.Fprintf(w, "dataset: %s, %d vertices, %d edges, generated: %t\n", d.Meta.Name, d.Meta.Vertices,
+		d.In.Offsets[d.In.Rows()], d.Meta.Synthetic)
 	if err := measureGPUKernels(ctx, o, e, only, d, w); err != nil || o.Epochs == 0 {
 		return err
 	}
@@ -188,12 +190,14 @@ func (r *gpuRig) header(bytes int) error {
 	if r.copying, err = r.copyRate(min(bytes, int(free/8))); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.w, "device: %s, compute capability %d.%d, %d multiprocessors, driver of CUDA %s\n", p.Name, p.Major, p.Minor, p.Multiprocessors, p.Driver)
+	fmt.Fprintf(r.w, "device: %s, compute capability %d.%d, %d multiprocessors, driver of CUDA %s\n", p.Name, p.Major,
+		p.Minor, p.Multiprocessors, p.Driver)
 	bandwidth := "unknown"
 	if p.Bandwidth() > 0 {
 		bandwidth = fmt.Sprintf("%.1f", p.Bandwidth()/1e9)
 	}
-	fmt.Fprintf(r.w, "memory: %d MiB, %d free; %s GB/s by its clock and bus, copies at %.1f GB/s\n", total>>20, free>>20, bandwidth, r.copying/1e9)
+	fmt.Fprintf(r.w, "memory: %d MiB, %d free; %s GB/s by its clock and bus, copies at %.1f GB/s\n", total>>20,
+		free>>20, bandwidth, r.copying/1e9)
 	if r.blas != nil {
 		fmt.Fprintf(r.w, "dense products: %s\n", r.blas.Kernel())
 	}
@@ -252,7 +256,8 @@ func (r *gpuRig) table(ctx context.Context, lines func(*mapped.Arena) []gpuCase,
 	defer a.Free()
 	cases := slices.DeleteFunc(lines(a), func(c gpuCase) bool { return !c.matches(only) })
 	if len(cases) > 0 {
-		fmt.Fprintf(r.w, "\n%-18s %-34s %10s %10s %9s %9s %9s %9s %10s %9s\n", "kernel", "shape", "ms", "M edges/s", "GFLOP/s", "GB/s", "of device", "of copy", "ours/its", "differ")
+		fmt.Fprintf(r.w, "\n%-18s %-34s %10s %10s %9s %9s %9s %9s %10s %9s\n", "kernel", "shape", "ms", "M edges/s", "GFLOP/s", "GB/s",
+			"of device", "of copy", "ours/its", "differ")
 	}
 	for _, c := range cases {
 		if err := ctx.Err(); err != nil {
@@ -303,7 +308,8 @@ func (r *gpuRig) print(c gpuCase, side string, seconds, ours, differ float64) {
 	}
 	fmt.Fprintf(r.w, "%-18s %-34s %10.4f %10s %9s %9s %9s %9s %10s %9s\n", kernel, c.shape, seconds*1e3,
 		rate(c.edges, seconds, 1e6, "%.0f"), rate(c.flops, seconds, 1e9, "%.0f"), rate(c.bytes, seconds, 1e9, "%.1f"),
-		rate(c.bytes, seconds, r.device.Properties().Bandwidth()/100, "%.0f %%"), rate(c.bytes, seconds, r.copying/100, "%.0f %%"), ratio, apart)
+		rate(c.bytes, seconds, r.device.Properties().Bandwidth()/100, "%.0f %%"),
+		rate(c.bytes, seconds, r.copying/100, "%.0f %%"), ratio, apart)
 }
 
 // warmUps is the number of uncounted runs of each side: code is compiled, caches are filled
@@ -365,7 +371,8 @@ func (r *gpuRig) compare(c gpuCase, side string, work gpuWork, i int) (float64, 
 			d /= math.Abs(want)
 		}
 		if bound := 2 * float64(work.terms(at/cols)+3) / (1 << 24); !(d <= bound) {
-			return d, fault.New(fault.Runtime, "bench cuda", c.kernel+" "+c.shape, "row %d, column %d is %v by %s and %v by siafu, which differ by %.2g where rounding explains %.2g",
+			return d, fault.New(fault.Runtime, "bench cuda", c.kernel+" "+c.shape,
+				"row %d, column %d is %v by %s and %v by siafu, which differ by %.2g where rounding explains %.2g",
 				at/cols, at%cols, got, side, want, d, bound)
 		}
 		largest = max(largest, d)

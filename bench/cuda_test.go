@@ -58,7 +58,8 @@ func TestCUDA(t *testing.T) {
 			for want, count := range map[string]int{
 				"device: PTX interpreter (a checker, no GPU)": 1, "\nSpMM  ": 3, "\nSpMM bf16 ": 3, "tiny 256 ": 2 + 6*b2i(libraries),
 				"\nAttentionGather ": 3, "\nAttentionGradDst ": 3, "\nAttentionGradSrc ": 3, "\n  cuSPARSE ALG2 ": 6 * b2i(libraries),
-				"\n  cuSPARSE ALG3 ": 6 * b2i(libraries), "\n  cuBLAS ": 9 * b2i(libraries), "\nMatMul ": 3, "\nMatMulTransA ": 3, "\nMatMulTransB ": 3,
+				"\n  cuSPARSE ALG3 ": 6 * b2i(libraries), "\n  cuBLAS ": 9 * b2i(libraries), "\nMatMul ": 3,
+				"\nMatMulTransA ": 3, "\nMatMulTransB ": 3,
 				"left out: cuBLAS: ": b2i(!libraries), "left out: cuSPARSE: ": b2i(!libraries),
 				"\nGCN, columns [6 128 3]: ": 1, "\nGAT, columns [6 64 3]: ": 1, "  left out: PyG: ": 2 * b2i(libraries),
 			} {
@@ -163,7 +164,8 @@ func TestCUDAOlderLibrary(t *testing.T) {
 	if err := measureGPU(context.Background(), o, e, &out); err != nil {
 		t.Fatal(err)
 	}
-	for want, count := range map[string]int{"\nSpMM": 2, "\n  cuSPARSE": 3, "left out: cuSPARSE ALG2 of 41 columns, bf16: true: CUSPARSE_STATUS_NOT_SUPPORTED\n": 1} {
+	for want, count := range map[string]int{"\nSpMM": 2, "\n  cuSPARSE": 3,
+		"left out: cuSPARSE ALG2 of 41 columns, bf16: true: CUSPARSE_STATUS_NOT_SUPPORTED\n": 1} {
 		if got := strings.Count(out.String(), want); got != count {
 			t.Errorf("%q is there %d times, not %d:\n%s", want, got, count, &out)
 		}
@@ -192,7 +194,8 @@ func TestCUDADisagreement(t *testing.T) {
 				work.results = append(work.results, m)
 			}
 			differ, err := r.compare(o, "another side", work, 1)
-			if (err == nil) != c.agrees || err != nil && (fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "another side")) {
+			if (err == nil) != c.agrees ||
+				err != nil && (fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "another side")) {
 				t.Errorf("%v, %v", differ, err)
 			}
 		})

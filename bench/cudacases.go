@@ -84,7 +84,8 @@ func gpuAddress(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
 // GCN's, or BF16 without, because Narrow applies them to the rows.
 func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
 	n, e, w := float64(g.rows), float64(g.edges), float64(width)
-	c := gpuCase{work: work{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w, bytes: e*(8+4*w) + n*(24+4*w)}}
+	c := gpuCase{work: work{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w,
+		bytes: e*(8+4*w) + n*(24+4*w)}}
 	if half {
 		c.kernel, c.bytes = "SpMM bf16", e*(4+2*w)+n*(20+4*w)
 	}

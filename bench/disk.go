@@ -56,7 +56,8 @@ func (o DiskOptions) Run(ctx context.Context, w io.Writer) error {
 	defer stop()
 	bytes, ok := size.Parse(o.Size)
 	if !ok || bytes < int64(diskPieces[len(diskPieces)-1]) || o.Seconds <= 0 {
-		return fault.New(fault.Usage, opDisk, "", "--size=%s --seconds=%g", o.Size, o.Seconds).Then("set a size of at least 17MB, such as 1GB, and more than 0 seconds")
+		return fault.New(fault.Usage, opDisk, "", "--size=%s --seconds=%g", o.Size, o.Seconds).
+			Then("set a size of at least 17MB, such as 1GB, and more than 0 seconds")
 	}
 	memory, ok := size.Parse(o.Memory)
 	if o.Memory == "" {
@@ -88,7 +89,8 @@ func (o *DiskOptions) rates(ctx context.Context, w io.Writer, bytes int64) (list
 		return nil, fault.System(opDisk, o.Dir, err)
 	}
 	if free < bytes {
-		return nil, fault.New(fault.IO, opDisk, o.Dir, "the file needs %d MB, but the file system has %d MB", bytes/1e6, free/1e6).Then("set a smaller --size, or choose another folder")
+		return nil, fault.New(fault.IO, opDisk, o.Dir, "the file needs %d MB, but the file system has %d MB", bytes/1e6, free/1e6).
+			Then("set a smaller --size, or choose another folder")
 	}
 	if host.InMemory(o.Dir) {
 		fmt.Fprintf(w, "%s is on a file system in memory: these are not rates of a disk\n", o.Dir)
@@ -194,7 +196,8 @@ func (o *DiskOptions) epoch(w io.Writer, rates []DiskRate) error {
 	c := config.Defaults()
 	c.Ranks, c.Servers, c.VertexOrder, c.InputDropout, c.CacheInput, c.Partitioner = 1, 0, "natural", 0, "on", "contiguous"
 	c.Scratch, c.Memory = o.Dir, o.Limit
-	p, err := plan.New(plan.Options{Data: o.Data, RanksPerHost: 1, Bandwidth: "10gbit", Latency: "50us", DiskRate: fmt.Sprintf("%.0fB", max(best, 1)), Config: plan.Flags(c)})
+	p, err := plan.New(plan.Options{Data: o.Data, RanksPerHost: 1, Bandwidth: "10gbit", Latency: "50us",
+		DiskRate: fmt.Sprintf("%.0fB", max(best, 1)), Config: plan.Flags(c)})
 	if err != nil {
 		return err
 	}

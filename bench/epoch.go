@@ -180,7 +180,8 @@ func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error
 }
 
 // epochReferences starts a PyTorch for each variant, or returns the reason why it cannot.
-func epochReferences(ctx context.Context, runner *yardstick.Runner, d *graph.Dataset, g yardstick.Training) (references []*yardstick.Reference, reason string, err error) {
+func epochReferences(ctx context.Context, runner *yardstick.Runner, d *graph.Dataset,
+	g yardstick.Training) (references []*yardstick.Reference, reason string, err error) {
 	for _, v := range g.Variants(d) {
 		r, err := runner.StartPyTorch(ctx, d, g, v)
 		if fault.KindOf(err) == fault.Missing {

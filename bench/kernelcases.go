@@ -204,16 +204,18 @@ func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase 
 
 // lossCase returns the loss over all rows with its gradient.
 func lossCase(rows int) kernelCase {
-	return pass("SoftmaxCrossEntropy", fmt.Sprintf("[%d x %d]", rows, classWidth), float64(rows)*(2*4*classWidth+4+1), func(b *fixture) func() {
-		logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)
-		labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
-		for i := range labels {
-			labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
-		}
-		return func() {
-			b.team.SoftmaxCrossEntropy(grad, logits, kernels.HostVector(labels), kernels.HostVector(split), graph.SplitTrain, 1/float32(rows))
-		}
-	})
+	return pass("SoftmaxCrossEntropy", fmt.Sprintf("[%d x %d]", rows, classWidth),
+		float64(rows)*(2*4*classWidth+4+1), func(b *fixture) func() {
+			logits, grad := b.mat(rows, classWidth, 1), b.zeros(rows, classWidth)
+			labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
+			for i := range labels {
+				labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
+			}
+			return func() {
+				b.team.SoftmaxCrossEntropy(grad, logits, kernels.HostVector(labels), kernels.HostVector(split),
+					graph.SplitTrain, 1/float32(rows))
+			}
+		})
 }
 
 // adamCase reads the parameter, the gradient and two moments. It writes all of them except the
@@ -267,5 +269,6 @@ func sparseCases(rows int) []kernelCase {
 
 func sparseFeatures(b *fixture, rows int) kernels.Sparse {
 	n := rows * sparsePerRow
-	return kernels.PlaceSparse(b.team, b.arena, graph.SparseRows{Offsets: b.regular(rows, sparsePerRow), Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)})
+	return kernels.PlaceSparse(b.team, b.arena,
+		graph.SparseRows{Offsets: b.regular(rows, sparsePerRow), Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)})
 }

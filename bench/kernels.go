@@ -254,7 +254,8 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	if err := t.Text(m.w); err != nil {
 		return err
 	}
-	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
+	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above `+
+		`100 % where a cache holds them.`)
 	m.skipped.print(m.w)
 	return nil
 }

@@ -28,7 +28,8 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 		return fault.New(fault.Usage, "bench lambda", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
 	if o.Config.Instance == "" {
-		return fault.New(fault.Usage, "bench lambda", "", "the price of servers is unknown").Then("give --instance TYPE or dollars per hour")
+		return fault.New(fault.Usage, "bench lambda", "", "the price of servers is unknown").
+			Then("give --instance TYPE or dollars per hour")
 	}
 	o.Config.Tensor = config.TensorLambda
 	if o.Config.Lambda == "" {
@@ -50,7 +51,8 @@ func (o LambdaOptions) Run(ctx context.Context, w io.Writer) error {
 	at.add("functions, async s=0", mode("async", false))
 	tasks := o.experiment("tasks for functions")
 	tasks.add("as they are", func(*config.Config, int) {})
-	for _, what := range []string{config.Fusion, config.Rematerialisation, config.Streaming, config.Fusion + "," + config.Rematerialisation + "," + config.Streaming} {
+	for _, what := range []string{config.Fusion, config.Rematerialisation, config.Streaming,
+		config.Fusion + "," + config.Rematerialisation + "," + config.Streaming} {
 		tasks.add("without "+what, func(c *config.Config, _ int) { c.LambdaWithout = what })
 	}
 	for _, codec := range []string{"s2", "bf16", "int8"} {

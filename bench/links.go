@@ -144,7 +144,8 @@ func (o LinksOptions) runs() (runs []*LinkRun, err error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, fault.New(fault.Usage, opLinks, "", "--rates=%v --partitioners=%v", o.Rates, o.Partitioners).Then("set at least one of each")
+		return nil, fault.New(fault.Usage, opLinks, "", "--rates=%v --partitioners=%v", o.Rates, o.Partitioners).
+			Then("set at least one of each")
 	}
 	return runs, nil
 }
@@ -157,7 +158,8 @@ func (o LinksOptions) settings() (list []LinkRun, err error) {
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.HasPrefix(name, "-") {
 			return nil, fault.New(fault.Usage, opLinks, "", "--variants has %q", text).
-				Then("write NAME=FLAGS, and semicolons between variants: 'received=--recompute-ghosts none;computed=--recompute-ghosts all'")
+				Then("write NAME=FLAGS, and semicolons between variants: 'received=--recompute-ghosts " +
+					"none;computed=--recompute-ghosts all'")
 		}
 		if slices.ContainsFunc(list, func(r LinkRun) bool { return r.Variant == name }) {
 			return nil, fault.New(fault.Usage, opLinks, "", "--variants has the name %q twice", name).Then("choose another name")
@@ -183,7 +185,8 @@ func (o LinksOptions) once(ctx context.Context, site *trials.Site, r *LinkRun) e
 		return err
 	}
 	timeline := site.Path("trace.json")
-	flags := slices.Concat(site.Shards(o.Data, r.Partitioner), o.Train, []string{"--epochs", strconv.Itoa(o.Epochs), "--partitioner", r.Partitioner}, r.flags)
+	flags := slices.Concat(site.Shards(o.Data, r.Partitioner), o.Train,
+		[]string{"--epochs", strconv.Itoa(o.Epochs), "--partitioner", r.Partitioner}, r.flags)
 	run, sent, err := site.Over(ctx, o.Data, append(flags, "--trace", timeline)...)
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 // after the base.
 func TestSettingsOfLinks(t *testing.T) {
 	list, err := LinksOptions{Variants: []string{" a =--codec int8 --layers 3", "b="}, Codecs: []string{"s2"}}.settings()
-	if err != nil || len(list) != 2 || list[0].Variant != "a" || strings.Join(list[0].flags, " ") != "--codec int8 --layers 3" || len(list[1].flags) != 0 {
+	if err != nil || len(list) != 2 || list[0].Variant != "a" ||
+		strings.Join(list[0].flags, " ") != "--codec int8 --layers 3" || len(list[1].flags) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	list, err = LinksOptions{Codecs: []string{"s2"}}.settings()

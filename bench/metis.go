@@ -154,7 +154,8 @@ func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (p
 		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, bytes.TrimSpace(out[max(0, len(out)-200):])).Then("remove gpmetis from PATH to measure without it")
+			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, bytes.TrimSpace(out[max(0, len(out)-200):])).
+				Then("remove gpmetis from PATH to measure without it")
 		}
 		output := fmt.Sprintf("%s.part.%d", input, parts)
 		d.owner, err = partition.Assign(m.ds, partition.Options{Method: "file:" + output, Parts: parts})

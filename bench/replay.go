@@ -61,7 +61,8 @@ const unlimited = 100e9 / 8
 // each rank's process has its own functions.
 func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
-		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("set 3 epochs or more, and 1 rank or more")
+		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).
+			Then("set 3 epochs or more, and 1 rank or more")
 	}
 	for _, rate := range append(slices.Clone(o.Rates), cmp.Or(o.Copy, "1gbit")) {
 		if _, err := plan.Bandwidth(rate); err != nil {
@@ -107,7 +108,8 @@ func (o *ReplayOptions) replayAll(ctx context.Context, site *trials.Site) (list 
 // trial returns the recording of a line.
 func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
 	flags := append([]string{"--recompute-ghosts", "none"}, o.Train...) // the choice of auto depends on the link
-	flags = append(flags, "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
+	flags = append(flags, "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0",
+		"--mode", r.Mode, "--tensor", r.Tensor)
 	if r.Tensor == "lambda" {
 		flags = append(flags, "--lambda", "local")
 	}
@@ -126,7 +128,8 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 	}
 	folder := kept.Folder(t)
 	t.Record = false
-	replay := simulate.Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
+	replay := simulate.Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1,
+		Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
 		FunctionOptions: simulate.FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
 	r.Recorded = medianEpoch(run)
 	if r.Again, err = replay.MedianEpoch(); err != nil {
@@ -205,7 +208,8 @@ func tcpRate() (string, error) {
 // printReplayed prints runs and their simulations.
 func printReplayed(w io.Writer, list []*Replayed) error {
 	good := 0
-	t := table.Right("tensor", "mode", "ranks", "link", "recorded s/epoch|%.4f", "replayed|%.4f", "measured|%.4f", "modelled|%.4f", "modelled to measured|%.3f")
+	t := table.Right("tensor", "mode", "ranks", "link", "recorded s/epoch|%.4f", "replayed|%.4f", "measured|%.4f",
+		"modelled|%.4f", "modelled to measured|%.3f")
 	for _, r := range list {
 		if math.Abs(r.Ratio()-1) <= Within {
 			good++

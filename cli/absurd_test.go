@@ -151,7 +151,8 @@ func TestMemoryIsAskedForFirst(t *testing.T) {
 	for _, flags := range []string{"--ranks 1000000000", "--threads 1000000000"} {
 		c.refuses(t, append([]string{"predict", run, data}, strings.Fields(flags)...)...)
 	}
-	for _, flags := range []string{"--hidden 2000000000", "--hidden 2000000000 --layers 3", "--model gat --heads 9223372036854775807", "--ranks 1000000000 --servers 0", "--layers 1000000"} {
+	for _, flags := range []string{"--hidden 2000000000", "--hidden 2000000000 --layers 3", "--model gat --heads 9223372036854775807",
+		"--ranks 1000000000 --servers 0", "--layers 1000000"} {
 		c.refuses(t, append([]string{"plan", data, "--partitioner", "hash", "--codec", "int4"}, strings.Fields(flags)...)...)
 	}
 	// A plan for a larger machine is made on a small one.
@@ -166,7 +167,8 @@ func TestPlanBeyondAddresses(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil || mapped.UnderRace {
 		t.Skip(err)
 	}
-	r := child(t, []string{"prlimit", "--as=6000000000"}, "plan", small(t), "--partitioner", "hash", "--codec", "int4", "--hidden", "20000000", "--memory", "900TB")
+	r := child(t, []string{"prlimit", "--as=6000000000"}, "plan", small(t), "--partitioner", "hash", "--codec", "int4", "--hidden",
+		"20000000", "--memory", "900TB")
 	if r.code != 0 || !strings.Contains(r.out, "not timed") || strings.Contains(r.out, "9223372036") {
 		t.Errorf("exit %d\n%s\n%s", r.code, r.out, r.err)
 	}
@@ -218,9 +220,11 @@ func TestSystemGivesNoMemory(t *testing.T) {
 		t.Skip("there is no prlimit here")
 	}
 	run := filepath.Join(t.TempDir(), "run")
-	for _, flags := range []string{"--ranks 1", "--ranks 4 --servers 0", "--ranks 4 --servers 2", "--ranks 3 --mode async", "--ranks 2 --model gat"} {
+	for _, flags := range []string{"--ranks 1", "--ranks 4 --servers 0", "--ranks 4 --servers 2",
+		"--ranks 3 --mode async", "--ranks 2 --model gat"} {
 		t.Run(flags, func(t *testing.T) {
-			args := append([]string{"train", data, "--force-memory", "--epochs", "2", "--hidden", "1200000", "--force", "--out", run}, strings.Fields(flags)...)
+			args := append([]string{"train", data, "--force-memory", "--epochs", "2", "--hidden", "1200000", "--force", "--out", run},
+				strings.Fields(flags)...)
 			// Servers keep messages on Go's heap, which may be the first to find no address.
 			// That ends the process, and happens by chance; arrays come first as a rule.
 			r := child(t, []string{"prlimit", "--as=3000000000"}, args...)

@@ -179,14 +179,20 @@ var begun = []string{"config.toml", "log.txt", "lock", "metrics.jsonl", "run.jso
 var badInputs = []badInput{
 	// The command line.
 	{"no such command", nil, func(s *scene) []string { return []string{"trian", s.data} }, 64, []string{"trian", "train"}, nil},
-	{"unknown flag", nil, func(s *scene) []string { return []string{"train", s.data, "--hiden", "3"} }, 64, []string{"--hiden", "--hidden"}, nil},
-	{"flag of another type", nil, func(s *scene) []string { return []string{"train", s.data, "--hidden", "many"} }, 64, []string{"--hidden", "many"}, nil},
-	{"value not in the list", nil, func(s *scene) []string { return []string{"train", s.data, "--model", "gnc"} }, 64, []string{"--model", "gnc", "gcn"}, nil},
-	{"value out of range", nil, func(s *scene) []string { return []string{"train", s.data, "--dropout", "1.5"} }, 64, []string{"--dropout=1.5", "below 1"}, nil},
+	{"unknown flag", nil, func(s *scene) []string { return []string{"train", s.data, "--hiden", "3"} }, 64,
+		[]string{"--hiden", "--hidden"}, nil},
+	{"flag of another type", nil, func(s *scene) []string { return []string{"train", s.data, "--hidden", "many"} }, 64,
+		[]string{"--hidden", "many"}, nil},
+	{"value not in the list", nil, func(s *scene) []string { return []string{"train", s.data, "--model", "gnc"} }, 64,
+		[]string{"--model", "gnc", "gcn"}, nil},
+	{"value out of range", nil, func(s *scene) []string { return []string{"train", s.data, "--dropout", "1.5"} }, 64,
+		[]string{"--dropout=1.5", "below 1"}, nil},
 	{"no dataset given", nil, func(*scene) []string { return []string{"train"} }, 64, []string{"data"}, nil},
 	{"two datasets", nil, func(s *scene) []string { return []string{"train", s.data, s.data} }, 64, []string{"[CONFIG.toml] DATA"}, nil},
-	{"dataset absent", nil, func(s *scene) []string { return []string{"train", s.path("absent")} }, 66, []string{"absent", "siafu import"}, nil},
-	{"a folder that is no dataset", nil, func(s *scene) []string { return []string{"info", s.free} }, 66, []string{"not a dataset folder"}, nil},
+	{"dataset absent", nil, func(s *scene) []string { return []string{"train", s.path("absent")} }, 66,
+		[]string{"absent", "siafu import"}, nil},
+	{"a folder that is no dataset", nil, func(s *scene) []string { return []string{"info", s.free} }, 66,
+		[]string{"not a dataset folder"}, nil},
 
 	// The configuration file.
 	{"config absent", nil, func(s *scene) []string { return []string{"train", s.path("c.toml"), s.data} }, 66, []string{"c.toml"}, nil},
@@ -198,33 +204,44 @@ var badInputs = []badInput{
 		func(s *scene) []string { return []string{"train", s.path("c.toml"), s.data} }, 78, []string{"line 1"}, nil},
 
 	// Importing.
-	{"edge out of range", func(s *scene) { s.file(s.path("raw", "graph.edges.bin"), u32(0, 1, 1, 0, 1, 2, 2, 1, 2, 9, 3, 2)) }, importRaw, 65, []string{"graph.edges.bin", "9", "edge 4"}, nil},
-	{"truncated edges", func(s *scene) { s.file(s.path("raw", "graph.edges.bin"), u32(0, 1, 1)) }, importRaw, 65, []string{"graph.edges.bin", "12"}, nil},
+	{"edge out of range", func(s *scene) { s.file(s.path("raw", "graph.edges.bin"), u32(0, 1, 1, 0, 1, 2, 2, 1, 2, 9, 3, 2)) }, importRaw,
+		65, []string{"graph.edges.bin", "9", "edge 4"}, nil},
+	{"truncated edges", func(s *scene) { s.file(s.path("raw", "graph.edges.bin"), u32(0, 1, 1)) }, importRaw, 65,
+		[]string{"graph.edges.bin", "12"}, nil},
 	{"NaN", func(s *scene) {
 		s.file(s.path("raw", "features.bin"), f32(1, 2, 3, float32(math.NaN()), 5, 6, 7, 8, 9, 10))
 	}, importRaw, 65, []string{"feature 1 of vertex 1", "NaN"}, nil},
-	{"truncated features", func(s *scene) { s.cut(s.path("raw", "features.bin")) }, importRaw, 65, []string{"features.bin", "40", "20"}, nil},
-	{"wrong dimension", func(s *scene) { s.replace(s.path("raw", "meta.json"), `"feature_dim":2`, `"feature_dim":3`) }, importRaw, 65, []string{"features.bin", "60", "40"}, nil},
-	{"label out of range", func(s *scene) { s.file(s.path("raw", "labels.bin"), u32(0, 7, 0, 1, 0)) }, importRaw, 65, []string{"labels.bin", "vertex 1 is 7", "-1 (none) to 1"}, nil},
-	{"split of an unlabelled vertex", func(s *scene) { s.file(s.path("raw", "split.bin"), []byte{1, 2, 3, 1, 1}) }, importRaw, 65, []string{"vertex 4", "no label"}, nil},
-	{"unknown split value", func(s *scene) { s.file(s.path("raw", "split.bin"), []byte{1, 2, 3, 1, 8}) }, importRaw, 65, []string{"vertex 4", "8"}, nil},
+	{"truncated features", func(s *scene) { s.cut(s.path("raw", "features.bin")) }, importRaw, 65,
+		[]string{"features.bin", "40", "20"}, nil},
+	{"wrong dimension", func(s *scene) { s.replace(s.path("raw", "meta.json"), `"feature_dim":2`, `"feature_dim":3`) }, importRaw, 65,
+		[]string{"features.bin", "60", "40"}, nil},
+	{"label out of range", func(s *scene) { s.file(s.path("raw", "labels.bin"), u32(0, 7, 0, 1, 0)) }, importRaw, 65,
+		[]string{"labels.bin", "vertex 1 is 7", "-1 (none) to 1"}, nil},
+	{"split of an unlabelled vertex", func(s *scene) { s.file(s.path("raw", "split.bin"), []byte{1, 2, 3, 1, 1}) }, importRaw, 65,
+		[]string{"vertex 4", "no label"}, nil},
+	{"unknown split value", func(s *scene) { s.file(s.path("raw", "split.bin"), []byte{1, 2, 3, 1, 8}) }, importRaw, 65,
+		[]string{"vertex 4", "8"}, nil},
 	{"source absent", nil, func(s *scene) []string {
 		return []string{"import", "--from", "raw", s.path("none"), filepath.Join(s.free, "new")}
 	}, 66, []string{"none"}, nil},
 	{"unknown format", nil, func(s *scene) []string {
 		return []string{"import", "--from", "gml", s.raw, filepath.Join(s.free, "new")}
 	}, 64, []string{"gml", "planetoid"}, nil},
-	{"target exists", nil, func(s *scene) []string { return []string{"import", "--from", "raw", s.raw, s.data} }, 64, []string{"exists", "--force"}, nil},
+	{"target exists", nil, func(s *scene) []string { return []string{"import", "--from", "raw", s.raw, s.data} }, 64,
+		[]string{"exists", "--force"}, nil},
 	{"target is no dataset", func(s *scene) { s.file(filepath.Join(s.free, "mine.txt"), []byte("precious")) },
-		func(s *scene) []string { return []string{"import", "--force", "--from", "raw", s.raw, s.free} }, 64, []string{"not a dataset folder", "not replaced"}, nil},
+		func(s *scene) []string { return []string{"import", "--force", "--from", "raw", s.raw, s.free} }, 64,
+		[]string{"not a dataset folder", "not replaced"}, nil},
 	{"target below a file", nil, func(s *scene) []string {
 		return []string{"import", "--from", "raw", s.raw, filepath.Join(s.raw, "meta.json", "new")}
 	}, 74, []string{"meta.json"}, nil},
 
 	// Partitioning.
-	{"more parts than vertices", nil, func(s *scene) []string { return []string{"partition", s.data, "--parts", "61"} }, 78, []string{"61", "60 vertices"}, nil},
+	{"more parts than vertices", nil, func(s *scene) []string { return []string{"partition", s.data, "--parts", "61"} }, 78,
+		[]string{"61", "60 vertices"}, nil},
 	{"no parts", nil, func(s *scene) []string { return []string{"partition", s.data, "--parts", "0"} }, 64, []string{"0 parts"}, nil},
-	{"unknown method", nil, func(s *scene) []string { return []string{"partition", s.data, "--parts", "2", "--method", "metis"} }, 64, []string{"metis", "fennel"}, nil},
+	{"unknown method", nil, func(s *scene) []string { return []string{"partition", s.data, "--parts", "2", "--method", "metis"} }, 64,
+		[]string{"metis", "fennel"}, nil},
 	{"owner out of range", func(s *scene) { s.file(s.path("owners"), []byte(strings.Repeat("0\n", 59)+"2\n")) },
 		func(s *scene) []string {
 			return []string{"partition", s.data, "--parts", "2", "--method", "file:" + s.path("owners")}
@@ -256,12 +273,18 @@ var badInputs = []badInput{
 		must(s.t, "partition", s.data, "--parts", "2", "--method", "hash")
 		s.file(s.path("data", "parts", "2", "1.part"), old)
 	}, trainTwo, 65, []string{"different partitionings"}, nil},
-	{"damaged meta.json", func(s *scene) { s.cut(s.path("data", "meta.json")) }, trainTwo, 65, []string{"meta.json", "import the dataset again"}, nil},
-	{"meta.json of another version", func(s *scene) { s.replace(s.path("data", "meta.json"), `"format": 1`, `"format": 9`) }, trainTwo, 65, []string{"format is 9"}, nil},
-	{"more servers than graph ranks", nil, func(s *scene) []string { return append(trainTwo(s), "--servers", "2") }, 78, []string{"2 servers", "2 ranks"}, nil},
-	{"more ranks than vertices", nil, func(s *scene) []string { return append(trainTwo(s), "--ranks", "70") }, 78, []string{"70", "60 vertices"}, nil},
-	{"run folder exists", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.run) }, 64, []string{"exists", "--force"}, nil},
-	{"run folder is another folder", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.raw, "--force") }, 64, []string{"not a run folder"}, nil},
+	{"damaged meta.json", func(s *scene) { s.cut(s.path("data", "meta.json")) }, trainTwo, 65,
+		[]string{"meta.json", "import the dataset again"}, nil},
+	{"meta.json of another version", func(s *scene) { s.replace(s.path("data", "meta.json"), `"format": 1`, `"format": 9`) }, trainTwo, 65,
+		[]string{"format is 9"}, nil},
+	{"more servers than graph ranks", nil, func(s *scene) []string { return append(trainTwo(s), "--servers", "2") }, 78,
+		[]string{"2 servers", "2 ranks"}, nil},
+	{"more ranks than vertices", nil, func(s *scene) []string { return append(trainTwo(s), "--ranks", "70") }, 78,
+		[]string{"70", "60 vertices"}, nil},
+	{"run folder exists", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.run) }, 64,
+		[]string{"exists", "--force"}, nil},
+	{"run folder is another folder", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.raw, "--force") }, 64,
+		[]string{"not a run folder"}, nil},
 	{"run folder below a file", nil, func(s *scene) []string {
 		return append(trainTwo(s), "--out", filepath.Join(s.raw, "meta.json", "run"))
 	}, 74, []string{"meta.json"}, nil},
@@ -271,7 +294,8 @@ var badInputs = []badInput{
 	{"truncated weights", func(s *scene) { s.cut(filepath.Join(s.run, "model.safetensors")) }, func(s *scene) []string {
 		return append(trainTwo(s), "--init", filepath.Join(s.run, "model.safetensors"))
 	}, 65, []string{"model.safetensors"}, nil},
-	{"weights absent", nil, func(s *scene) []string { return append(trainTwo(s), "--init", s.path("none.safetensors")) }, 66, []string{"none.safetensors"}, nil},
+	{"weights absent", nil, func(s *scene) []string { return append(trainTwo(s), "--init", s.path("none.safetensors")) }, 66,
+		[]string{"none.safetensors"}, nil},
 	{"diverging", nil, func(s *scene) []string {
 		return append(trainTwo(s), "--lr", "1e30", "--optimizer", "sgd", "--epochs", "20")
 	}, 76, []string{"epoch", "--lr", "layers."}, append(slices.Clone(begun), "model.safetensors", "vertices.known", "summary.json")},
@@ -280,9 +304,12 @@ var badInputs = []badInput{
 	{"model for other data", func(s *scene) {
 		must(s.t, "generate", filepath.Join(s.path("other")), "--vertices", "30", "--edges", "60", "--features", "5", "--classes", "3")
 	}, func(s *scene) []string { return []string{"predict", s.run, s.path("other")} }, 65, []string{"5 features", "trained on 4"}, nil},
-	{"damaged summary", func(s *scene) { s.cut(filepath.Join(s.run, "summary.json")) }, func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"summary.json"}, nil},
-	{"damaged metrics", func(s *scene) { s.replace(filepath.Join(s.run, "metrics.jsonl"), `"epoch":2`, `"epoch":two`) }, func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"metrics.jsonl", "line 2"}, nil},
-	{"no run folder", nil, func(s *scene) []string { return []string{"report", s.raw} }, 66, []string{"summary.json", "name a run folder"}, nil},
+	{"damaged summary", func(s *scene) { s.cut(filepath.Join(s.run, "summary.json")) },
+		func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"summary.json"}, nil},
+	{"damaged metrics", func(s *scene) { s.replace(filepath.Join(s.run, "metrics.jsonl"), `"epoch":2`, `"epoch":two`) },
+		func(s *scene) []string { return []string{"report", s.run} }, 65, []string{"metrics.jsonl", "line 2"}, nil},
+	{"no run folder", nil, func(s *scene) []string { return []string{"report", s.raw} }, 66,
+		[]string{"summary.json", "name a run folder"}, nil},
 }
 
 func rename(t *testing.T, from, to string) {

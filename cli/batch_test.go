@@ -52,7 +52,8 @@ func TestSubmitDryRun(t *testing.T) {
 			t.Errorf("%s is not printed as it is:\n%s", name, printed)
 		}
 	}
-	if r := siafu("submit", "data/mine", "--dry-run"); r.code != 0 || !strings.HasPrefix(r.out, "#!/bin/bash\n") || !strings.Contains(r.out, "run=runs/mine-2") {
+	if r := siafu("submit", "data/mine", "--dry-run"); r.code != 0 || !strings.HasPrefix(r.out, "#!/bin/bash\n") ||
+		!strings.Contains(r.out, "run=runs/mine-2") {
 		t.Errorf("without --out: %+v", r)
 	}
 }
@@ -114,7 +115,8 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "--gpus-per-node", "1"}, 64, "--gpus-per-node=1, but the training runs on CPUs"},
 		{[]string{"data", "--gpus-per-node", "none", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"none\""},
 		{[]string{"data", "--gpus-per-node", "0", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"0\""},
-		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "but a node has 2 graph ranks"},
+		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64,
+			"but a node has 2 graph ranks"},
 		{[]string{"data", "--gpus-per-node", "1", "--", "--graph", "cuda"}, 64, "--tensor cuda"},
 		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
 		{[]string{"none"}, 66, "none is not a dataset folder"},
@@ -140,7 +142,8 @@ func TestSubmitUsage(t *testing.T) {
 // script is not replaced.
 func TestSubmitEdited(t *testing.T) {
 	inFolderWith(t, "data")
-	args := []string{"submit", "data", "--ntasks-per-node", "3", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array", "seed=1..5%2", "--", "--out", "r"}
+	args := []string{"submit", "data", "--ntasks-per-node", "3", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array",
+		"seed=1..5%2", "--", "--out", "r"}
 	for range 2 {
 		r := siafu(args...)
 		for _, want := range []string{"\n#SBATCH --gres=gpu:1\n#SBATCH --mail-type=END\n", "\n#SBATCH --array=0-4%2\n"} {
@@ -184,7 +187,8 @@ func TestStatusCommand(t *testing.T) {
 	if out := must(t, "status", "--json", filepath.Dir(run)); !strings.Contains(out, `"state": "done"`) || !json.Valid([]byte(out)) {
 		t.Errorf("status --json: %s", out)
 	}
-	if out := must(t, "info", "--json", data); !strings.Contains(out, `"partitionings": [`) || !strings.Contains(out, `"vertices": 200`) || !json.Valid([]byte(out)) {
+	if out := must(t, "info", "--json", data); !strings.Contains(out, `"partitionings": [`) ||
+		!strings.Contains(out, `"vertices": 200`) || !json.Valid([]byte(out)) {
 		t.Errorf("info --json: %s", out)
 	}
 	if r := siafu("status", filepath.Join(dir, "nothing")); r.code != 66 || r.out != "" {
@@ -196,7 +200,8 @@ func TestStatusCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := siafu("status", filepath.Dir(run))
-	if r.code != 65 || !strings.Contains(r.out, "4/4") || !strings.Contains(r.out, two+"  damaged") || !strings.Contains(r.out, "metrics.jsonl") || r.err != "" {
+	if r.code != 65 || !strings.Contains(r.out, "4/4") || !strings.Contains(r.out, two+"  damaged") ||
+		!strings.Contains(r.out, "metrics.jsonl") || r.err != "" {
 		t.Errorf("one of two is damaged: %+v", r)
 	}
 }
@@ -241,7 +246,8 @@ func TestSubmitNames(t *testing.T) {
 		{"data", "r\n#SBATCH --nodes=7", "", "--out"},
 	} {
 		r := siafu("submit", tc.data, "--dry-run", "--", "--out="+tc.out)
-		if tc.says == "" && (r.code != 0 || !strings.Contains(r.out, tc.has)) || tc.says != "" && (r.code != 64 || !strings.Contains(r.err, tc.says)) {
+		if tc.says == "" && (r.code != 0 || !strings.Contains(r.out, tc.has)) ||
+			tc.says != "" && (r.code != 64 || !strings.Contains(r.err, tc.says)) {
 			t.Errorf("%q: %+v", tc, r)
 		}
 	}

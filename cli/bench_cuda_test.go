@@ -43,12 +43,17 @@ func TestBenchCUDAFolder(t *testing.T) {
 		says      string
 		calls     map[string]int
 	}{
-		"no GPU":         {[]string{"CUDA=false"}, true, 78, "no GPU is measured here", map[string]int{"generate": 0, "bench": 0, "sanitizer": 0}},
-		"no sanitizer":   {[]string{"CUDA=true"}, false, 0, "compute-sanitizer is not installed", map[string]int{train: 0, "generate reddit-0.5 --like reddit-small --scale 0.5": 1, measure: 2}},
-		"all":            {[]string{"CUDA=true"}, true, 0, "a table", map[string]int{"sanitizer": 16, train: 16, "generate small": 1, "generate reddit": 1, measure: 2}},
-		"a finding":      {[]string{"CUDA=true", "FINDS=initcheck"}, true, 9, "tool=initcheck model=gcn gather=bf16 exit=9", map[string]int{"sanitizer": 10, train: 8, measure: 0}},
-		"only sanitizer": {[]string{"CUDA=true", "SANITIZE=only"}, true, 0, "tool=synccheck model=gat", map[string]int{"sanitizer": 16, measure: 0}},
-		"fails":          {[]string{"CUDA=true", "SANITIZE=0", "FAILS=1"}, true, 1, "a table", map[string]int{"sanitizer": 0, measure: 2}},
+		"no GPU": {[]string{"CUDA=false"}, true, 78, "no GPU is measured here",
+			map[string]int{"generate": 0, "bench": 0, "sanitizer": 0}},
+		"no sanitizer": {[]string{"CUDA=true"}, false, 0, "compute-sanitizer is not installed",
+			map[string]int{train: 0, "generate reddit-0.5 --like reddit-small --scale 0.5": 1, measure: 2}},
+		"all": {[]string{"CUDA=true"}, true, 0, "a table",
+			map[string]int{"sanitizer": 16, train: 16, "generate small": 1, "generate reddit": 1, measure: 2}},
+		"a finding": {[]string{"CUDA=true", "FINDS=initcheck"}, true, 9, "tool=initcheck model=gcn gather=bf16 exit=9",
+			map[string]int{"sanitizer": 10, train: 8, measure: 0}},
+		"only sanitizer": {[]string{"CUDA=true", "SANITIZE=only"}, true, 0, "tool=synccheck model=gat",
+			map[string]int{"sanitizer": 16, measure: 0}},
+		"fails": {[]string{"CUDA=true", "SANITIZE=0", "FAILS=1"}, true, 1, "a table", map[string]int{"sanitizer": 0, measure: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

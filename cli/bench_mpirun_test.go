@@ -33,7 +33,8 @@ func overLinks(t *testing.T, args ...string) string {
 // more bytes than the rows, because gradients and headers travel as well, and no rows travel if
 // all are computed.
 func TestBenchLinksComparesVariants(t *testing.T) {
-	out := overLinks(t, "links", small(t), "--hosts", "2", "--rates", "1gbit", "--partitioners", "hash", "--epochs", "100", "--turns", "2", "--json",
+	out := overLinks(t, "links", small(t), "--hosts", "2", "--rates", "1gbit", "--partitioners", "hash", "--epochs",
+		"100", "--turns", "2", "--json",
 		"--variants", "received=--recompute-ghosts none; computed=--recompute-ghosts all;int8=--recompute-ghosts none --codec int8",
 		"--", "--servers", "0", "--hidden", "32", "--input-dropout", "0", "--eval-every", "0", "--checkpoint-every", "off")
 	var runs []bench.LinkRun
@@ -62,7 +63,8 @@ func TestBenchLinksComparesVariants(t *testing.T) {
 // TestBenchNeutronStar: over links, ranks that compute their ghosts' rows receive none, and the
 // fetch of the inputs is counted before the first epoch.
 func TestBenchNeutronStar(t *testing.T) {
-	out := overLinks(t, "neutronstar", "--data", small(t, "--vertices", "4000", "--edges", "40000", "--features", "64"), "--models", "gcn", "--hosts", "2", "--rates", "1gbit", "--epochs", "400", "--turns", "1",
+	out := overLinks(t, "neutronstar", "--data", small(t, "--vertices", "4000", "--edges", "40000", "--features", "64"), "--models", "gcn",
+		"--hosts", "2", "--rates", "1gbit", "--epochs", "400", "--turns", "1",
 		"--only", "links", "--work", t.TempDir(), "--", "--input-dropout", "0")
 	cells := map[string][]string{}
 	for line := range strings.Lines(out) {
@@ -82,7 +84,8 @@ func TestBenchNeutronStar(t *testing.T) {
 		return x
 	}
 	const rows, sent, fetch = 7, 8, 14 // columns of megabytes
-	if megabytes(computed, rows) != 0 || megabytes(received, rows) == 0 || megabytes(computed, sent) >= megabytes(received, sent) || megabytes(computed, fetch) <= 0 {
+	if megabytes(computed, rows) != 0 || megabytes(received, rows) == 0 || megabytes(computed, sent) >= megabytes(received, sent) ||
+		megabytes(computed, fetch) <= 0 {
 		t.Error(out)
 	}
 }

@@ -29,13 +29,15 @@ func TestBenchIsAnotherProgram(t *testing.T) {
 	}
 	cmd := process([]string{"PATH=" + nothing}, "bench", "epoch")
 	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 78 || !strings.Contains(string(out), `siafu-bench is not installed`) || !strings.Contains(string(out), `"make build"`) {
+	if cmd.ProcessState.ExitCode() != 78 || !strings.Contains(string(out), `siafu-bench is not installed`) ||
+		!strings.Contains(string(out), `"make build"`) {
 		t.Errorf("%v: %s", cmd.ProcessState, out)
 	}
 	// Without it, help, completion and the manual page are those of siafu alone.
 	for _, args := range []string{"help codec", "completion bash", "man"} {
 		cmd := process([]string{"PATH=" + nothing}, strings.Fields(args)...)
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "train") || strings.Contains(string(out), "bench epoch") {
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "train") ||
+			strings.Contains(string(out), "bench epoch") {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
@@ -44,7 +46,8 @@ func TestBenchIsAnotherProgram(t *testing.T) {
 // TestBenchUnderLaunch: ranks of one process are those of siafu-bench.
 func TestBenchUnderLaunch(t *testing.T) {
 	out, err := process(nil, "launch", "--in-process", "-n", "3", "bench", "epoch", small(t), "--epochs", "2").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), ", 3 ranks (1 servers)") || !strings.Contains(string(out), "command: siafu bench epoch") {
+	if err != nil || !strings.Contains(string(out), ", 3 ranks (1 servers)") ||
+		!strings.Contains(string(out), "command: siafu bench epoch") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

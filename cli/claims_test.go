@@ -118,7 +118,8 @@ func TestRestartKnowsItsFolder(t *testing.T) {
 				}
 				line := append([]string{"launch", "--in-process", "-n", "1", "--backoff", "1ms", "train", data, "--out", run}, common...)
 				mark := filepath.Join(dir, "mark")
-				out, err := process([]string{fmt.Sprintf("%s=0:%s:kill:%s", inject.Variable, moment, mark)}, append(line, tc.args...)...).CombinedOutput()
+				out, err := process([]string{fmt.Sprintf("%s=0:%s:kill:%s", inject.Variable, moment, mark)},
+					append(line, tc.args...)...).CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
@@ -148,7 +149,8 @@ func TestScriptForcesOnce(t *testing.T) {
 	id := runfolder.ReadMarker(run).ID
 	start := func(epochs string) string {
 		out, err := process([]string{runfolder.LaunchVariable + "=" + strings.Repeat("a", 32)},
-			"launch", "--in-process", "-n", "1", "train", data, "--out", run, "--epochs", epochs, "--checkpoint-every", "2e", "--force").CombinedOutput()
+			"launch", "--in-process", "-n", "1", "train", data, "--out", run, "--epochs", epochs, "--checkpoint-every",
+			"2e", "--force").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -23,7 +23,8 @@ func TestClean(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(dir, "deep", ".data.tmp-*"))
 		return found
 	}
-	cmd := exec.Command(hosttest.Go(t, "siafu", "siafu", ""), "generate", data, "--vertices", "1000000", "--edges", "5000000", "--features", "64")
+	cmd := exec.Command(hosttest.Go(t, "siafu", "siafu", ""), "generate", data, "--vertices", "1000000", "--edges",
+		"5000000", "--features", "64")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestClean(t *testing.T) {
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := must(t, "clean", "--dry-run", dir); !strings.Contains(out, "left path="+filepath.Join(dir, "deep", ".data.tmp-")) || len(left()) != 1 {
+	if out := must(t, "clean", "--dry-run", dir); !strings.Contains(out,
+		"left path="+filepath.Join(dir, "deep", ".data.tmp-")) || len(left()) != 1 {
 		t.Errorf("a look: %q, and %q are there", out, left())
 	}
 	if out := must(t, "clean", dir); !strings.Contains(out, "removed path="+filepath.Join(dir, "deep", ".data.tmp-")) || len(left()) != 0 {

@@ -255,7 +255,8 @@ func (c *doctorCmd) Run(io commandline.Console) error {
 type versionCmd struct{}
 
 // toldOfBuild maps Go's names of the build settings that version prints to siafu's names.
-var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
+var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit",
+	"vcs.time": "date", "vcs.modified": "modified"}
 
 func (c *versionCmd) Run(io commandline.Console) error {
 	line, known := "siafu "+ranks.Version, false

@@ -85,7 +85,8 @@ func along(all []words) string {
 }
 
 func bash(all []words) string {
-	return "# siafu completion bash\n_siafu() {\n  local at=\"\" w list=\"\"\n  for w in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n" + along(all) +
+	return "# siafu completion bash\n_siafu() {\n  local at=\"\" w list=\"\"\n  for w in " +
+		"\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n" + along(all) +
 		"  done\n  case \"$at\" in\n" + cases(all, func(w words) string {
 		var texts []string
 		for _, x := range w.list {
@@ -112,7 +113,8 @@ func zsh(all []words) string {
 
 func fish(all []words) string {
 	var b strings.Builder
-	b.WriteString("# siafu completion fish\nfunction __siafu_at\n  set -l at ''\n  for w in (commandline -opc)[2..-1]\n    switch \"$at $w\"\n      case")
+	b.WriteString("# siafu completion fish\nfunction __siafu_at\n  set -l at ''\n  for w in (commandline -opc)[2..-1]\n    " +
+		"switch \"$at $w\"\n      case")
 	for _, w := range all[1:] {
 		b.WriteString(" " + quoted(w.path))
 	}

@@ -101,7 +101,8 @@ func TestMissingLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"\n| `--a` |  | first |\n":                           "+ | `--b` | `1` | second |\n",
 		"\n| `--a` |  | first |\n| `--b` | `2` | second |\n": "+ | `--b` | `1` | second |\n- | `--b` | `2` | second |\n",
-		"\n| `--b` | `1` | second |\n| `--a` |  | first |\n": "nothing, but its lines are in another order, or others between them; it is\n" + table,
+		"\n| `--b` | `1` | second |\n| `--a` |  | first |\n": "nothing, but its lines are in another order, or others " +
+			"between them; it is\n" + table,
 	} {
 		if got := missing(text, table); got != want {
 			t.Errorf("of %q: %q", text, got)

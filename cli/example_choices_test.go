@@ -97,7 +97,8 @@ func TestAddedChoicesInACopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	goTest(t, dir, "test", "-trimpath", "./halo/codec", "./halo/refresh", "./graph/partition", "./graph/importers", "./ranks/tune", "./ranks/config")
+	goTest(t, dir, "test", "-trimpath", "./halo/codec", "./halo/refresh", "./graph/partition", "./graph/importers",
+		"./ranks/tune", "./ranks/config")
 	goTest(t, dir, "test", "-trimpath", "./ranks", "-run", "TestResumedIsNeverStopped/(odd|every|int4)$")
 	goTest(t, dir, "test", "-trimpath", "./cli", "-run", "Documented", "-update")
 	goTest(t, dir, "test", "-trimpath", "./cli", "-run", "Documented|TestNamesOfTheCommandLine|Completion")
@@ -128,7 +129,8 @@ func TestAddedChoicesInACopy(t *testing.T) {
 		cmd := exec.Command("./siafu-test", strings.Fields(c.line)...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		if refused := strings.Contains(c.line, "uper") || strings.HasSuffix(c.line, " od"); (err != nil) != refused || !strings.Contains(string(out), c.want) {
+		if refused := strings.Contains(c.line, "uper") || strings.HasSuffix(c.line, " od"); (err != nil) != refused ||
+			!strings.Contains(string(out), c.want) {
 			t.Errorf("siafu %s: %v, without %q:\n%s", c.line, err, c.want, out)
 		}
 	}

@@ -72,7 +72,8 @@ func TestAddedNetwork(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	goTest(t, root, "test", "-trimpath", "-ldflags=-s -w", "-vet=off", "-short", "-overlay", filepath.Join(dir, "overlay.json"), "-run", "Initial|SmallLogits|TestGradient/.*residual|Plan", "./kernels/model")
+	goTest(t, root, "test", "-trimpath", "-ldflags=-s -w", "-vet=off", "-short", "-overlay", filepath.Join(dir, "overlay.json"), "-run",
+		"Initial|SmallLogits|TestGradient/.*residual|Plan", "./kernels/model")
 }
 
 // goTest runs a command of Go, with tests of their usual length.
@@ -101,7 +102,8 @@ func TestAddedNetworkInACopy(t *testing.T) {
 	}
 	goTest(t, dir, "test", "-trimpath", "./cli", "-run", "TestCommandsAreDocumented", "-update")
 	for _, line := range strings.Split(strings.TrimSpace(codeBlock(t, modelsPage(t), "go test ./kernels/model")), "\n") {
-		goTest(t, dir, append([]string{"test", "-trimpath"}, strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "go test "), "'", ""))...)...)
+		goTest(t, dir, append([]string{"test", "-trimpath"},
+			strings.Fields(strings.ReplaceAll(strings.TrimPrefix(line, "go test "), "'", ""))...)...)
 	}
 	goTest(t, dir, "build", "-trimpath", "-o", "siafu-residual", ".")
 	for _, c := range []struct {

@@ -70,9 +70,11 @@ func (c *submitCmd) foreseeMemory(io commandline.Console, data string, meta *gra
 	}
 	parts := r.Partitions(v.Parts)
 	n := int64(parts)
-	reports := slices.Repeat([]partition.RankReport{{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, parts)
+	reports := slices.Repeat([]partition.RankReport{
+		{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, parts)
 	place := partition.Place{Data: data, Root: r.PartsDir}
-	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: parts}); m != nil && m.Fingerprint == meta.Fingerprint() {
+	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: parts}); m != nil &&
+		m.Fingerprint == meta.Fingerprint() {
 		reports = m.Report.Ranks
 	}
 	var peak, certain int64

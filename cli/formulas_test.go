@@ -29,7 +29,8 @@ func TestFormulasInPredictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for i, want := range []string{"id,split,label,prediction,probability", "'@ann,train,'=1+1,'", "bob,train,'-loss,'", "-7,val,'=1+1,'", "cy,test,'-loss,'"} {
+	for i, want := range []string{"id,split,label,prediction,probability", "'@ann,train,'=1+1,'", "bob,train,'-loss,'",
+		"-7,val,'=1+1,'", "cy,test,'-loss,'"} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d is %q, want %q…", i+1, lines[i], want)
 		}

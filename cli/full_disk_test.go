@@ -87,7 +87,8 @@ func TestReadOnlyDataset(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if r := siafu(append(train, "--force", "--parts-dir", filepath.Join(disk, "parts"))...); r.code != 74 || !strings.Contains(r.err, "read-only") {
+	if r := siafu(append(train, "--force", "--parts-dir", filepath.Join(disk, "parts"))...); r.code != 74 ||
+		!strings.Contains(r.err, "read-only") {
 		t.Errorf("where it was told to write it cannot: %+v", r)
 	}
 }

@@ -36,7 +36,8 @@ func TestNoGPU(t *testing.T) {
 	trained := filepath.Join(t.TempDir(), "trained")
 	must(t, "train", data, "--epochs", "1", "--out", trained, "--quiet")
 	for _, graph := range []string{"", "cpu", "cuda"} {
-		if r := siafu("predict", trained, data, "--tensor", "cuda", "--graph", graph, "--out", out); r.code != 78 || !strings.Contains(r.err, says) {
+		if r := siafu("predict", trained, data, "--tensor", "cuda", "--graph", graph, "--out", out); r.code != 78 ||
+			!strings.Contains(r.err, says) {
 			t.Errorf("predict: exit %d, %q", r.code, r.err)
 		}
 	}

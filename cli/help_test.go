@@ -66,14 +66,16 @@ func TestTopics(t *testing.T) {
 	for _, topic := range topics {
 		text := must(t, "help", topic)
 		for l := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > 80 && !strings.HasPrefix(l, "--") && len(strings.Fields(l)) > 1 {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > 80 &&
+				!strings.HasPrefix(l, "--") && len(strings.Fields(l)) > 1 {
 				t.Errorf("%s: %d columns: %s", topic, n, l)
 			}
 		}
 		explained += text
 	}
 	for f := range new(config.Config).Options() {
-		if name := f.Tag.Get("toml"); name != "" && name != "-" && !strings.Contains(explained, "\n--"+name) && !strings.HasPrefix(explained, "--"+name) {
+		if name := f.Tag.Get("toml"); name != "" && name != "-" && !strings.Contains(explained, "\n--"+name) &&
+			!strings.HasPrefix(explained, "--"+name) {
 			t.Errorf("no topic explains --%s", name)
 		}
 	}

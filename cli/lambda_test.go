@@ -23,8 +23,10 @@ func TestLambda(t *testing.T) {
 	}
 	function := functiontest.Build(t)
 	must(t, at("cpu")...)
-	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address", "127.0.0.1:0,localhost:0")...)
-	must(t, at("weak", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address", "127.0.0.1:0,localhost:0", "--lambda-limits", "aws", "--lambda-faults", "seed=1,crash=0.1,throttle=0.1")...)
+	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address",
+		"127.0.0.1:0,localhost:0")...)
+	must(t, at("weak", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address",
+		"127.0.0.1:0,localhost:0", "--lambda-limits", "aws", "--lambda-faults", "seed=1,crash=0.1,throttle=0.1")...)
 	for _, name := range []string{"lambda", "weak"} {
 		want, err := os.ReadFile(filepath.Join(dir, "cpu", "model.safetensors"))
 		got, err2 := os.ReadFile(filepath.Join(dir, name, "model.safetensors"))
@@ -63,10 +65,12 @@ func TestLambda(t *testing.T) {
 			t.Errorf("%v: it leaves %v", c.flags, left)
 		}
 	}
-	if r := siafu("plan", data, "--all", "--tensor", "lambda", "--lambda", "local"); r.code != 0 || !strings.Contains(r.out, "Tensor work in functions") {
+	if r := siafu("plan", data, "--all", "--tensor", "lambda", "--lambda", "local"); r.code != 0 ||
+		!strings.Contains(r.out, "Tensor work in functions") {
 		t.Errorf("plan: exit %d %s", r.code, r.err)
 	}
-	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local", "--mode", "async"); r.code != 64 || !strings.Contains(r.err, "--mode") {
+	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local", "--mode", "async"); r.code != 64 ||
+		!strings.Contains(r.err, "--mode") {
 		t.Errorf("plan of bounded asynchrony: exit %d %s", r.code, r.err)
 	}
 }
@@ -89,7 +93,8 @@ func TestLambdaDeployment(t *testing.T) {
 	f := account(t)
 	function := functiontest.BuildFor(t, "arm64")
 	deploy := []string{"lambda", "deploy", "--name", "f", "--arch", "arm64", "--file", function, "--create-role", "--concurrency", "3"}
-	if out := must(t, append(deploy, "--dry-run")...); len(f.Functions) > 0 || !strings.Contains(out, "would call lambda:CreateFunction") || strings.Contains(out, "the secret") {
+	if out := must(t, append(deploy, "--dry-run")...); len(f.Functions) > 0 || !strings.Contains(out, "would call lambda:CreateFunction") ||
+		strings.Contains(out, "the secret") {
 		t.Errorf("a dry run: %s", out)
 	}
 	if r := siafu("lambda", "status", "--name", "f"); r.code != 66 || !strings.Contains(r.err, "no function f in eu-central-1") {
@@ -101,7 +106,8 @@ func TestLambdaDeployment(t *testing.T) {
 	if out := must(t, deploy...); !strings.Contains(out, "nothing to change") {
 		t.Error(out)
 	}
-	if out := must(t, "lambda", "status", "--name", "f", "--file", function); !strings.Contains(out, "arch=arm64") || !strings.Contains(out, "same=true") || !strings.Contains(out, "concurrency=3") {
+	if out := must(t, "lambda", "status", "--name", "f", "--file", function); !strings.Contains(out, "arch=arm64") ||
+		!strings.Contains(out, "same=true") || !strings.Contains(out, "concurrency=3") {
 		t.Error(out)
 	}
 	must(t, "lambda", "remove", "--name", "f", "--dry-run")
@@ -137,7 +143,8 @@ func TestLambdaDeploymentInterrupted(t *testing.T) {
 		}
 	}
 	r := siafu("lambda", "deploy", "--file", functiontest.BuildFor(t, "amd64"), "--create-role")
-	if r.code != 75 || !strings.Contains(r.err, "interrupted") || !strings.Contains(r.out, "removes the created resources") || len(f.Functions)+len(f.Roles) > 0 {
+	if r.code != 75 || !strings.Contains(r.err, "interrupted") || !strings.Contains(r.out, "removes the created resources") ||
+		len(f.Functions)+len(f.Roles) > 0 {
 		t.Errorf("exit %d %s%s; %d functions and %d roles are left", r.code, r.out, r.err, len(f.Functions), len(f.Roles))
 	}
 }

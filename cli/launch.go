@@ -45,7 +45,8 @@ func (c *launchCmd) Run(io commandline.Console) error {
 		return err
 	}
 	if o.Survive && o.Launcher == launch.Srun {
-		return fault.New(fault.Usage, "launch", "", "--survive with --launcher srun, which ends all ranks when one ends").Then("use --launcher mpirun")
+		return fault.New(fault.Usage, "launch", "", "--survive with --launcher srun, which ends all ranks when one ends").
+			Then("use --launcher mpirun")
 	}
 	if c.InProcess && !takes(o.Args, "ranks") {
 		o.Ranks = 0

@@ -53,7 +53,8 @@ func TestHelp(t *testing.T) {
 		if r.code != 0 {
 			t.Errorf("siafu %v: exit %d %s", args, r.code, r.err)
 		}
-		for _, command := range []string{"import", "download", "generate", "info", "partition", "plan", "train", "predict", "launch", "submit", "status", "report", "bench", "doctor", "version"} {
+		for _, command := range []string{"import", "download", "generate", "info", "partition", "plan", "train", "predict", "launch",
+			"submit", "status", "report", "bench", "doctor", "version"} {
 			if !strings.Contains(r.out, "\n  "+command) {
 				t.Errorf("siafu %v does not list %s:\n%s", args, command, r.out)
 			}
@@ -62,14 +63,17 @@ func TestHelp(t *testing.T) {
 	if out := must(t, "train", commandline.HelpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
 		t.Errorf("help train:\n%s", out)
 	}
-	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, " commit=unknown mpi=") { // tests are built without version control
+	// tests are built without version control
+	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, " commit=unknown mpi=") {
 		t.Errorf("version: %q", out)
 	}
-	if out := must(t, "doctor"); !strings.Contains(out, "world kind=in-process available=true") || !strings.Contains(out, "world kind=mpi available=") {
+	if out := must(t, "doctor"); !strings.Contains(out, "world kind=in-process available=true") ||
+		!strings.Contains(out, "world kind=mpi available=") {
 		t.Errorf("doctor: %q", out)
 	}
 	var found map[string][]map[string]any
-	if err := json.Unmarshal([]byte(must(t, "doctor", "--json")), &found); err != nil || len(found["world"]) != 2 || found["host"][0]["cpus"] == nil {
+	if err := json.Unmarshal([]byte(must(t, "doctor", "--json")), &found); err != nil || len(found["world"]) != 2 ||
+		found["host"][0]["cpus"] == nil {
 		t.Errorf("doctor --json: %v %v", found, err)
 	}
 }
@@ -84,7 +88,8 @@ func TestSession(t *testing.T) {
 	if out := must(t, "partition", data, "--parts", "3", "--method", "hash"); !strings.Contains(out, "edge cut") {
 		t.Errorf("partition: %s", out)
 	}
-	if out := must(t, "plan", data, "--all", "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden", "9"); !strings.Contains(out, "hash (made)") ||
+	if out := must(t, "plan", data, "--all", "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden",
+		"9"); !strings.Contains(out, "hash (made)") ||
 		strings.Contains(out, "fennel") || strings.Contains(out, "zstd") || !strings.Contains(out, "bottleneck") {
 		t.Errorf("plan: %s", out)
 	}
@@ -103,7 +108,8 @@ func TestSession(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if text := must(t, "report", out, "--columns", "all"); !strings.Contains(text, "gcn    2       16") || !strings.Contains(text, "generated") {
+	if text := must(t, "report", out, "--columns", "all"); !strings.Contains(text, "gcn    2       16") ||
+		!strings.Contains(text, "generated") {
 		t.Errorf("report: %s", text)
 	}
 }
@@ -159,7 +165,8 @@ func TestPrecedence(t *testing.T) {
 	if !strings.Contains(r.err, "SIAFU_DROPUOT matches no flag") || strings.Count(r.err, "matches no flag") != 1 {
 		t.Errorf("warnings: %q", r.err)
 	}
-	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "accuracy ") || !strings.HasPrefix(lines[1], "wrote model=") {
+	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "accuracy ") ||
+		!strings.HasPrefix(lines[1], "wrote model=") {
 		t.Errorf("the quiet run prints %q", r.out)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "config.toml"))

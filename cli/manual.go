@@ -18,7 +18,8 @@ func (c *manCmd) Run(io commandline.Console) error {
 
 func page(root *commandline.Node) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SIAFU 1 \"\" \"siafu %s\"\n.ad l\n.SH NAME\nsiafu \\- %s\n.SH SYNOPSIS\n.B siafu\nCOMMAND ARGUMENTS…\n.SH COMMANDS\n", ranks.Version, roff(commandline.Description))
+	fmt.Fprintf(&b, ".TH SIAFU 1 \"\" \"siafu %s\"\n.ad l\n.SH NAME\nsiafu \\- %s\n.SH SYNOPSIS\n.B siafu\nCOMMAND ARGUMENTS…\n.SH "+
+		"COMMANDS\n", ranks.Version, roff(commandline.Description))
 	for _, n := range root.Leaves() {
 		fmt.Fprintf(&b, ".SS %s\n%s\n", roff(n.Summary), roff(n.Help))
 		for _, p := range n.Args {

@@ -30,7 +30,8 @@ func TestNamesOfTheCommandLine(t *testing.T) {
 	}
 	lines := strings.Split(must(t, "help", "networks"), "\n")
 	for i, kind := range model.Kinds() {
-		if k := model.KindOf(kind); k.Help == "" || !strings.HasPrefix(lines[i], kind+" ") || !strings.Contains(lines[i], k.Help) || !strings.Contains(lines[i], k.Paper) {
+		if k := model.KindOf(kind); k.Help == "" || !strings.HasPrefix(lines[i], kind+" ") || !strings.Contains(lines[i], k.Help) ||
+			!strings.Contains(lines[i], k.Paper) {
 			t.Errorf("help networks has %q for %s", lines[i], kind)
 		}
 	}

@@ -89,7 +89,8 @@ func TestDoctorUnderMpirun(t *testing.T) {
 // of them gets a signal once the run has trained epochs, however long that takes.
 func (s *scene) inTraining(victim, signal string) string {
 	return `if [ "$OMPI_COMM_WORLD_RANK" = ` + victim + ` ]; then ` +
-		`(until [ -s "` + filepath.Join(s.free, "run", "metrics.jsonl") + `" ]; do sleep 0.1; done; kill -` + signal + ` $$) & fi; exec "$@"`
+		`(until [ -s "` + filepath.Join(s.free, "run",
+		"metrics.jsonl") + `" ]; do sleep 0.1; done; kill -` + signal + ` $$) & fi; exec "$@"`
 }
 
 // A killed rank of any role ends the job within seconds.

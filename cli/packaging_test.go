@@ -131,7 +131,8 @@ func TestDist(t *testing.T) {
 			if out, err := exec.Command(program[0], "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "siafu ") {
 				t.Errorf("%v %s", err, out)
 			}
-			if out, err := exec.Command(program[0], "doctor").CombinedOutput(); !strings.Contains(string(out), "lib/siafu/bootstrap available=true") {
+			if out, err := exec.Command(program[0], "doctor").
+				CombinedOutput(); !strings.Contains(string(out), "lib/siafu/bootstrap available=true") {
 				t.Errorf("no function: %v %s", err, out)
 			}
 		}

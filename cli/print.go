@@ -25,10 +25,13 @@ func printWritten(w io.Writer, dir string, r *graph.WriteReport) error {
 			duplicates = "averaged"
 		}
 	}
-	_, err := fmt.Fprintf(w, "wrote dataset=%s vertices=%d edges=%d directed=%t%s duplicates_%s=%d self_loops_dropped=%d isolated=%d unlabelled=%d train=%d val=%d test=%d\n",
-		dir, r.Vertices, r.Edges, r.Directed, weighted, duplicates, r.Duplicates, r.SelfLoops, r.Isolated, r.Unlabelled, r.Train, r.Val, r.Test)
+	_, err := fmt.Fprintf(w, "wrote dataset=%s vertices=%d edges=%d directed=%t%s duplicates_%s=%d self_loops_dropped=%d isolated=%d "+
+		"unlabelled=%d train=%d val=%d test=%d\n",
+		dir, r.Vertices, r.Edges, r.Directed, weighted, duplicates, r.Duplicates, r.SelfLoops, r.Isolated,
+		r.Unlabelled, r.Train, r.Val, r.Test)
 	if l := r.Links; l != nil && err == nil {
-		_, err = fmt.Fprintf(w, "links train=%d val=%d test=%d val_without=%d test_without=%d ranked=%d\n", l.Train, l.Val, l.Test, l.NotVal, l.NotTest, l.Ranked)
+		_, err = fmt.Fprintf(w, "links train=%d val=%d test=%d val_without=%d test_without=%d ranked=%d\n", l.Train, l.Val, l.Test,
+			l.NotVal, l.NotTest, l.Ranked)
 	}
 	return err
 }
@@ -44,7 +47,8 @@ func printInfo(w io.Writer, dir string) error {
 	fill := float64(m.FeatureNNZ) / (float64(m.Vertices) * float64(m.FeatureDim))
 	for _, line := range [][2]any{
 		{"name", m.Name}, {"source", m.Source}, {"licence", m.Licence}, {"synthetic", m.Synthetic},
-		{"vertices", m.Vertices}, {"edges (directed)", m.Edges}, {"directed graph", m.Directed}, {"weights of edges", weightsOf(d)}, {"features of an edge", m.EdgeDim},
+		{"vertices", m.Vertices}, {"edges (directed)", m.Edges}, {"directed graph", m.Directed}, {"weights of edges", weightsOf(d)},
+		{"features of an edge", m.EdgeDim},
 		{"mean in-degree", fmt.Sprintf("%.2f", float64(m.Edges)/float64(m.Vertices))},
 		{"largest in-degree", m.MaxInDegree}, {"isolated vertices", m.Isolated},
 		{"features", fmt.Sprintf("%d, %s, %.2f %% full, row-normalised: %t", m.FeatureDim, m.FeatureKind, 100*fill, m.Normalized)},

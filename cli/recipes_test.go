@@ -64,7 +64,8 @@ func TestInputScale(t *testing.T) {
 			}
 			tolerance := map[string]float64{"sgd": 0, "adam": 1e-3, "adamw": 1e-3}[optimizer]
 			t.Run(kind+"/"+optimizer, func(t *testing.T) {
-				flags := []string{"--defaults", "fixed", "--model", kind, "--optimizer", optimizer, "--weight-decay", "0.01", "--lr", "0.001", "--epochs", "5", "--hidden", "4", "--threads", "1"}
+				flags := []string{"--defaults", "fixed", "--model", kind, "--optimizer", optimizer, "--weight-decay", "0.01", "--lr",
+					"0.001", "--epochs", "5", "--hidden", "4", "--threads", "1"}
 				want, _ := trainInto(t, whole, flags...)
 				got, _ := trainInto(t, eighth, append(flags, "--input-scale", "8")...)
 				for i, e := range got.Epochs {
@@ -86,7 +87,8 @@ func TestChosenSettings(t *testing.T) {
 		return string(text)
 	}
 	r, out := trainInto(t, data, "--epochs", "1")
-	if !strings.Contains(out, "--input-scale 780 (rows of features have norm 0.0051, and ") || !strings.Contains(told(r), `"flag":"input-scale"`) {
+	if !strings.Contains(out, "--input-scale 780 (rows of features have norm 0.0051, and ") ||
+		!strings.Contains(told(r), `"flag":"input-scale"`) {
 		t.Errorf("%s\n%s", out, told(r))
 	}
 	again := filepath.Join(t.TempDir(), "again")
@@ -96,7 +98,8 @@ func TestChosenSettings(t *testing.T) {
 		t.Error("config.toml of the run trains another one")
 	}
 	for _, flags := range [][]string{{"--input-scale", "1"}, {"--defaults", "fixed"}, {"--recipe", "gcn-cora"}} {
-		if r, out := trainInto(t, data, append(flags, "--epochs", "1")...); strings.Contains(out, "--input-scale ") || strings.Contains(told(r), "input-scale") {
+		if r, out := trainInto(t, data, append(flags, "--epochs", "1")...); strings.Contains(out, "--input-scale ") ||
+			strings.Contains(told(r), "input-scale") {
 			t.Errorf("%q: %s\n%s", flags, out, told(r))
 		}
 	}
@@ -107,13 +110,15 @@ func TestRecipeFlags(t *testing.T) {
 	data := ring(t, 1)
 	t.Setenv("SIAFU_DROPOUT", "0.1")
 	r, out := trainInto(t, data, "--recipe", "gat-cora", "--heads", "2", "--epochs=2")
-	for _, want := range []string{"model = \"gat\"", "heads = 2", "hidden = 8", "weight-decay-on = \"all\"", "epochs = 2", "dropout = 0.1"} {
+	for _, want := range []string{"model = \"gat\"", "heads = 2", "hidden = 8", "weight-decay-on = \"all\"",
+		"epochs = 2", "dropout = 0.1"} {
 		if !strings.Contains(r.Config, "\n"+want) && !strings.HasPrefix(r.Config, want) {
 			t.Errorf("config.toml lacks %s", want)
 		}
 	}
 	want := []string{"--heads=2 (8)", "--dropout=0.1 (0.6)", "--epochs=2 (100000)"}
-	if !slices.Equal(r.Summary.Changed, want) || !strings.Contains(out, "recipe name=gat-cora published 83.0") || !strings.Contains(out, "recipe changed --heads=2 (8)") {
+	if !slices.Equal(r.Summary.Changed, want) || !strings.Contains(out, "recipe name=gat-cora published 83.0") ||
+		!strings.Contains(out, "recipe changed --heads=2 (8)") {
 		t.Errorf("changed %q\n%s", r.Summary.Changed, out)
 	}
 	if bad := siafu("train", data, "--recipe", "gat-coral"); bad.code != 64 || !strings.Contains(bad.err, "gat-cora") {

@@ -31,7 +31,9 @@ func TestScratchUnderALimit(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(disk) })
 	must(t, "generate", data, "--vertices", "300000", "--edges", "1000000", "--features", "64", "--classes", "64")
 	args := func(run string, more ...string) []string {
-		return append([]string{"train", data, "--vertex-order", "natural", "--hidden", "64", "--epochs", "2", "--eval-every", "0", "--defaults", "fixed", "--input-dropout", "0", "--cache-input", "on", "--threads", "2", "--out", filepath.Join(out, run)}, more...)
+		return append([]string{"train", data, "--vertex-order", "natural", "--hidden", "64", "--epochs", "2", "--eval-every", "0",
+			"--defaults", "fixed", "--input-dropout", "0", "--cache-input", "on", "--threads", "2", "--out",
+			filepath.Join(out, run)}, more...)
 	}
 	must(t, args("memory")...)
 	if r := group.run(t, args("refused")...); r.code != 78 {

@@ -39,7 +39,8 @@ func TestAptGetWaits(t *testing.T) {
 		{"held", `[ -e $BIN/held ] && { echo "did $*"; exit; }; touch $BIN/held; ` + locked, 0,
 			[]string{"waiting for another program: Could not get lock /x. It is held by process 7 (y)\n", "did install a b"}},
 		{"held for ever", locked, 100, []string{"E: Could not get lock"}},
-		{"another fault", "echo called; echo 'E: Unable to locate package a' >&2; exit 100", 100, []string{"called\n", "E: Unable to locate"}},
+		{"another fault", "echo called; echo 'E: Unable to locate package a' >&2; exit 100", 100,
+			[]string{"called\n", "E: Unable to locate"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +82,8 @@ func TestAptGetWaitsForLists(t *testing.T) {
 		_ = syscall.FcntlFlock(lock.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_UNLCK})
 	})
 	defer free.Stop()
-	out, err := script(t, nil, "apt-get", "-o", "Dir::State::lists="+dir, "-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=/dev/null", "update").CombinedOutput()
+	out, err := script(t, nil, "apt-get", "-o", "Dir::State::lists="+dir, "-o", "Dir::Etc::sourcelist=/dev/null", "-o",
+		"Dir::Etc::sourceparts=/dev/null", "update").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "waiting for another program: Could not get lock "+dir+"/lock") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -106,7 +108,8 @@ func TestImportPackages(t *testing.T) {
 			dst := filepath.Join(t.TempDir(), "dst")
 			cmd := script(t, map[string]string{
 				"apt-cache": tc.fake,
-				"siafu":     `[ "$1 $2 $3 $4" = "import --from debian -" ] || exit 64; list=$(grep Package) || exit 65; echo "$list" >>"$5"`,
+				"siafu": `[ "$1 $2 $3 $4" = "import --from debian -" ] || exit 64; list=$(grep Package) || ` +
+					`exit 65; echo "$list" >>"$5"`,
 			}, "import-packages", "siafu", dst)
 			out, _ := cmd.CombinedOutput()
 			text, _ := os.ReadFile(dst)
@@ -125,7 +128,8 @@ func TestMakefileWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		direct := strings.Contains(line, "apt-get install") && !strings.Contains(line, "scripts/apt-get") && !strings.Contains(line, `line="`)
+		direct := strings.Contains(line, "apt-get install") && !strings.Contains(line, "scripts/apt-get") &&
+			!strings.Contains(line, `line="`)
 		if direct || strings.Contains(line, "| ./siafu") {
 			t.Errorf("%s", line)
 		}

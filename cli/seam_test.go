@@ -20,8 +20,11 @@ import (
 var hostReaders = []string{
 	"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go",
 	"kernels/model/device_copy.go", "ranks/tensor/device.go", "halo/history/variates.go", "halo/sample/induced.go", "halo/sample/fetch.go",
-	"ranks/plan/calibrate.go", "ranks/forecast/rehearsal.go", "ranks/engine/measure.go", "ranks/engine/pipeline.go", "ranks/engine/pipeline_messages.go", "ranks/engine/fetch.go", "ranks/graphwork/edge_arrays.go", "ranks/engine/predictions.go", "halo/history/batch.go", "halo/history/predicted.go", "halo/predict/momentum.go",
-	"halo/predict/groups.go", "halo/predict/source.go", "halo/predict/layer.go", "halo/predict/transfer.go", "halo/predict/recurrent.go", "halo/predict/cell.go", "halo/predict/readout.go", "halo/predict/online.go", "halo/predict/part_graph.go",
+	"ranks/plan/calibrate.go", "ranks/forecast/rehearsal.go", "ranks/engine/measure.go", "ranks/engine/pipeline.go",
+	"ranks/engine/pipeline_messages.go", "ranks/engine/fetch.go", "ranks/graphwork/edge_arrays.go", "ranks/engine/predictions.go",
+	"halo/history/batch.go", "halo/history/predicted.go", "halo/predict/momentum.go",
+	"halo/predict/groups.go", "halo/predict/source.go", "halo/predict/layer.go", "halo/predict/transfer.go", "halo/predict/recurrent.go",
+	"halo/predict/cell.go", "halo/predict/readout.go", "halo/predict/online.go", "halo/predict/part_graph.go",
 }
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and read matrices

@@ -29,7 +29,8 @@ func TestSpot(t *testing.T) {
 		}
 		Runs []struct{ System string }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Inputs.Depth != 1 || got.Inputs.Replicas != 2 || got.Inputs.Iteration <= 0 ||
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Inputs.Depth != 1 ||
+		got.Inputs.Replicas != 2 || got.Inputs.Iteration <= 0 ||
 		got.Inputs.Price != 0.918 || len(got.Runs) != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -110,7 +110,8 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 		data, args = append(data, args[0]), args[1:]
 	}
 	if err := (&trainCmd{Args: data}).check(); err != nil || len(args) == 0 {
-		return nil, nil, fault.New(fault.Usage, "sweep", "", "expected [CONFIG.toml] DATA and lists of values, got %q %q", data, args).Then(`see "siafu help sweep"`)
+		return nil, nil, fault.New(fault.Usage, "sweep", "", "expected [CONFIG.toml] DATA and lists of values, got %q %q", data, args).
+			Then(`see "siafu help sweep"`)
 	}
 	for len(args) > 0 {
 		flag, values, whole := strings.Cut(args[0], "=")

@@ -29,11 +29,13 @@ func sweepOf(t *testing.T, args ...string) (int, string) {
 // has ended.
 func TestSweep(t *testing.T) {
 	data, dir := small(t), filepath.Join(t.TempDir(), "grid")
-	args := []string{"--out", dir, "--html", dir + ".html", data, "--seed=1..2", "--lr", "0.01,1e30", "--", "--epochs", "8", "--hidden", "4"}
+	args := []string{"--out", dir, "--html", dir + ".html", data, "--seed=1..2", "--lr", "0.01,1e30", "--",
+		"--epochs", "8", "--hidden", "4"}
 	var ended time.Time
 	for range 2 {
 		code, text := sweepOf(t, args...)
-		if code != 76 || !strings.Contains(text, "failed seed=2 lr=1e30: ") || !strings.Contains(text, "2 of 4 trainings failed") || !strings.Contains(text, "runs  lr ") {
+		if code != 76 || !strings.Contains(text, "failed seed=2 lr=1e30: ") || !strings.Contains(text, "2 of 4 trainings failed") ||
+			!strings.Contains(text, "runs  lr ") {
 			t.Fatalf("exit %d\n%s", code, text)
 		}
 		info, err := os.Stat(filepath.Join(dir, "seed=1,lr=0.01", "summary.json"))
@@ -99,7 +101,8 @@ func TestSweepUsage(t *testing.T) {
 		}
 	}
 	out := must(t, "sweep", "--dry-run", "--launch", "3", "a b", "--seed", "1..2", "--", "--hidden", "8")
-	if lines := strings.Split(out, "\n"); len(lines) != 3 || !strings.HasSuffix(lines[1], "launch --ranks 3 train 'a b' --hidden 8 --seed=2 --out 'runs/a b-sweep/seed=2' --resume auto") {
+	if lines := strings.Split(out, "\n"); len(lines) != 3 ||
+		!strings.HasSuffix(lines[1], "launch --ranks 3 train 'a b' --hidden 8 --seed=2 --out 'runs/a b-sweep/seed=2' --resume auto") {
 		t.Error(out)
 	}
 	t.Chdir(t.TempDir())

@@ -143,7 +143,8 @@ func testAccuracy(t *testing.T, out string) float64 {
 func TestTableOfCustomers(t *testing.T) {
 	const old, all = 20000, 21000
 	s, dir := newShop(all), t.TempDir()
-	tables, later, data, run, grown := filepath.Join(dir, "tables"), filepath.Join(dir, "later"), filepath.Join(dir, "data"), filepath.Join(dir, "run"), filepath.Join(dir, "grown")
+	tables, later, data, run, grown := filepath.Join(dir, "tables"), filepath.Join(dir, "later"), filepath.Join(dir, "data"),
+		filepath.Join(dir, "run"), filepath.Join(dir, "grown")
 	os.Mkdir(tables, 0o755)
 	os.Mkdir(later, 0o755)
 	s.write(t, tables, old, old, old)
@@ -164,7 +165,8 @@ func TestTableOfCustomers(t *testing.T) {
 		t.Errorf("%.4f of the new customers are right", found)
 	}
 	must(t, "import", "--from", "csv", tables, filepath.Join(dir, "raw"), "--symmetrise")
-	if r := siafu("predict", run, filepath.Join(dir, "raw")); r.code != 65 || !strings.Contains(r.err, `column "income" is less 0 and divided by 1, the model's was less 5`) || !strings.Contains(r.err, "--like") {
+	if r := siafu("predict", run, filepath.Join(dir, "raw")); r.code != 65 || !strings.Contains(r.err,
+		`column "income" is less 0 and divided by 1, the model's was less 5`) || !strings.Contains(r.err, "--like") {
 		t.Errorf("another scaling: exit %d, %s", r.code, r.err)
 	}
 	if r := siafu("train", grown); r.code != 65 || !strings.Contains(r.err, "no vertex is in the training split") {
@@ -173,7 +175,8 @@ func TestTableOfCustomers(t *testing.T) {
 
 	plain := filepath.Join(dir, "plain")
 	out := must(t, "import", tables, plain)
-	for _, want := range []string{"warning: scales of features differ by a factor of", "(income about", "--standardise", "warning: edges are stored in one direction only", "--symmetrise", "dropped column=name", "split=random", "classes=4: fraud, lapsed, loyal, new"} {
+	for _, want := range []string{"warning: scales of features differ by a factor of", "(income about", "--standardise", "warning: edges " +
+		"are stored in one direction only", "--symmetrise", "dropped column=name", "split=random", "classes=4: fraud, lapsed, loyal, new"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("import does not say %q:\n%s", want, out)
 		}

@@ -6,7 +6,8 @@ import (
 )
 
 // AttentionGather implements kernels.Ops.
-func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+func (o *Ops) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges,
+	x kernels.Emitted, r kernels.Mat, merge bool) {
 	if !signed.IsNil() {
 		o.Generic.AttentionGather(a, dst, signed, stats, e, x, r, merge)
 		return
@@ -53,7 +54,8 @@ func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(part
 	defer o.releaseScratch()
 	run(parts, rowRange{0, p.begin, p.end, p.pieces}, p.line)
 	count := p.cut * cols
-	o.launch("hubSums", launch1D(count), o.newArgs().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
+	o.launch("hubSums", launch1D(count),
+		o.newArgs().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
 }
 
 // edgeArgs contains the common arguments of kernels along edges. Row 0 of e is local vertex
@@ -123,14 +125,16 @@ func (o *Ops) AttentionFinish(a kernels.Attention, dst, signed, lse, stats kerne
 }
 
 // AttentionGradDst implements kernels.Ops.
-func (o *Ops) AttentionGradDst(a kernels.Attention, dr, _ kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
+func (o *Ops) AttentionGradDst(a kernels.Attention, dr, _ kernels.Mat, e kernels.Edges, x kernels.Emitted,
+	back kernels.Attended, add bool) {
 	rows := e.Rows()
 	checkAttention(a, e)
 	checkAttended(a, back, rows)
 	mustFit(hasElements(dr, rows, a.Heads))
 	w := edgeArgs{"attentionGradDst", a, e, e.First, a.Mask(localCount(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
 	run := func(to device.Ptr, b rowRange, rowOfPiece device.Ptr, add bool) {
-		args := scores(w.bounds(o.newArgs().Ptr(to), b, rowOfPiece), a, x).Ptr(matPtr(back.R)).Ptr(matPtr(back.LSE)).Ptr(matPtr(back.Grad)).Ptr(matPtr(back.Dots))
+		args := scores(w.bounds(o.newArgs().Ptr(to), b, rowOfPiece), a, x).Ptr(matPtr(back.R)).Ptr(matPtr(back.LSE)).
+			Ptr(matPtr(back.Grad)).Ptr(matPtr(back.Dots))
 		o.launchAttention(w, b.count, args, flag(add))
 	}
 	p := o.eachRow(e, func(b rowRange) { run(matPtr(dr), b, 0, add) })
@@ -138,11 +142,13 @@ func (o *Ops) AttentionGradDst(a kernels.Attention, dr, _ kernels.Mat, e kernels
 }
 
 func checkAttended(a kernels.Attention, b kernels.Attended, own int) {
-	mustFit(hasElements(b.R, own, a.Heads) && hasElements(b.LSE, own, a.Heads) && hasElements(b.Grad, own, a.Columns()) && hasElements(b.Dots, own, a.Heads))
+	mustFit(hasElements(b.R, own, a.Heads) && hasElements(b.LSE, own, a.Heads) && hasElements(b.Grad, own, a.Columns()) &&
+		hasElements(b.Dots, own, a.Heads))
 }
 
 // AttentionGradSrc implements kernels.Ops.
-func (o *Ops) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int, x kernels.Mat, back kernels.Attended) {
+func (o *Ops) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int,
+	x kernels.Mat, back kernels.Attended) {
 	rows := e.Rows()
 	checkAttention(a, e)
 	checkAttended(a, back, own)
@@ -176,8 +182,9 @@ func (o *Ops) PackGrad(a kernels.Attention, dst kernels.Mat, first int, r, lse, 
 	n := r.Rows * r.Cols / a.Heads
 	mustFit(hasElements(dst, first+n, 3*a.Heads) && hasElements(lse, n, a.Heads) && hasElements(dots, n, a.Heads))
 	count := n * a.Heads
-	o.launch("packGrad", launch1D(count), o.newArgs().Ptr(matPtr(dst)+device.Ptr(12*first*a.Heads)).Ptr(matPtr(r)).Ptr(matPtr(lse)).Ptr(matPtr(dots)).
-		Int64(int64(count)).Int32(int32(a.Heads)))
+	o.launch("packGrad", launch1D(count),
+		o.newArgs().Ptr(matPtr(dst)+device.Ptr(12*first*a.Heads)).Ptr(matPtr(r)).Ptr(matPtr(lse)).Ptr(matPtr(dots)).
+			Int64(int64(count)).Int32(int32(a.Heads)))
 }
 
 // RowDots implements kernels.Ops.
@@ -188,15 +195,17 @@ func (o *Ops) RowDots(dst, x, y kernels.Mat) {
 	}
 	count, width := dst.Rows*dst.Cols, x.Cols/dst.Cols
 	size := groupSize(width)
-	o.launch("rowDots", launchGroups(count, size), o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(x)).Ptr(matPtr(y)).Int64(int64(count)).Int32(int32(width)).Int32(int32(size)))
+	o.launch("rowDots", launchGroups(count, size),
+		o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(x)).Ptr(matPtr(y)).Int64(int64(count)).Int32(int32(width)).Int32(int32(size)))
 }
 
 // FoldScores implements kernels.Ops.
 func (o *Ops) FoldScores(wide, narrow, w, source, target kernels.Mat) {
 	mustFit(wide.Rows == w.Rows && narrow.Rows == w.Rows && narrow.Cols == source.Rows && wide.Cols == w.Cols+narrow.Cols)
 	mustFit(isSameShape(source, target) && source.Rows*source.Cols == w.Cols)
-	o.launch("foldScores", launch1D(w.Rows*source.Rows), o.newArgs().Ptr(matPtr(wide)).Ptr(matPtr(narrow)).Ptr(matPtr(w)).Ptr(matPtr(source)).Ptr(matPtr(target)).
-		Int32(int32(w.Rows)).Int32(int32(source.Rows)).Int32(int32(source.Cols)))
+	o.launch("foldScores", launch1D(w.Rows*source.Rows),
+		o.newArgs().Ptr(matPtr(wide)).Ptr(matPtr(narrow)).Ptr(matPtr(w)).Ptr(matPtr(source)).Ptr(matPtr(target)).
+			Int32(int32(w.Rows)).Int32(int32(source.Rows)).Int32(int32(source.Cols)))
 }
 
 // FoldScoresGrad implements kernels.Ops.

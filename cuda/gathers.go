@@ -8,7 +8,8 @@ import (
 // SpMM implements kernels.Ops. dst must not overlap x.
 func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 	rows := e.Rows()
-	mustFit(dst.Rows == rows && dst.Cols == x.Cols && !dst.Half() && e.Weights.Len() == 0 && e.End.Len() >= rows && (e.RowScale.Len() == 0 || e.RowScale.Len() >= rows))
+	mustFit(dst.Rows == rows && dst.Cols == x.Cols && !dst.Half() && e.Weights.Len() == 0 && e.End.Len() >= rows &&
+		(e.RowScale.Len() == 0 || e.RowScale.Len() >= rows))
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
@@ -25,7 +26,8 @@ func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 		if padded > 0 {
 			from.at = scratch
 			count := x.Rows * from.stride
-			o.launch(kernelFor("pad", x), launch1D(count), o.newArgs().Ptr(from.at).Ptr(matPtr(x)).Int64(int64(count)).Int32(int32(x.Cols)).Int32(int32(from.stride)))
+			o.launch(kernelFor("pad", x), launch1D(count),
+				o.newArgs().Ptr(from.at).Ptr(matPtr(x)).Int64(int64(count)).Int32(int32(x.Cols)).Int32(int32(from.stride)))
 		}
 	}
 	o.gather(matPtr(dst), e, x, from, rowRange{p.order, vectorPtr(e.Begin), vectorPtr(e.End), p.rows}, add)
@@ -36,9 +38,10 @@ func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 	pieces.RowScale, pieces.SelfLoops = kernels.Vector[float32]{}, false
 	o.gather(parts, pieces, x, from, rowRange{0, p.begin, p.end, p.pieces}, false)
 	count := p.cut * dst.Cols
-	o.launch(kernelFor("spmmHubs", x), launch1D(count), o.newArgs().Ptr(matPtr(dst)).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).
-		Uint32(e.Base).Ptr(vectorPtr(e.RowScale)).Ptr(vectorPtr(e.ColScale)).Int32(flag(e.SelfLoops)).Uint32(e.First).
-		Ptr(matPtr(x)).Int32(int32(dst.Cols)).Int32(flag(add)))
+	o.launch(kernelFor("spmmHubs", x), launch1D(count),
+		o.newArgs().Ptr(matPtr(dst)).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).
+			Uint32(e.Base).Ptr(vectorPtr(e.RowScale)).Ptr(vectorPtr(e.ColScale)).Int32(flag(e.SelfLoops)).Uint32(e.First).
+			Ptr(matPtr(x)).Int32(int32(dst.Cols)).Int32(flag(add)))
 }
 
 // operand is where a gather reads the rows of a matrix, whose starts are stride elements apart.

@@ -10,7 +10,8 @@ import (
 const lossRows = 256
 
 // SoftmaxCrossEntropy implements kernels.Ops.
-func (o *Ops) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
+func (o *Ops) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8,
+	scale float32) (loss float64, count int64) {
 	rows := logits.Rows
 	mustFit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || isSameShape(grad, logits)))
 	n := blocks(rows, lossRows)

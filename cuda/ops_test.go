@@ -113,7 +113,8 @@ func TestDeviceHasNoRoom(t *testing.T) {
 	if err := attempt(func() { kernels.NewMat(o, arena, 3, 4) }); fault.ExitCode(err) != 78 || !errors.Is(err, device.ErrMemory) {
 		t.Errorf("%v", err)
 	}
-	if _, err := New(&failing{load: errors.New("no such instruction")}, Own); fault.ExitCode(err) != 1 || !strings.Contains(err.Error(), "no such instruction") {
+	if _, err := New(&failing{load: errors.New("no such instruction")}, Own); fault.ExitCode(err) != 1 ||
+		!strings.Contains(err.Error(), "no such instruction") {
 		t.Errorf("%v", err)
 	}
 }

@@ -84,7 +84,8 @@ func (o *Ops) multiply(name string, dst, a, b kernels.Mat, k int, add bool) {
 
 // product writes a product of dst's shape to an address, in splits parts.
 func (o *Ops) product(name string, to device.Ptr, dst, a, b kernels.Mat, k, splits int, add bool) {
-	args := o.newArgs().Ptr(to).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
+	args := o.newArgs().Ptr(to).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).
+		Int32(int32(splits)).Int32(flag(add))
 	suffix, l := tiles(dst, splits)
 	o.launch(name+suffix, l, args)
 }
@@ -112,12 +113,14 @@ const apartTerms = 40
 
 // MatMulBiasReLUDropout implements kernels.Ops. dst must not overlap a or b.
 func (o *Ops) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half() && (bias.IsNil() || bias.Cols >= dst.Cols))
+	mustFit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half() &&
+		(bias.IsNil() || bias.Cols >= dst.Cols))
 	if a.Cols >= apartTerms && o.gemm(dst, a, b, false, false, a.Cols, false) {
 		o.BiasReLUDropout(dst, dst, bias, relu, drop)
 		return
 	}
-	args := o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(a.Cols)).Ptr(matPtr(bias)).Int32(flag(relu))
+	args := o.newArgs().Ptr(matPtr(dst)).Ptr(matPtr(a)).Ptr(matPtr(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(a.Cols)).
+		Ptr(matPtr(bias)).Int32(flag(relu))
 	suffix, l := tiles(dst, 1)
 	o.launch(productKernel("dense", a)+suffix, l, mask(args, drop.Mask(dst.Rows)))
 }
@@ -195,7 +198,8 @@ func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.D
 		parts = o.scratchFloats(count * dst.Cols)
 		defer o.releaseScratch()
 	}
-	args := o.newArgs().Ptr(matPtr(dst)).Ptr(parts).Ptr(matPtr(g)).Ptr(matPtr(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(int32(count)).Float32(scale)
+	args := o.newArgs().Ptr(matPtr(dst)).Ptr(parts).Ptr(matPtr(g)).Ptr(matPtr(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).
+		Int32(int32(count)).Float32(scale)
 	more(args)
 	o.launch(name, launch2D(blocks(dst.Cols, warp), count), args)
 	if !bias.IsNil() {
@@ -288,13 +292,15 @@ func (o *Ops) Step(optimizer kernels.Optimizer, step int, w, grad kernels.Mat, s
 	switch {
 	case c.Adaptive:
 		args.Ptr(matPtr(state[0])).Ptr(matPtr(state[1])).Int64(int64(n))
-		for _, x := range [...]float32{c.Adam.Shrink, c.Adam.L2, c.Adam.B1, c.Adam.C1, c.Adam.B2, c.Adam.C2, c.Adam.Size, c.Adam.Root, c.Adam.Eps} {
+		for _, x := range [...]float32{c.Adam.Shrink, c.Adam.L2, c.Adam.B1, c.Adam.C1, c.Adam.B2, c.Adam.C2,
+			c.Adam.Size, c.Adam.Root, c.Adam.Eps} {
 			args.Float32(x)
 		}
 		o.launch("stepAdam", launch1D(n), args)
 	case c.SGD.Momentum == 0:
 		o.launch("stepSGD", launch1D(n), args.Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Decay))
 	default:
-		o.launch("stepMomentum", launch1D(n), args.Ptr(matPtr(state[0])).Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Momentum).Float32(c.SGD.Decay))
+		o.launch("stepMomentum", launch1D(n),
+			args.Ptr(matPtr(state[0])).Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Momentum).Float32(c.SGD.Decay))
 	}
 }

@@ -121,7 +121,8 @@ func (m *Meta) check() error {
 	}
 	switch {
 	case m.Format != m.version():
-		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, %d with features of edges, and %d with features in bfloat16", m.Format, FormatVersion, LaterFormat, EdgeFormat, HalfFormat)
+		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, %d with features of "+
+			"edges, and %d with features in bfloat16", m.Format, FormatVersion, LaterFormat, EdgeFormat, HalfFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q, but its content has %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:

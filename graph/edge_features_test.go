@@ -72,7 +72,8 @@ func TestEdgeFeatures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if m := d.Meta; m.Format != EdgeFormat || m.EdgeDim != dim || r.EdgeDim != dim || r.Weighted != weighted || r.Directed == symmetrise || m.Edges != int64(len(want)) {
+				if m := d.Meta; m.Format != EdgeFormat || m.EdgeDim != dim || r.EdgeDim != dim || r.Weighted != weighted ||
+					r.Directed == symmetrise || m.Edges != int64(len(want)) {
 					t.Errorf("report %+v, format %d, %d features", r, m.Format, m.EdgeDim)
 				}
 				for pair, sum := range want {

@@ -27,11 +27,13 @@ func (s *Schema) otherEdges(m *Meta, use EdgeUse) (why, remedy string) {
 	case model == nil || !use.Edges:
 		return "", ""
 	case model.Symmetrised && m.Directed:
-		return "its edges are stored in one direction, the model was trained on edges in both directions", "import the dataset with --symmetrise"
+		return "its edges are stored in one direction, the model was trained on edges in both directions",
+			"import the dataset with --symmetrise"
 	case data == nil:
 		return "", ""
 	case data.Symmetrised && s.Directed:
-		return "its edges are stored in both directions, the model was trained on edges in one direction", "import the dataset without --symmetrise"
+		return "its edges are stored in both directions, the model was trained on edges in one direction",
+			"import the dataset without --symmetrise"
 	case !s.sameEnds(m):
 		return fmt.Sprintf("its edges go from column %s, the model was trained on edges from column %s",
 			strings.Join(data.Ends, " to "), strings.Join(model.Ends, " to ")), likeRemedy
@@ -42,7 +44,8 @@ func (s *Schema) otherEdges(m *Meta, use EdgeUse) (why, remedy string) {
 		}
 	}
 	if use.Features && len(model.Features) > 0 && len(data.Features) > 0 && !slices.Equal(model.Features, data.Features) {
-		return fmt.Sprintf("its edges have the features %s, the model was trained on %s", strings.Join(data.Features, ","), strings.Join(model.Features, ",")),
+		return fmt.Sprintf("its edges have the features %s, the model was trained on %s", strings.Join(data.Features, ","),
+				strings.Join(model.Features, ",")),
 			"import the dataset with --edge-features " + strings.Join(model.Features, ",")
 	}
 	return "", ""

@@ -142,7 +142,8 @@ func TestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &WriteReport{Vertices: 5, Edges: 3, Duplicates: 1, SelfLoops: 1, Isolated: 2, Unlabelled: 1, Train: 2, Val: 1, Test: 1, Directed: true}
+	want := &WriteReport{Vertices: 5, Edges: 3, Duplicates: 1, SelfLoops: 1, Isolated: 2, Unlabelled: 1, Train: 2,
+		Val: 1, Test: 1, Directed: true}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -190,11 +191,13 @@ func (c *changing) Each(yield func(src, dst uint32) error) error {
 // of them, fewer, or ends that no vertex has.
 func TestChangingEdges(t *testing.T) {
 	first := EdgePairs{0, 1, 2, 1, 3, 4}
-	for _, later := range []EdgePairs{{0, 1, 2, 1}, {0, 1, 2, 1, 3, 4, 3, 2}, {0, 1, 2, 4, 3, 4}, {0, 1, 9, 1, 3, 4}, {0, 1, 2, 1, 3, 4, 0, 4}} {
+	for _, later := range []EdgePairs{{0, 1, 2, 1}, {0, 1, 2, 1, 3, 4, 3, 2}, {0, 1, 2, 4, 3, 4},
+		{0, 1, 9, 1, 3, 4}, {0, 1, 2, 1, 3, 4, 0, 4}} {
 		for _, memory := range []int64{0, 8} {
 			c := five()
 			c.Edges, c.EdgeMemory = &changing{EdgePairs: first, later: later}, memory
-			if _, err := Write(filepath.Join(t.TempDir(), "data"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two passes") {
+			if _, err := Write(filepath.Join(t.TempDir(), "data"), c, false); err == nil ||
+				!strings.Contains(err.Error(), "changed between two passes") {
 				t.Errorf("%v with %d bytes: %v", later, memory, err)
 			}
 		}
@@ -247,9 +250,11 @@ func TestInvalid(t *testing.T) {
 		{"feature values", func(c *Content) { c.Features.Dense = c.Features.Dense[:9] }, "9 feature values for 5 rows of 2"},
 		{"NaN", func(c *Content) { c.Features.Dense[5] = nan }, "feature 1 of vertex 2 is NaN"},
 		{"infinity", func(c *Content) { c.Features.Dense[0] = float32(math.Inf(-1)) }, "feature 0 of vertex 0 is -Inf"},
-		{"negative feature", func(c *Content) { c.Normalize = true; c.Features.Dense[0] = -3 }, "vertex 0 has the feature -3: rows with negative numbers cannot be divided by their sums"},
+		{"negative feature", func(c *Content) { c.Normalize = true; c.Features.Dense[0] = -3 },
+			"vertex 0 has the feature -3: rows with negative numbers cannot be divided by their sums"},
 		{"sparse column", sparse(SparseRows{rows, []uint32{1, 4}, []float32{1, 1}}), "vertex 1 has feature column 4 of 4"},
-		{"sparse duplicate", sparse(SparseRows{[]int64{0, 2, 2, 2, 2, 2}, []uint32{1, 1}, []float32{1, 1}}), "vertex 0 has feature column 1 after 1"},
+		{"sparse duplicate", sparse(SparseRows{[]int64{0, 2, 2, 2, 2, 2}, []uint32{1, 1}, []float32{1, 1}}),
+			"vertex 0 has feature column 1 after 1"},
 		{"sparse NaN", sparse(SparseRows{rows, []uint32{1, 2}, []float32{1, nan}}), "feature 2 of vertex 1 is NaN"},
 		{"sparse offsets", sparse(SparseRows{[]int64{0, 3, 2, 2, 2, 2}, []uint32{1, 2}, []float32{1, 1}}), "row offsets"},
 		{"ids", func(c *Content) { c.IDs = &IDs{Ints: []int64{1}} }, "1 ids for 5"},
@@ -282,7 +287,8 @@ func (f *fickle) Each(yield func(src, dst uint32) error) error {
 func TestEdgesThatChange(t *testing.T) {
 	c := five()
 	c.Edges = &fickle{}
-	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two passes") {
+	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil ||
+		!strings.Contains(err.Error(), "changed between two passes") {
 		t.Errorf("%v", err)
 	}
 }

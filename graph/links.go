@@ -92,7 +92,8 @@ func (c *Content) validateLinks() error {
 			return invalid("hold out more edges", "there are %d held-out edges and %d negative pairs", x.Edges.Len(), x.Not.Len())
 		}
 		if len(x.Edges.Dst) != x.Edges.Len() || len(x.Not.Dst) != x.Not.Len() || len(x.Each) != x.Edges.Len()*h.Ranked {
-			return invalid("give both ends of each pair", "there are %d and %d ends of held-out edges, %d and %d of negative pairs, and %d to rank",
+			return invalid("give both ends of each pair",
+				"there are %d and %d ends of held-out edges, %d and %d of negative pairs, and %d to rank",
 				x.Edges.Len(), len(x.Edges.Dst), x.Not.Len(), len(x.Not.Dst), len(x.Each))
 		}
 	}

@@ -30,7 +30,8 @@ type Schema struct {
 
 // Schema returns the schema of the dataset.
 func (m *Meta) Schema() *Schema {
-	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, TargetScaling: m.TargetScaling, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
+	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, TargetScaling: m.TargetScaling, Table: m.Table,
+		Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
 		s.Task = m.Task
 	}
@@ -96,9 +97,11 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	bad := func(why, remedy string) error { return fault.New(fault.Data, op, dir, "%s", why).Then("%s", remedy) }
 	switch {
 	case s.Normalized && !m.Normalized:
-		return bad("its features are not normalised, but the model was trained on feature rows divided by their sums", "import the dataset with --normalize-features")
+		return bad("its features are not normalised, but the model was trained on feature rows divided by their sums",
+			"import the dataset with --normalize-features")
 	case m.Normalized && !s.Normalized:
-		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised", "import the dataset without --normalize-features")
+		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised",
+			"import the dataset without --normalize-features")
 	}
 	if s.Table != nil && m.Table != nil {
 		why := otherColumns(s.Table.Columns, m.Table.Columns)
@@ -125,9 +128,11 @@ func (s *Schema) labelsFit(op, dir string, m *Meta) error {
 	switch {
 	case links:
 	case m.Classes > 0 && m.Task != s.TaskName():
-		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels for that task, or without labels")
+		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).
+			Then("import it with labels for that task, or without labels")
 	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
-		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
+		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).
+			Then("predict on that dataset or one like it")
 	}
 	if c := s.otherClass(m); c >= 0 && !links {
 		return bad("its class %d is %q, the model's is %q", c, m.ClassName(int64(c)), s.ClassName(int64(c))).Then(likeRemedy)
@@ -161,11 +166,14 @@ func otherColumns(model, data []Column) string {
 		case c.Name != o.Name || c.Kind != o.Kind:
 			return fmt.Sprintf("its column %q became %s where the model was trained on %q as %s", o.Name, o.Kind, c.Name, c.Kind)
 		case c.Mean != o.Mean || c.Scale != o.Scale:
-			return fmt.Sprintf("its column %q is less %.6g and divided by %.6g, the model's was less %.6g and divided by %.6g", o.Name, o.Mean, o.Scale, c.Mean, c.Scale)
+			return fmt.Sprintf("its column %q is less %.6g and divided by %.6g, the model's was less %.6g and divided by %.6g", o.Name,
+				o.Mean, o.Scale, c.Mean, c.Scale)
 		case o.Missing > 0 && c.Fill != nil && o.Fill != nil && *c.Fill != *o.Fill:
-			return fmt.Sprintf("its column %q has %d missing numbers, filled with %.6g, the model's were filled with %.6g", o.Name, o.Missing, *o.Fill, *c.Fill)
+			return fmt.Sprintf("its column %q has %d missing numbers, filled with %.6g, the model's were filled with %.6g",
+				o.Name, o.Missing, *o.Fill, *c.Fill)
 		case !slices.Equal(c.Values, o.Values):
-			return fmt.Sprintf("its column %q has features for %.120s, the model's for %.120s", o.Name, strings.Join(o.Values, ", "), strings.Join(c.Values, ", "))
+			return fmt.Sprintf("its column %q has features for %.120s, the model's for %.120s", o.Name,
+				strings.Join(o.Values, ", "), strings.Join(c.Values, ", "))
 		}
 	}
 	return ""

@@ -66,7 +66,8 @@ func (t *Table) check() error {
 		first := 0
 		for _, c := range list {
 			if why := c.invalid(); why != "" || c.First != first {
-				return fmt.Errorf("its column %q of kind %q is invalid: features %d to %d after %d features, mean %v, scale %v, %d values%s",
+				return fmt.Errorf("its column %q of kind %q is invalid: features %d to %d after %d features, "+
+					"mean %v, scale %v, %d values%s",
 					c.Name, c.Kind, c.First, c.First+c.Width-1, first, c.Mean, c.Scale, len(c.Values), why)
 			}
 			first += c.Width

@@ -18,14 +18,17 @@ func (c *Content) targetLabels() error {
 	}
 	n := int(c.Vertices)
 	if len(c.Targets) == 0 || len(c.Targets)%n != 0 || c.Classes != len(c.Targets)/n || c.Task == MultiClass {
-		return invalid("give a target for each vertex and column", "there are %d targets in %d columns for %d vertices and the task %s", len(c.Targets), c.Classes, n, c.Task)
+		return invalid("give a target for each vertex and column", "there are %d targets in %d columns for %d vertices and the task %s",
+			len(c.Targets), c.Classes, n, c.Task)
 	}
 	if BadScaling(c.TargetScaling, c.Task, c.Classes) {
-		return invalid("scale each column by a number above 0", "the scaling of the targets is %v for %d columns and the task %s", c.TargetScaling, c.Classes, c.Task)
+		return invalid("scale each column by a number above 0", "the scaling of the targets is %v for %d columns and the task %s",
+			c.TargetScaling, c.Classes, c.Task)
 	}
 	c.Labels = TargetLabels(c.Targets, c.Classes)
 	if at, why := BadTarget(c.Task, c.Targets, c.Classes, c.Labels); why != "" {
-		return invalid("write a number in every column of the row, or in none", "target %d of vertex %d is %v: %s", at%c.Classes, at/c.Classes, c.Targets[at], why)
+		return invalid("write a number in every column of the row, or in none", "target %d of vertex %d is %v: %s", at%c.Classes,
+			at/c.Classes, c.Targets[at], why)
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func rewritten(t *testing.T, dir string, change func(*Meta)) {
 // Open refuses edges in one direction with valid checksums.
 func TestOneWayEdges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "g")
-	c := Content{Vertices: 3, Edges: EdgePairs{0, 1, 1, 2}, Features: Features{Rows: 3, Dim: 1, Dense: []float32{1, 2, 3}}, Labels: []int32{0, 1, 0}, Split: []uint8{1, 1, 1}}
+	c := Content{Vertices: 3, Edges: EdgePairs{0, 1, 1, 2}, Features: Features{Rows: 3, Dim: 1, Dense: []float32{1, 2, 3}},
+		Labels: []int32{0, 1, 0}, Split: []uint8{1, 1, 1}}
 	if _, err := Write(dir, c, false); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestOneWayEdges(t *testing.T) {
 	}
 	d.Close()
 	rewritten(t, dir, func(m *Meta) { m.Directed = false })
-	if _, err := Open(dir); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "its edges differ between the two directions, but meta.json has directed=false") {
+	if _, err := Open(dir); fault.KindOf(err) != fault.Data ||
+		!strings.Contains(err.Error(), "its edges differ between the two directions, but meta.json has directed=false") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -80,13 +82,15 @@ func TestSchemaCheck(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for name, s := range map[string]Schema{"plain": {}, "columns": {Task: Regression, Table: with(func(*Column) {}), EdgeImport: &EdgeImport{Ends: []string{"a", "b"}}}} {
+	for name, s := range map[string]Schema{"plain": {},
+		"columns": {Task: Regression, Table: with(func(*Column) {}), EdgeImport: &EdgeImport{Ends: []string{"a", "b"}}}} {
 		if err := s.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "g")
-	c := Content{Vertices: 2, Edges: EdgePairs{0, 1}, Symmetrise: true, Features: Features{Rows: 2, Dim: 3, Dense: make([]float32, 6)}, Labels: []int32{0, 1}, Split: []uint8{1, 1}, Table: with(func(*Column) {})}
+	c := Content{Vertices: 2, Edges: EdgePairs{0, 1}, Symmetrise: true, Features: Features{Rows: 2, Dim: 3, Dense: make([]float32, 6)},
+		Labels: []int32{0, 1}, Split: []uint8{1, 1}, Table: with(func(*Column) {})}
 	if _, err := Write(dir, c, false); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,8 @@ func TestSchemaCheck(t *testing.T) {
 func TestMemoryFirst(t *testing.T) {
 	defer host.LimitMemory(1 << 20)()
 	const n = 100_000
-	c := Content{Vertices: n, Edges: EdgePairs{0, 1}, Features: Features{Rows: n, Dim: 1, Dense: make([]float32, n)}, Labels: make([]int32, n), Split: make([]uint8, n)}
+	c := Content{Vertices: n, Edges: EdgePairs{0, 1}, Features: Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+		Labels: make([]int32, n), Split: make([]uint8, n)}
 	if _, err := Write(filepath.Join(t.TempDir(), "g"), c, false); fault.KindOf(err) != fault.Config {
 		t.Errorf("got %v", err)
 	}

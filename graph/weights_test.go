@@ -99,7 +99,8 @@ func TestOddWeights(t *testing.T) {
 		weight float32
 		says   string
 	}{
-		{-1, "edge 2, 1 → 2, has the weight -1"}, {0, "has the weight 0"}, {float32(math.NaN()), "has the weight NaN"}, {float32(math.Inf(1)), "has the weight +Inf"},
+		{-1, "edge 2, 1 → 2, has the weight -1"}, {0, "has the weight 0"}, {float32(math.NaN()), "has the weight NaN"},
+		{float32(math.Inf(1)), "has the weight +Inf"},
 	} {
 		if _, _, err := write(1, 1, c.weight, 1); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v", c.weight, err)
@@ -107,7 +108,8 @@ func TestOddWeights(t *testing.T) {
 	}
 	c := five()
 	c.Edges = weighed{EdgePairs{0, 1, 0, 1}, []float32{3e38, 3e38}}
-	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil || !strings.Contains(err.Error(), "between 0 and 1 add up to infinity") {
+	if _, err := Write(filepath.Join(t.TempDir(), "five"), c, false); err == nil ||
+		!strings.Contains(err.Error(), "between 0 and 1 add up to infinity") {
 		t.Errorf("a sum that is infinite: %v", err)
 	}
 	path := filepath.Join(dir, "weights.bin")

@@ -21,7 +21,8 @@ func (w *windows) fillWith() error {
 			return invalid("give each edge a finite weight above 0", "edge %d, %d → %d, has the weight %v", i, s, d, weight)
 		}
 		if len(features) != w.dim {
-			return invalid("give every edge the same number of features", "edge %d, %d → %d, has %d features, but other edges have %d", i, s, d, len(features), w.dim)
+			return invalid("give every edge the same number of features", "edge %d, %d → %d, has %d features, but other edges have %d",
+				i, s, d, len(features), w.dim)
 		}
 		if k := slices.IndexFunc(features, NotFinite); k >= 0 {
 			return invalid("replace it with a finite number", "feature %d of edge %d, %d → %d, is %v", k, i, s, d, features[k])
@@ -52,7 +53,8 @@ func (d *direction) merge() error {
 			weights, features := d.of(from, to)
 			counts[r] = int64(row.merge(c.Cols[from:to], weights, features))
 			if i := slices.IndexFunc(weights[:min(int64(len(weights)), counts[r])], NotFinite); i >= 0 {
-				bad.Store(fault.New(fault.Data, opWrite, "", "the weights of the edges between %d and %d add up to infinity", c.Cols[int(from)+i], int(d.first)+r).
+				bad.Store(fault.New(fault.Data, opWrite, "", "the weights of the edges between %d and %d add up to infinity",
+					c.Cols[int(from)+i], int(d.first)+r).
 					Then("give edges smaller weights"))
 			}
 		}

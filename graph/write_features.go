@@ -101,7 +101,8 @@ func (w *writer) scale(v int) (float32, error) {
 	w.content.Features.row(v, func(_ uint32, x float32) { sum, least = sum+float64(x), min(least, x) })
 	switch {
 	case least < 0:
-		return 0, invalid("import without --normalize-features; tables may be scaled with --standardise", "vertex %d has the feature %v: rows with negative numbers cannot be divided by their sums", v, least)
+		return 0, invalid("import without --normalize-features; tables may be scaled with --standardise",
+			"vertex %d has the feature %v: rows with negative numbers cannot be divided by their sums", v, least)
 	case sum == 0:
 		return 1, nil
 	}

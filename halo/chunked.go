@@ -200,7 +200,8 @@ func (h *chunked) encodeChunk(o *outgoing) []byte {
 	}
 	var residual codec.Rows
 	if h.residual != nil {
-		residual = codec.Rows{X: h.residual, Cols: h.direction.out.Cols, Len: len(h.residual) / h.direction.out.Cols, Index: h.direction.outIndices}.Part(o.from, o.end)
+		residual = codec.Rows{X: h.residual, Cols: h.direction.out.Cols, Len: len(h.residual) / h.direction.out.Cols,
+			Index: h.direction.outIndices}.Part(o.from, o.end)
 	}
 	return codec.EncodeWithFeedback(o.block[:0], h.codec, h.direction.out.Part(o.from, o.end), o.first, h.key, residual)
 }

@@ -60,7 +60,8 @@ func TestDamagedBlock(t *testing.T) {
 				if err := e.BeginForward(matrix(4, make([]float32, 12)), halo.Key{}); err != nil {
 					return err
 				}
-				if _, err := e.EndForward(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("from rank %d is damaged", 1-w.Rank())) {
+				if _, err := e.EndForward(); err == nil ||
+					!strings.Contains(err.Error(), fmt.Sprintf("from rank %d is damaged", 1-w.Rank())) {
 					t.Errorf("%s, %s: %v", name, what, err)
 				}
 				return nil

@@ -107,7 +107,8 @@ func (e *Exchange) deviceForward(x kernels.Mat) {
 	w, f, cols := &e.direction, e.deviceCodec, x.Cols
 	w.coded = true
 	w.out, w.in = codec.Rows{Cols: cols, Len: len(e.plan.SendRows)}, codec.Rows{Cols: cols, Len: e.plan.Ghosts}
-	w.deviceOut = kernels.Outgoing{X: x, More: e.Sums(cols), Index: e.staged.sendRows, IDs: f.ids, Raw: e.staged.deviceRows.Reshape(w.out.Len, cols)}
+	w.deviceOut = kernels.Outgoing{X: x, More: e.Sums(cols), Index: e.staged.sendRows, IDs: f.ids,
+		Raw: e.staged.deviceRows.Reshape(w.out.Len, cols)}
 	w.deviceIn = kernels.Incoming{X: e.Ghosts(cols), Len: w.in.Len}
 	f.out, f.in = &f.sends, &f.gets
 }

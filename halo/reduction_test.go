@@ -72,7 +72,8 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, 
 		}
 	}
 	col := slices.Repeat([]float32{2}, s.NumOwn()+s.NumGhosts())
-	flat.SpMM(team, e.Sums(cols).Host(), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
+	flat.SpMM(team, e.Sums(cols).Host(), cols,
+		kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
 	if err := e.BeginForward(matrix(cols, x), halo.Key{}); err != nil {
 		return err
 	}
@@ -82,7 +83,8 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, 
 	}
 	got, want := make([]float32, len(x)), make([]float32, len(x))
 	in := r.In
-	flat.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts.Host(), false)
+	flat.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base),
+		ColScale: r.Scale(col, arena)}, ghosts.Host(), false)
 	all := make([]float32, s.NumGhosts()*cols)
 	for i, v := range s.Ghosts {
 		for j := range cols {
@@ -90,7 +92,8 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, 
 		}
 	}
 	in = s.GhostEdges()
-	flat.SpMM(team, want, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: col}, all, false)
+	flat.SpMM(team, want, cols,
+		kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: col}, all, false)
 	if !slices.Equal(got, want) {
 		return fmt.Errorf("rank %d gathers %v, not %v", c.Rank(), got, want)
 	}
@@ -98,7 +101,8 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.SumCosts, cols int, 
 }
 
 // returnReduced returns gradients: value for each own destination.
-func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exchange, cols int, team *kernels.Team, arena *mapped.Arena) error {
+func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exchange, cols int,
+	team *kernels.Team, arena *mapped.Arena) error {
 	grads := make([]float32, s.NumOwn()*cols)
 	for i, v := range s.Own {
 		for j := range cols {
@@ -118,7 +122,8 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 		return err
 	}
 	if r.Plan.Sums > 0 {
-		flat.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
+		flat.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols},
+			e.Sums(cols).Host(), true)
 	}
 
 	plain, _ := codec.ByName("none")

@@ -39,7 +39,8 @@ func (l *SourceState) Encode(dst []byte) []byte {
 func DecodeSourceState(b []byte) (l SourceState, err error) {
 	r := wire.Reader{Rest: b}
 	for range r.Count() {
-		l.CodecErrors = append(l.CodecErrors, CodecError{Layer: r.Number(), Cols: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](&r, -1)})
+		l.CodecErrors = append(l.CodecErrors,
+			CodecError{Layer: r.Number(), Cols: r.Number(), Backward: r.Flag(), Rows: wire.Array[float32](&r, -1)})
 	}
 	l.StoredRows = readStored(&r)
 	for range r.Count() {

@@ -13,7 +13,8 @@ var exampleState = halo.SourceState{
 	StoredRows: []halo.StoredRows{{
 		Layer: 2, Backward: true, Rows: []float32{3, 4}, Epochs: []int32{7, 0}, Sent: []float32{5}, SentAt: []int32{6},
 	}},
-	Pending: []halo.PendingRows{{Layer: 1, Part: 2, Epoch: 9, Cols: 3, Backward: true, Blocks: []halo.RankBlock{{From: -1, Data: []byte{1, 2, 3}}, {From: 4, Data: []byte{}}}}},
+	Pending: []halo.PendingRows{{Layer: 1, Part: 2, Epoch: 9, Cols: 3, Backward: true,
+		Blocks: []halo.RankBlock{{From: -1, Data: []byte{1, 2, 3}}, {From: 4, Data: []byte{}}}}},
 }
 
 // Invalid state is refused, and valid state is restored unchanged.

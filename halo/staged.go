@@ -75,7 +75,8 @@ func (s *staged) copyToDevice(x kernels.Mat, src []float32) {
 // rows that a rank sends to itself.
 func (e *Exchange) usesDeviceMemory() bool {
 	aware, ok := e.comm.(comm.Aware)
-	return ok && rowsOfRank(e.plan.SendStart, e.comm.Rank()) == 0 && e.ops.Remote() && e.observer == nil && e.transport == transport(e.direct) &&
+	return ok && rowsOfRank(e.plan.SendStart, e.comm.Rank()) == 0 && e.ops.Remote() && e.observer == nil &&
+		e.transport == transport(e.direct) &&
 		aware.DeviceMemory(4*e.maxCols*max(e.plan.Ghosts, len(e.plan.SendRows)))
 }
 

@@ -238,7 +238,8 @@ func (r *History) Restore(s StoredRows) {
 // CapturePending waits for the rows in transit and returns a copy of them, as they were sent.
 func (b *Batch) CapturePending(layer, part int) (PendingRows, error) {
 	blocks, err := b.transport.capture(b.direction)
-	return PendingRows{Layer: layer, Part: part, Epoch: b.epoch, Cols: b.history.shape.Width, Backward: b.history.backward, Blocks: blocks}, err
+	return PendingRows{Layer: layer, Part: part, Epoch: b.epoch, Cols: b.history.shape.Width,
+		Backward: b.history.backward, Blocks: blocks}, err
 }
 
 // ResumePending puts a batch in transit with the captured rows of another batch.

@@ -137,7 +137,8 @@ func floatsOf(m Mat, rows, cols int) []float32 {
 // stats [rows x 2·Heads] and sets lse [rows x Heads] to the logarithm of Σ_u e^s.
 func (t *Team) AttentionFinish(a Attention, dst, signed, lse, stats Mat) {
 	rows := dst.Rows
-	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads), signedOf(a, signed, rows), t.set}
+	args := attentionFinishTask{a, floatsOf(dst, rows, a.Columns()), floatsOf(lse, rows, a.Heads), floatsOf(stats, rows, 2*a.Heads),
+		signedOf(a, signed, rows), t.set}
 	do(t, args, rows, rowGrain(a.Columns()))
 }
 
@@ -157,13 +158,15 @@ func (b *Attended) host(a Attention, own int) attended {
 
 // PackScores implements Ops.
 func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
-	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.Heads), from: [farParts][]float32{rows.Host()}, width: a.Emitted(), first: a.Columns(), parts: 1}
+	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.Heads), from: [farParts][]float32{rows.Host()},
+		width: a.Emitted(), first: a.Columns(), parts: 1}
 	packGroups(t, a, k, dst.Rows, first)
 }
 
 // PackGrad implements Ops.
 func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
-	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.parts()*a.Heads), from: a.packs(r.Host(), lse.Host(), dots.Host()), width: a.Heads, parts: a.parts()}
+	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.parts()*a.Heads), from: a.packs(r.Host(), lse.Host(), dots.Host()),
+		width: a.Heads, parts: a.parts()}
 	packGroups(t, a, k, dst.Rows, first)
 }
 
@@ -190,7 +193,8 @@ func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), op: backToTargets, dst: floatsOf(dr, e.Rows(), a.ScoreWidth()), dstWidth: a.ScoreWidth(), merge: add,
+		Attention: a, Gather: e.gather(), op: backToTargets, dst: floatsOf(dr, e.Rows(), a.ScoreWidth()),
+		dstWidth: a.ScoreWidth(), merge: add,
 		along: floatsOf(along, e.Rows(), a.AlongWidth()),
 		far:   x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
@@ -206,7 +210,8 @@ func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x
 		columnMask = nil // leakyGradient sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), columnMask: columnMask, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		Attention: a, Gather: e.gather(), columnMask: columnMask, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()),
+		dstWidth: a.Emitted(), first: first,
 		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: floatsOf(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }

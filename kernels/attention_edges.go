@@ -13,9 +13,10 @@ const (
 // edgeBatch has the current edges of one worker, half a megabyte. Values are stored by edge,
 // step floats each.
 type edgeBatch struct {
-	ids         [batchValues + avx.ScoresAhead]uint32 // of far rows: the current ones, then the next ones
-	known       int                                   // number of ids, including the next ones
-	featureRows [batchValues]int64                    // where the features of current edges are: row r of Features as r, or row r of Self as ^r
+	ids   [batchValues + avx.ScoresAhead]uint32 // of far rows: the current ones, then the next ones
+	known int                                   // number of ids, including the next ones
+	// where the features of current edges are: row r of Features as r, or row r of Self as ^r
+	featureRows [batchValues]int64
 	segments    [batchValues / avx.Heads]segment
 	count       int
 	row, end    int   // remaining rows: row..end-1

@@ -26,7 +26,8 @@ func newChosenAttention(rows int, a kernels.Attention) *chosenAttention {
 	g.RowScale, g.ColScale = nil, nil
 	c := &chosenAttention{
 		Attention: a, rows: rows, edges: g.Edges(), chosen: kernels.NewVertexMask(rows, chosenVertex),
-		x: kernels.HostMat(rows, a.Emitted(), kerneltest.Values(rows*a.Emitted(), 1)), r: kernels.HostMat(rows, a.ScoreWidth(), kerneltest.Values(rows*a.ScoreWidth(), 2)),
+		x:    kernels.HostMat(rows, a.Emitted(), kerneltest.Values(rows*a.Emitted(), 1)),
+		r:    kernels.HostMat(rows, a.ScoreWidth(), kerneltest.Values(rows*a.ScoreWidth(), 2)),
 		grad: kernels.HostMat(rows, a.Columns(), kerneltest.Values(rows*a.Columns(), 3)),
 	}
 	for v := range rows {
@@ -74,7 +75,8 @@ func (c *chosenAttention) backward(team *kernels.Team, chosen kernels.VertexMask
 	e.Begin, e.End, e.First, e.ColumnMask = e.Begin.Part(first, last), e.End.Part(first, last), uint32(first), chosen
 	team.RowDots(dots, c.grad, out)
 	dx := c.nans(c.Emitted()).Part(first, last)
-	team.AttentionGradSrc(c.Attention, dx, e, first, c.rows, c.x.Part(first, last), kernels.Attended{R: c.r, LSE: lse, Grad: c.grad, Dots: dots})
+	team.AttentionGradSrc(c.Attention, dx, e, first, c.rows, c.x.Part(first, last),
+		kernels.Attended{R: c.r, LSE: lse, Grad: c.grad, Dots: dots})
 	return dx.Host()
 }
 

@@ -121,7 +121,8 @@ func raiseTops(set avx.Set, scores []float32, n int, top *avx.Near) {
 }
 
 // leakyGradient computes avx.Set.LeakyGradient.
-func leakyGradient(set avx.Set, dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
+func leakyGradient(set avx.Set, dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int,
+	slope float32, heads []uint32) {
 	if set != avx.None {
 		set.LeakyGradient(dst, along, near, vector, x, stride, ids, ds, step, n, slope, heads)
 		return

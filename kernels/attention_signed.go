@@ -20,7 +20,8 @@ import "siafu/kernels/internal/avx"
 // AttentionGradSigned implements Ops.
 func (t *Team) AttentionGradSigned(a Attention, dr, signed, grad, dots Mat) {
 	n := dr.Rows
-	args := attentionSignedTask{a, floatsOf(dr, n, a.Heads), floatsOf(signed, n, a.Emitted()), floatsOf(grad, n, a.Columns()), floatsOf(dots, n, a.Heads), t.set}
+	args := attentionSignedTask{a, floatsOf(dr, n, a.Heads), floatsOf(signed, n, a.Emitted()), floatsOf(grad, n, a.Columns()),
+		floatsOf(dots, n, a.Heads), t.set}
 	do(t, args, n, rowGrain(a.Columns()))
 }
 

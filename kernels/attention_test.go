@@ -182,7 +182,8 @@ func TestAttentionOfInstructionSets(t *testing.T) {
 		}
 		p, q := results[0], results[1]
 		for name, v := range map[string][2][]float32{
-			"out": {p.result, q.result}, "lse": {p.lse, q.lse}, "dots": {p.dots, q.dots}, "dr": {p.dr, q.dr}, "dx": {p.dx, q.dx}, "along": {p.along, q.along},
+			"out": {p.result, q.result}, "lse": {p.lse, q.lse}, "dots": {p.dots, q.dots}, "dr": {p.dr, q.dr},
+			"dx": {p.dx, q.dx}, "along": {p.along, q.along},
 		} {
 			if !slices.Equal(mapped.Bytes(v[0]), mapped.Bytes(v[1])) {
 				t.Errorf("%s of %v differs between avx512 and avx2", name, s)

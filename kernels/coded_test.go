@@ -175,7 +175,8 @@ func gatherLists(team *kernels.Team, dst kernels.Mat, e kernels.Edges, sources i
 }
 
 // compareCoded compares the bits of gathers along plain and coded edges. Row 0 of e is row first of c.
-func compareCoded(t *testing.T, team *kernels.Team, e kernels.Edges, c *kernels.CodedColumns, first, width int, x []float32, ways ...gatherFunc) {
+func compareCoded(t *testing.T, team *kernels.Team, e kernels.Edges, c *kernels.CodedColumns, first, width int,
+	x []float32, ways ...gatherFunc) {
 	t.Helper()
 	for i, gather := range ways {
 		all := func(e kernels.Edges) []byte {

@@ -200,7 +200,8 @@ func (b *edgeBatch) leakyGradientRows(k *attentionTask, dst, along, ds, x []floa
 		if along != nil {
 			of = along[from:]
 		}
-		leakyGradient(k.set, rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids, ds[h:], k.step, s.n, k.Slope, nil)
+		leakyGradient(k.set, rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], stride, ids,
+			ds[h:], k.step, s.n, k.Slope, nil)
 	}
 }
 

@@ -62,7 +62,8 @@ func (b *edgeBatch) gatherEdgeRows(k *attentionTask, s *segment, at int) (few se
 func (b *edgeBatch) scoreEdgeRows(k *attentionTask, near, vector []float32, s *segment) {
 	for at := 0; at < s.n; {
 		few := b.gatherEdgeRows(k, s, at)
-		leakyDots(k.set, b.scores[few.value:], k.step, k.size, near, vector, b.edgeRows[:], k.size*k.Width, b.counting[:few.n], few.n, k.Slope)
+		leakyDots(k.set, b.scores[few.value:], k.step, k.size, near, vector, b.edgeRows[:], k.size*k.Width,
+			b.counting[:few.n], few.n, k.Slope)
 		at += few.n
 	}
 }

@@ -141,7 +141,8 @@ func activationGrad(t *Team, dst, bias, g, h Mat, drop *Dropout, elu bool) {
 	if dst.Cols == 0 {
 		return
 	}
-	args := epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1, kept: 1, elu: elu}
+	args := epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(),
+		h: h.Host(), scale: 1, kept: 1, elu: elu}
 	if drop.active() {
 		args.scale, args.kept = drop.prepare(dst.Rows).scale, float32(1-drop.P)
 	}

@@ -14,7 +14,8 @@ import (
 func TestFusedInputGrad(t *testing.T) {
 	for _, set := range []string{"go", "avx2", "avx512", "openblas"} {
 		for _, workers := range []int{1, 3} {
-			for _, shape := range [][4]int{{0, 5, 3, 0}, {1, 1, 1, 1}, {7, 33, 4, 0}, {500, 64, 10, 3}, {500, 128, 41, 128}, {2100, 17, 130, 0}, {300, 20, 0, 6}, {150, 2100, 7, 3}} {
+			for _, shape := range [][4]int{{0, 5, 3, 0}, {1, 1, 1, 1}, {7, 33, 4, 0}, {500, 64, 10, 3}, {500, 128, 41, 128},
+				{2100, 17, 130, 0}, {300, 20, 0, 6}, {150, 2100, 7, 3}} {
 				for _, drop := range []*kernels.Dropout{nil, {Seed: 3, Epoch: 1, Layer: 2, P: 0.5}} {
 					t.Run(fmt.Sprintf("%s/workers=%d/%v/dropout=%t", set, workers, shape, drop != nil), func(t *testing.T) {
 						team := kernels.NewTeam(workers)

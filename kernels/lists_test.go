@@ -84,5 +84,6 @@ func listedRows(rows, width int) kernels.Sparse {
 		}
 		x.Offsets = append(x.Offsets, int64(len(x.Cols)))
 	}
-	return kernels.Sparse{Offsets: kernels.HostVector(x.Offsets), Cols: kernels.HostVector(x.Cols), Vals: kernels.HostVector(x.Vals), Source: x}
+	return kernels.Sparse{Offsets: kernels.HostVector(x.Offsets), Cols: kernels.HostVector(x.Cols),
+		Vals: kernels.HostVector(x.Vals), Source: x}
 }

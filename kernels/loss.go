@@ -20,7 +20,8 @@ const lossRows = 256
 // counted, those with split[r] == want and labels[r] ≥ 0. grad may be logits, or none for the
 // loss alone. For the mean over count rows, scale is 1/count. Labels must be below the number
 // of classes. A NaN or +Inf among a row's logits makes the loss NaN.
-func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
+func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8,
+	scale float32) (loss float64, count int64) {
 	rows := logits.Rows
 	mustFit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || isSameShape(grad, logits)))
 	blocks := (rows + lossRows - 1) / lossRows

@@ -67,7 +67,8 @@ func testMaxima(t *testing.T, team *kernels.Team, width int) {
 		from[i] = best
 	}
 	mat := func(x []float32) kernels.Mat { return kernels.HostMat(len(x)/width, width, x) }
-	where, none := kernels.HostVector(ids), kernels.Edges{Begin: kernels.HostVector(g.Begin), End: kernels.HostVector(g.Begin), Cols: kernels.HostVector(g.Cols)}
+	where, none := kernels.HostVector(ids),
+		kernels.Edges{Begin: kernels.HostVector(g.Begin), End: kernels.HostVector(g.Begin), Cols: kernels.HostVector(g.Cols)}
 	ownPart, ghostPart := g, g
 	ownPart.End, ghostPart.Begin, ghostPart.Base = middle, middle, own
 	for name, edges := range map[string][2]kernels.Edges{"at once": {g.Edges(), none}, "cut": {ownPart.Edges(), ghostPart.Edges()}} {

@@ -118,7 +118,8 @@ func (t *Team) LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32) {
 		return
 	}
 	blocks := blocksOf(dst.Rows, 4*dst.Cols)
-	args := layerNormGradTask{scratch(&t.sums, blocks*2*dst.Cols), dst.Host(), g.Host(), z.Host(), w.Host(), dst.Rows, dst.Cols, blocks, eps}
+	args := layerNormGradTask{scratch(&t.sums, blocks*2*dst.Cols), dst.Host(), g.Host(), z.Host(), w.Host(),
+		dst.Rows, dst.Cols, blocks, eps}
 	do(t, args, blocks, 1)
 	for j, into := range [][]float32{bias.Host(), gain.Host()} {
 		for c := range into {

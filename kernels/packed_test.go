@@ -23,7 +23,8 @@ func TestPackedRows(t *testing.T) {
 		for _, full := range []float64{0, 0.05, 0.5, 0.8} {
 			t.Run(fmt.Sprintf("width=%d/full=%v", width, full), func(t *testing.T) {
 				values := sparseValues(rows*width, full)
-				x, target := kernels.HostMat(rows, width, values), kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
+				x, target := kernels.HostMat(rows, width, values),
+					kernels.HostMat(rows, width, slices.Repeat([]float32{float32(math.NaN())}, rows*width))
 				p, kept := kernels.NewPacked(target, make([]uint64, kernels.PackedWords*rows)), 0
 				for _, at := range [][2]int{{310, rows}, {0, 1 + 120}, {121, 310}} {
 					kept += team.Pack(p, at[0], x.Part(at[0], at[1]))

@@ -126,7 +126,8 @@ func TestCellsOfEveryInstructionSet(t *testing.T) {
 				mat := func(cols int, x []float32) kernels.Mat { return kernels.HostMat(rows, cols, x) }
 				results = [4][]float32{make([]float32, rows*s), slices.Clone(z), make([]float32, len(z)), make([]float32, rows*s)}
 				cell.Step(team, mat(s, results[0]), mat(kernels.Gates*k, results[1]), mat(s, state))
-				cell.StepGrad(team, mat(kernels.Gates*k, results[2]), mat(s, results[3]), mat(s, grad), mat(kernels.Gates*k, results[1]), mat(s, state))
+				cell.StepGrad(team, mat(kernels.Gates*k, results[2]), mat(s, results[3]), mat(s, grad),
+					mat(kernels.Gates*k, results[1]), mat(s, state))
 				return results
 			}
 			first := run("go")

@@ -15,7 +15,8 @@ func TestSample(t *testing.T) {
 		var pairs [n][n]int
 		for id := range uint32(draws) {
 			got := Sample{Seed: 9, Step: 4, Layer: 1}.Draw([]uint32{7}, id, k, n)
-			if got = got[1:]; len(got) != min(k, n) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) || got[len(got)-1] >= n {
+			if got = got[1:]; len(got) != min(k, n) || !slices.IsSorted(got) ||
+				len(slices.Compact(slices.Clone(got))) != len(got) || got[len(got)-1] >= n {
 				t.Fatalf("%d of %d: %v", k, n, got)
 			}
 			for i, x := range got {

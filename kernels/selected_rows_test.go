@@ -48,7 +48,8 @@ func TestSelectedRows(t *testing.T) {
 					// Sums of up to 200 products of about 1. Each addition has an error of 2^-24 of the partial
 					// sum.
 					if math.Abs(float64(got[i])-dot) > 1e-4 || other[0] != got[i] {
-						t.Fatalf("%s, width %d: product %d of %d is %v, turned round %v, want %v", kernel, width, i, n, got[i], other[0], dot)
+						t.Fatalf("%s, width %d: product %d of %d is %v, turned round %v, want %v", kernel,
+							width, i, n, got[i], other[0], dot)
 					}
 				}
 				if got[n] != 7 || sum[width] != 7 {

@@ -17,7 +17,8 @@ import (
 //	List                the same, as lists (lists.go)
 //
 // D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row by row of dst,
-// in the order of the non-zeros, in registers if package avx has a routine for this machine. TransA pulls through a transpose built once, because pushing would need
+// in the order of the non-zeros, in registers if package avx has a routine for this machine. TransA pulls
+// through a transpose built once, because pushing would need
 // atomics or a copy of dst per worker, and would not fix the order of sums. A long row (a
 // frequent word in TransA) is cut into pieces like a hub in SpMM.
 

@@ -19,7 +19,8 @@ func TestDraw(t *testing.T) {
 		}
 		count[a]++
 	}
-	for k, want := range []int{None: 2000, Crash: 2000, Late: 3000, Lose: 1000, Throttle: 200, Duplicate: 500, Corrupt: 300, Straggle: 600, Start: 400} {
+	for k, want := range []int{None: 2000, Crash: 2000, Late: 3000, Lose: 1000, Throttle: 200, Duplicate: 500,
+		Corrupt: 300, Straggle: 600, Start: 400} {
 		if d := count[k] - want; d < -150 || d > 150 {
 			t.Errorf("fault %d comes %d times, want about %d", k, count[k], want)
 		}
@@ -37,8 +38,10 @@ func TestDraw(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	f, err := ParseFaults("seed=3,crash=0.1,late=0.05,delay=300ms,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.04,straggle=0.03,start=0.58")
-	want := Faults{Seed: 3, Crash: 0.1, Late: 0.05, Lose: 0.05, Throttle: 0.1, Duplicate: 0.05, Corrupt: 0.04, Straggle: 0.03, Start: 0.58, Delay: 300 * time.Millisecond}
+	f, err := ParseFaults(
+		"seed=3,crash=0.1,late=0.05,delay=300ms,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.04,straggle=0.03,start=0.58")
+	want := Faults{Seed: 3, Crash: 0.1, Late: 0.05, Lose: 0.05, Throttle: 0.1, Duplicate: 0.05, Corrupt: 0.04, Straggle: 0.03, Start: 0.58,
+		Delay: 300 * time.Millisecond}
 	if err != nil || f != want {
 		t.Errorf("%+v %v", f, err)
 	}

@@ -41,7 +41,8 @@ func FuzzRequest(f *testing.F) {
 		if json.Unmarshal(text, &r) != nil || r.Pull.Check() != nil {
 			return
 		}
-		if _, _, err := net.SplitHostPort(r.Pull.Address); err != nil || len(r.Pull.Fingerprint) != 64 || r.Pull.Token == "" || r.Pull.MostResult < 1 {
+		if _, _, err := net.SplitHostPort(r.Pull.Address); err != nil || len(r.Pull.Fingerprint) != 64 ||
+			r.Pull.Token == "" || r.Pull.MostResult < 1 {
 			t.Errorf("%+v passes", r.Pull)
 		}
 		var again Request

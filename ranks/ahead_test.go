@@ -101,7 +101,8 @@ func TestInvocationsAhead(t *testing.T) {
 				got := trainOn(t, c, data, func(r *joined) tensor.Backend {
 					mu.Lock()
 					defer mu.Unlock()
-					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, kept: c.Dropout == 0, begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
+					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, kept: c.Dropout == 0, begun: map[task.Name]bool{},
+						ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
 					// Failures and late attempts reduce the attempts that may wait: then none begin early.
 					limit := patience
 					if w.calm = !moody; w.calm {

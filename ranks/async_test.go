@@ -186,11 +186,13 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		c.Servers = rng.IntN(min(graphRanks, 3) + 1)
 		c.Model = []string{"gcn", "sage", "gin", "gat", "gatv2"}[seed%5]
 		c.Epochs, c.Dropout, c.Layers, c.LR = 30, 0, 1+rng.IntN(3), 0.01
-		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
-			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
-				return trainMember(c, data, world.View{}, h, kind)
-			})
+		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks,
+			c.Servers), func(t *testing.T) {
+			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+				func(w world.Comm, kind string) error {
+					h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
+					return trainMember(c, data, world.View{}, h, kind)
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +257,8 @@ func checkSwitched(t *testing.T, r trained) {
 	var after int
 	if at := bytes.Index(log, []byte("switch_to_sync")); err != nil || at < 0 {
 		t.Fatalf("nothing was switched: %v\n%s", err, log)
-	} else if _, err := fmt.Sscanf(string(log[at:]), "switch_to_sync after_epoch=%d", &after); err != nil || after < 1 || after >= r.Summary.Epochs {
+	} else if _, err := fmt.Sscanf(string(log[at:]), "switch_to_sync after_epoch=%d", &after); err != nil ||
+		after < 1 || after >= r.Summary.Epochs {
 		t.Errorf("switched after epoch %d of %d: %v", after, r.Summary.Epochs, err)
 	}
 	for i, e := range r.Epochs {

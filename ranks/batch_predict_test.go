@@ -35,8 +35,10 @@ func TestMeasuringBatchesChangesNothing(t *testing.T) {
 			t.Errorf("%s: the models differ", flags)
 		}
 		for i, e := range with.Epochs {
-			if e.Loss != without.Epochs[i].Loss || e.GhostBytesSent != without.Epochs[i].GhostBytesSent || (e.Staleness != nil) != (i%2 == 0) {
-				t.Errorf("%s: epoch %d: loss %v, %d bytes and %v; without measurements %v and %d bytes", flags, e.Epoch, e.Loss, e.GhostBytesSent, e.Staleness, without.Epochs[i].Loss, without.Epochs[i].GhostBytesSent)
+			if e.Loss != without.Epochs[i].Loss || e.GhostBytesSent != without.Epochs[i].GhostBytesSent ||
+				(e.Staleness != nil) != (i%2 == 0) {
+				t.Errorf("%s: epoch %d: loss %v, %d bytes and %v; without measurements %v and %d bytes", flags, e.Epoch, e.Loss,
+					e.GhostBytesSent, e.Staleness, without.Epochs[i].Loss, without.Epochs[i].GhostBytesSent)
 			}
 		}
 	}
@@ -51,7 +53,8 @@ func TestNothingIsStaleInBatchesWithConstantWeights(t *testing.T) {
 	for _, tc := range []struct {
 		batch, model string
 		ranks        int
-	}{{"history:3", "gcn", 1}, {"history:3", "gcn", 3}, {"history:1", "gcn", 1}, {"history:3", "sage", 3}, {"history:3", "gin", 3}, {"history:3", "gcnii", 3}, {"variates:1,50", "gcn", 1}, {"variates:1,50", "gcnii", 1}} {
+	}{{"history:3", "gcn", 1}, {"history:3", "gcn", 3}, {"history:1", "gcn", 1}, {"history:3", "sage", 3}, {"history:3", "gin", 3},
+		{"history:3", "gcnii", 3}, {"variates:1,50", "gcn", 1}, {"variates:1,50", "gcnii", 1}} {
 		c := measuredBatches(t, tc.ranks, tc.batch)
 		c.Model = tc.model
 		c.Optimizer, c.Momentum, c.LR, c.MeasureStaleness = "sgd", 0, 1e-30, 1
@@ -94,7 +97,8 @@ func TestPredictedHistoriesHaveASmallerStaleness(t *testing.T) {
 			got := train(t, c, data)
 			predicted, stale := got.staleness(t, 3)
 			for l := range stale {
-				t.Logf("%s, %s, %d ranks: layer %d: the history is off by %.4f, used rows by %.4f", tc.batch, tc.kind, ranks, l, stale[l], predicted[l])
+				t.Logf("%s, %s, %d ranks: layer %d: the history is off by %.4f, used rows by %.4f", tc.batch, tc.kind,
+					ranks, l, stale[l], predicted[l])
 				if !(stale[l] > 0) || !(predicted[l] < tc.most*stale[l]) || predicted[l] == stale[l] {
 					t.Errorf("%s, %s, %d ranks: layer %d: more than %g of the error remains", tc.batch, tc.kind, ranks, l, tc.most)
 				}
@@ -117,7 +121,8 @@ func TestVariatesPredictOnlyEarlierRows(t *testing.T) {
 		without := train(t, c, data)
 		c.Predict = "transfer"
 		if got := train(t, c, data); bytes.Equal(got.model, without.model) != (epochs == 1) || got.Summary.Predictions > 0 != (epochs > 1) {
-			t.Errorf("%d epochs: %d predictions, loss %v, without %v", epochs, got.Summary.Predictions, got.Summary.FinalLoss, without.Summary.FinalLoss)
+			t.Errorf("%d epochs: %d predictions, loss %v, without %v", epochs, got.Summary.Predictions,
+				got.Summary.FinalLoss, without.Summary.FinalLoss)
 		}
 	}
 }
@@ -152,7 +157,8 @@ func TestMomentumIsGraphFM(t *testing.T) {
 		data, owner := write(t, content), inTurns(n, c.ranks)
 		partitionBy(t, data, "", c.ranks, owner...)
 		run := inBatches(t, c.ranks, batches)
-		run.Hidden, run.Epochs, run.LR, run.Dropout, run.EvalEvery, run.VertexOrder, run.Predict = 6, epochs, lr, 0, 0, "natural", "momentum:0.25"
+		run.Hidden, run.Epochs, run.LR, run.Dropout, run.EvalEvery, run.VertexOrder, run.Predict = 6, epochs, lr,
+			0, 0, "natural", "momentum:0.25"
 		run.Optimizer, run.Momentum, run.WeightDecay, run.Init = "sgd", 0, 0, weightsFile(t, s, flat)
 		got := train(t, run, data)
 		g := newScaled(content, s, owner, flat, c.ranks, batches)
@@ -190,7 +196,8 @@ func TestMomentumIsRefused(t *testing.T) {
 		c.Predict = "momentum:0.5"
 		set(&c)
 		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
-		if text := fmt.Sprint(err) + " "; fault.KindOf(err) != fault.Usage || !strings.Contains(text, strings.TrimSpace(name)) || strings.Contains(text, "nowhere") {
+		if text := fmt.Sprint(err) + " "; fault.KindOf(err) != fault.Usage || !strings.Contains(text, strings.TrimSpace(name)) ||
+			strings.Contains(text, "nowhere") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

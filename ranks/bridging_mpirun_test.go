@@ -27,7 +27,8 @@ func TestMpirunBridges(t *testing.T) {
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 6, 3, 1, 2, 0
 	want := train(t, c, data).model
 	line := func(bridges int, function string) []string {
-		return strings.Fields(fmt.Sprintf("train %s --tensor lambda --lambda local --lambda-function %s --bridges %d --servers 1 --intervals 2 --epochs 6 --eval-every 0 --checkpoint-every 2e --force --quiet --out %s",
+		return strings.Fields(fmt.Sprintf("train %s --tensor lambda --lambda local --lambda-function %s --bridges %d --servers 1 "+
+			"--intervals 2 --epochs 6 --eval-every 0 --checkpoint-every 2e --force --quiet --out %s",
 			data, function, bridges, out))
 	}
 	same := func(what string) {
@@ -56,7 +57,8 @@ func TestMpirunBridges(t *testing.T) {
 	}
 	same("killed and started again")
 	text, err = mpitest.Mpirun(t, 4, siafu, line(1, filepath.Join(t.TempDir(), "none"))...).CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); err == nil || code != 0 || !strings.Contains(string(text), "the function does not exist") || !strings.Contains(string(text), fmt.Sprint(fault.Missing.ExitCode())) {
+	if code := cmd.ProcessState.ExitCode(); err == nil || code != 0 || !strings.Contains(string(text), "the function does not exist") ||
+		!strings.Contains(string(text), fmt.Sprint(fault.Missing.ExitCode())) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -45,7 +45,8 @@ func TestLambdaBridges(t *testing.T) {
 				if s.Invocations < n.Sent || n.Sent == 0 || s.Failed == 0 || n.Failed == 0 {
 					t.Errorf("%+v of %v", s, n)
 				}
-				if k := len(got.Summary.PerRank); k != c.Ranks || got.Summary.PerRank[k-1].Role != "bridge" || got.Summary.LambdaInvocations < int64(n.Sent) {
+				if k := len(got.Summary.PerRank); k != c.Ranks || got.Summary.PerRank[k-1].Role != "bridge" ||
+					got.Summary.LambdaInvocations < int64(n.Sent) {
 					t.Errorf("%+v", got.Summary)
 				}
 			})

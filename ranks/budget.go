@@ -60,7 +60,8 @@ func (b *budget) begin(now float64) error {
 	if b.usd == 0 || now+b.maxCost(0) < b.usd {
 		return nil
 	}
-	return fault.New(fault.Config, "train", "", "--budget=%g: the run has cost $%.6f, and another epoch may cost $%.6f", b.usd, now, b.maxCost(0)).
+	return fault.New(fault.Config, "train", "",
+		"--budget=%g: the run has cost $%.6f, and another epoch may cost $%.6f", b.usd, now, b.maxCost(0)).
 		Then("raise --budget")
 }
 

@@ -57,7 +57,8 @@ func resumeKeeps(t *testing.T, kind, data string) {
 		train(t, c, data)
 		c.Epochs, c.CacheInput, c.Resume = 40, "off", "auto"
 		var said bytes.Buffer
-		if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &said}); err != nil || !strings.Contains(said.String(), "cache_input is now false, but was true before the checkpoint") {
+		if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &said}); err != nil ||
+			!strings.Contains(said.String(), "cache_input is now false, but was true before the checkpoint") {
 			t.Errorf("%v %s", err, &said)
 		}
 		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))

@@ -91,7 +91,8 @@ func TestCostOfInvocations(t *testing.T) {
 			n, again, wasted = n+int64(m.Pool.Invoked), again+int64(m.Again), wasted+int64(m.Pool.Invoked-m.Pool.Used)
 		}
 		s := got.Summary
-		if s.LambdaInvocations != before.LambdaInvocations+n || s.LambdaAgain != before.LambdaAgain+again || s.LambdaWasted != before.LambdaWasted+wasted || again == 0 || wasted == 0 {
+		if s.LambdaInvocations != before.LambdaInvocations+n || s.LambdaAgain != before.LambdaAgain+again ||
+			s.LambdaWasted != before.LambdaWasted+wasted || again == 0 || wasted == 0 {
 			t.Errorf("part %d: %+v, want %d invocations, %d again, %d wasted and %+v", part, s.Functions, n, again, wasted, before)
 		}
 		near("GB-seconds", s.LambdaGBSeconds, before.LambdaGBSeconds+float64(n)*gb)

@@ -117,7 +117,8 @@ func TestTrainingWithCuBLAS(t *testing.T) {
 			c.Out = out + "-device"
 			got := trainWith(t, c, data, onDevice(t, func() device.Device { return ptx.New(ptx.Settings{Libraries: true}) }))
 			sameLosses(t, "device", got.losses(), want.losses(), 1e-5)
-			if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil || !strings.Contains(string(log), " with a stand-in for cuBLAS ") {
+			if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil ||
+				!strings.Contains(string(log), " with a stand-in for cuBLAS ") {
 				t.Errorf("%v\n%s", err, log)
 			}
 		})

@@ -140,7 +140,8 @@ func (r *joined) agreeOnKernels() error {
 	if kernels.SameBits(before, now) {
 		r.reporter.log("kernel now=%s before=%s: the results have the same bits", now, before)
 	} else {
-		r.reporter.warn("the kernels are now %s, but were %s before the checkpoint: results differ in their last bits from an uninterrupted run; "+
+		r.reporter.warn("the kernels are now %s, but were %s before the checkpoint: results differ in their last "+
+			"bits from an uninterrupted run; "+
 			"set --kernel %s to continue with the same bits", now, before, before)
 	}
 	return nil

@@ -50,7 +50,8 @@ func TestEarlierDecisionsAreTakenOver(t *testing.T) {
 		named.Out, named.RecomputeGhosts, named.CacheInput = c.Out+take, take, "on"
 		want := trainOver(t, slow.NewNetwork(0, 20*time.Microsecond), named, data)
 		if !bytes.Equal(got.model, want.model) || got.Summary.Decided["recompute-ghosts"] != take {
-			t.Errorf("with %s earlier, the attempt has decided %v; equal models %t", take, got.Summary.Decided, bytes.Equal(got.model, want.model))
+			t.Errorf("with %s earlier, the attempt has decided %v; equal models %t", take, got.Summary.Decided,
+				bytes.Equal(got.model, want.model))
 		}
 	}
 }

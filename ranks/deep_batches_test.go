@@ -48,7 +48,8 @@ func deepRun(t *testing.T, set func(*Config)) Config {
 func TestDeepBatchesAreExact(t *testing.T) {
 	t.Parallel()
 	all := deepNetworks()
-	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t, false), "sparse": fewTargets(t, true)} {
+	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t, false),
+		"sparse": fewTargets(t, true)} {
 		for _, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
@@ -127,7 +128,8 @@ func TestDeepBatchesWhateverElse(t *testing.T) {
 	all, data := deepNetworks(), fewTargets(t, true)
 	for i, tc := range []struct{ network, batch string }{
 		{"gcnii", "history:5"}, {"gcnii", "variates:5,2"}, {"gcnii", "neighbor:3,3,2,2,5"}, {"gcnii", "cluster:9,2"},
-		{"gcn max initial", "variates:5,2"}, {"sage add layer", "history:5"}, {"sage initial l2", "neighbor:3,3,2,2,5"}, {"gat initial cat", "cluster:9,2"},
+		{"gcn max initial", "variates:5,2"}, {"sage add layer", "history:5"}, {"sage initial l2", "neighbor:3,3,2,2,5"},
+		{"gat initial cat", "cluster:9,2"},
 	} {
 		t.Run(tc.network+" "+tc.batch, func(t *testing.T) {
 			t.Parallel()
@@ -163,8 +165,10 @@ func TestDeepBatchesAreEstimated(t *testing.T) {
 	all := deepNetworks()
 	for kind, data := range map[string]string{"dense": generated(t, false), "sparse": bag(t)} {
 		for _, tc := range []struct{ network, batch string }{
-			{"gcnii", "history:1"}, {"gcnii", "history:5"}, {"gcnii", "variates:3,2"}, {"gcnii", "neighbor:2,2,2,2,10"}, {"gcnii", "cluster:10,3"},
-			{"gcn cat layer prelu", "history:5"}, {"gcn max initial", "variates:3,2"}, {"sage add layer", "history:5"}, {"sage initial l2", "cluster:10,3"},
+			{"gcnii", "history:1"}, {"gcnii", "history:5"}, {"gcnii", "variates:3,2"},
+			{"gcnii", "neighbor:2,2,2,2,10"}, {"gcnii", "cluster:10,3"},
+			{"gcn cat layer prelu", "history:5"}, {"gcn max initial", "variates:3,2"}, {"sage add layer", "history:5"},
+			{"sage initial l2", "cluster:10,3"},
 			{"appnp", "variates:3,2"},
 		} {
 			t.Run(kind+" "+tc.network+" "+tc.batch, func(t *testing.T) {
@@ -176,7 +180,8 @@ func TestDeepBatchesAreEstimated(t *testing.T) {
 				for rank, got := range run.PerRank {
 					want := f.GraphRank(rank, parts[rank])
 					if ratio := float64(want.Of(forecast.Array)) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
-						t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+						t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes,
+							want.Of(forecast.Array), want)
 					}
 				}
 			})
@@ -335,7 +340,8 @@ func TestDeepHistoriesAreReference(t *testing.T) {
 		ranks         int
 	}{
 		{"gcnii", "history", 1}, {"gcnii", "history", 2}, {"gcnii", "variates", 2}, {"gcnii", "variates", 1}, {"appnp", "variates", 2},
-		{"gcn add", "history", 2}, {"gcn cat layer prelu", "variates", 2}, {"gcn max initial", "history", 2}, {"sage initial l2", "history", 2},
+		{"gcn add", "history", 2}, {"gcn cat layer prelu", "variates", 2}, {"gcn max initial", "history", 2},
+		{"sage initial l2", "history", 2},
 	}) {
 		t.Run(fmt.Sprint(tc.network, " ", tc.kind, " ", tc.ranks), func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +350,8 @@ func TestDeepHistoriesAreReference(t *testing.T) {
 			data := write(t, content)
 			partitionBy(t, data, "", tc.ranks, owner...)
 			c := deepRun(t, all[tc.network])
-			c.Ranks, c.Layers, c.Hidden, c.Epochs, c.Dropout, c.InputDropout, c.LR, c.Momentum, c.WeightDecay = tc.ranks, 3, 4, epochs, 0, 0, lr, 0, 0
+			c.Ranks, c.Layers, c.Hidden, c.Epochs, c.Dropout, c.InputDropout, c.LR, c.Momentum, c.WeightDecay = tc.ranks,
+				3, 4, epochs, 0, 0, lr, 0, 0
 			if c.Model == "gcnii" {
 				c.InnerDecay = 0
 			}

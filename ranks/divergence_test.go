@@ -74,7 +74,8 @@ func TestDiverges(t *testing.T) {
 				mode(&c)
 				tc.set(&c)
 				err := ending(c, data)
-				if fault.ExitCode(err) != 76 || !strings.Contains(err.Error(), "--lr") || !strings.Contains(err.Error(), "layers.") || !strings.Contains(err.Error(), "in epoch ") {
+				if fault.ExitCode(err) != 76 || !strings.Contains(err.Error(), "--lr") || !strings.Contains(err.Error(), "layers.") ||
+					!strings.Contains(err.Error(), "in epoch ") {
 					t.Fatalf("exit %d: %v", fault.ExitCode(err), err)
 				}
 				checkDiverged(t, c.Out, tc.model || c.Asynchronous()) // whose passes are all evaluations
@@ -112,7 +113,8 @@ func checkDiverged(t *testing.T, dir string, model bool) {
 			t.Fatal(err)
 		}
 		for _, x := range list {
-			if slices.ContainsFunc(x.Data, func(v float32) bool { return !finite(float64(v)) }) && !strings.HasSuffix(f, "optimizer.safetensors") {
+			if slices.ContainsFunc(x.Data, func(v float32) bool { return !finite(float64(v)) }) &&
+				!strings.HasSuffix(f, "optimizer.safetensors") {
 				t.Errorf("%s: %s holds what is no number", f, x.Name)
 			}
 		}
@@ -132,7 +134,8 @@ func TestDivergedKeepsTheBest(t *testing.T) {
 	c.Epochs, c.Out = got.Summary.BestEpoch-1, c.Out+"-in-time"
 	want := train(t, c, data)
 	if want.Summary.BestEpoch != got.Summary.BestEpoch || !bytes.Equal(got.model, want.model) {
-		t.Errorf("best %d, of a run that ended in time %d; equal: %t", got.Summary.BestEpoch, want.Summary.BestEpoch, bytes.Equal(got.model, want.model))
+		t.Errorf("best %d, of a run that ended in time %d; equal: %t", got.Summary.BestEpoch, want.Summary.BestEpoch,
+			bytes.Equal(got.model, want.model))
 	}
 }
 

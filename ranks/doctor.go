@@ -71,7 +71,8 @@ func findKernels(f *doctorReport) {
 func findMPI(f *doctorReport) {
 	remedy := ""
 	if !mpi.Available() {
-		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`
+		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ` +
+			`("make deps") and run "make build"`
 	}
 	f.add("world", remedy, "kind", "mpi", "available", mpi.Available())
 }
@@ -157,12 +158,14 @@ func diagnose(all []rankInfo) []string {
 	var wrong []string
 	for r, s := range all {
 		if s.Version != all[0].Version {
-			wrong = append(wrong, fmt.Sprintf("rank %d on %s is siafu %s and rank 0 is %s: build once and copy it to all hosts", r, s.Host, s.Version, all[0].Version))
+			wrong = append(wrong, fmt.Sprintf("rank %d on %s is siafu %s and rank 0 is %s: build once and copy it to all hosts", r,
+				s.Host, s.Version, all[0].Version))
 		}
 		// The first rank of a host reports on it.
 		here := ranksByHost(all)[s.Host]
 		if here[0] == r && s.CPUs < len(here) {
-			wrong = append(wrong, fmt.Sprintf("rank %d may run on %d processors of %s, where there are %d ranks: mpirun ties ranks to cores without --bind-to none; else start fewer", r, s.CPUs, s.Host, len(here)))
+			wrong = append(wrong, fmt.Sprintf("rank %d may run on %d processors of %s, where there are %d ranks: mpirun ties ranks to "+
+				"cores without --bind-to none; else start fewer", r, s.CPUs, s.Host, len(here)))
 		}
 	}
 	return wrong

@@ -23,7 +23,8 @@ func TestDiagnose(t *testing.T) {
 		says []string
 	}{
 		{"nothing", []rankInfo{rank("a", 2, "1"), rank("a", 2, "1"), rank("b", 1, "1")}, nil},
-		{"bound", []rankInfo{rank("a", 1, "1"), rank("a", 1, "1"), rank("b", 2, "1"), rank("b", 2, "1")}, []string{"rank 0 may run on 1 processors of a"}},
+		{"bound", []rankInfo{rank("a", 1, "1"), rank("a", 1, "1"), rank("b", 2, "1"), rank("b", 2, "1")},
+			[]string{"rank 0 may run on 1 processors of a"}},
 		{"mixed", []rankInfo{rank("a", 1, "1"), rank("b", 1, "2")}, []string{"rank 1 on b is siafu 2"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -165,7 +165,8 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 	var warning strings.Builder
 	other := quick(t)
 	other.Epochs = 1
-	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "have features; gcn ignores them") != 1 {
+	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: &warning}); err != nil ||
+		strings.Count(warning.String(), "have features; gcn ignores them") != 1 {
 		t.Errorf("%v, warned %q", err, warning.String())
 	}
 	c := quick(t)
@@ -174,7 +175,8 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 	for _, dim := range []int{2, 3} {
 		p := PredictConfig{StallWarn: "1m", StallAbort: "1m", Out: t.TempDir() + "/p"}
 		err := Predict(context.Background(), p, c.Out, describedGraph(t, true, dim), IO{Out: io.Discard, Err: io.Discard})
-		if refused := fault.KindOf(err) == fault.Usage && strings.Contains(err.Error(), "edges with 3 features"); refused != (dim == 2) || err != nil != refused {
+		if refused := fault.KindOf(err) == fault.Usage &&
+			strings.Contains(err.Error(), "edges with 3 features"); refused != (dim == 2) || err != nil != refused {
 			t.Errorf("%d features: %v", dim, err)
 		}
 	}
@@ -204,16 +206,17 @@ func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
 		content := c.content("dense")
 		content.Symmetrise = false
 		pairs := slices.Clone(content.Edges.(graph.EdgePairs))
-		content.Edges = graph.WithFeatures(pairs, r.Features, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
-			at := 0
-			return pairs.Each(func(src, dst uint32) error {
-				row := make([]float32, r.Features)
-				if src != dst { // loops are not recorded
-					at += copy(row, r.EdgeFeatures[at:])
-				}
-				return yield(src, dst, 1, row)
+		content.Edges = graph.WithFeatures(pairs, r.Features,
+			func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+				at := 0
+				return pairs.Each(func(src, dst uint32) error {
+					row := make([]float32, r.Features)
+					if src != dst { // loops are not recorded
+						at += copy(row, r.EdgeFeatures[at:])
+					}
+					return yield(src, dst, 1, row)
+				})
 			})
-		})
 		data := write(t, content)
 		for _, ranks := range []int{1, 4} {
 			cfg := quick(t)

@@ -62,7 +62,8 @@ func TestCodedEdgesGiveTheSameBits(t *testing.T) {
 					}
 				}
 				if d := ran.ArrayBytes - m.Of(forecast.Array); code == 0 || d < -1024-code/20 || d > 1024+code/20 {
-					t.Errorf("rank %d made arrays of %d bytes, estimated were %d with %d of coded edges", rank, ran.ArrayBytes, m.Of(forecast.Array), code)
+					t.Errorf("rank %d made arrays of %d bytes, estimated were %d with %d of coded edges", rank,
+						ran.ArrayBytes, m.Of(forecast.Array), code)
 				}
 				if all := want.Summary.PerRank[rank].ArrayBytes; ran.ArrayBytes <= all && tc.data == plain[false] {
 					t.Errorf("rank %d has coded no edges: %d bytes, %d with plain ones", rank, ran.ArrayBytes, all)

@@ -67,7 +67,8 @@ func TestInvocationsAreEstimated(t *testing.T) {
 				if estimated.Invocations != tasks || estimated.To != to || estimated.From != from {
 					t.Errorf("%d invocations with %d bytes and %d back, estimated are %+v", tasks, to, from, estimated)
 				}
-				if s.LambdaInvocations != tasks || s.LambdaBytesSent != to || s.LambdaBytesReceived != from || estimated.GBSeconds <= 0 || estimated.USD <= 0 {
+				if s.LambdaInvocations != tasks || s.LambdaBytesSent != to || s.LambdaBytesReceived != from ||
+					estimated.GBSeconds <= 0 || estimated.USD <= 0 {
 					t.Errorf("the summary has %+v; %+v", s, estimated)
 				}
 			})

@@ -35,7 +35,8 @@ func Export(o ExportOptions, w io.Writer) error {
 		return err
 	}
 	if m.Design.Kinds != "" {
-		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not implement layers of several kinds: %s", m.Design.Kinds).
+		return fault.New(fault.Config, "export", modelFile(o.Run),
+			"model.py does not implement layers of several kinds: %s", m.Design.Kinds).
 			Then("train without --layer-kinds")
 	}
 	if !pytorch.Knows(m.Kind) {

@@ -188,14 +188,16 @@ func TestPyTorch(t *testing.T) {
 			t.Errorf("nobody tests %s", kind)
 		}
 	}
-	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || bytes.Count(out, []byte("largest_difference=")) != len(runs) {
+	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil ||
+		bytes.Count(out, []byte("largest_difference=")) != len(runs) {
 		t.Fatalf("%v:\n%s", err, out)
 	}
 	for i, c := range runs {
 		state := filepath.Join(filepath.Dir(c.Out), "state.pt")
 		p := PredictConfig{Logits: true, Weights: state, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
 		err := Predict(context.Background(), p, c.Out, data[i], IO{Out: io.Discard, Err: os.Stderr})
-		if foreign := data[i] == weights && c.Model != "gatv2" || data[i] == directed && slices.Contains([]string{"gcn", "appnp", "sgc"}, c.Model); foreign && c.Model != "sign" || c.Model == "gcn" && data[i] == described {
+		if foreign := data[i] == weights && c.Model != "gatv2" || data[i] == directed && slices.Contains([]string{"gcn", "appnp", "sgc"},
+			c.Model); foreign && c.Model != "sign" || c.Model == "gcn" && data[i] == described {
 			if err == nil || !strings.Contains(err.Error(), "the logits differ") {
 				t.Errorf("%s: PyTorch's layers have another formula on %s: %v", c.Model, data[i], err)
 			}
@@ -211,7 +213,8 @@ func TestPyTorch(t *testing.T) {
 			t.Errorf("%s: other logits of PyTorch's weights: %v %v", c.Model, err, failed)
 		}
 		c.Init, c.Out, c.Epochs = state, filepath.Join(t.TempDir(), "again"), 1
-		if first := train(t, c, data[i]).Epochs[0].TestAcc; first == nil || math.Abs(*first-readRun(t, runs[i].Out).Summary.TestAccAtBestVal) > 1e-9 {
+		if first := train(t, c, data[i]).Epochs[0].TestAcc; first == nil ||
+			math.Abs(*first-readRun(t, runs[i].Out).Summary.TestAccAtBestVal) > 1e-9 {
 			t.Errorf("%s: a training from PyTorch's weights does not begin where they were", c.Model)
 		}
 		trainedOn(t, runs[i], data[i])
@@ -223,7 +226,8 @@ func TestPyTorch(t *testing.T) {
 func trainedOn(t *testing.T, c Config, data string) {
 	t.Helper()
 	folder := filepath.Dir(c.Out)
-	p := PredictConfig{Logits: true, Weights: filepath.Join(folder, "tuned.pt"), Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
+	p := PredictConfig{Logits: true, Weights: filepath.Join(folder, "tuned.pt"), Out: filepath.Join(t.TempDir(), "p"),
+		StallWarn: "1m", StallAbort: "1m"}
 	if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		t.Errorf("%s: %v", c.Model, err)
 		return
@@ -296,7 +300,8 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "model.py"), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Export(ExportOptions{Run: c.Out, PyTorch: true, Out: dir}, io.Discard); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "model.py") {
+	if err := Export(ExportOptions{Run: c.Out, PyTorch: true, Out: dir}, io.Discard); fault.KindOf(err) != fault.Usage ||
+		!strings.Contains(fmt.Sprint(err), "model.py") {
 		t.Errorf("over a foreign file: %v", err)
 	}
 	if err := Export(ExportOptions{Run: c.Out}, io.Discard); fault.KindOf(err) != fault.Usage {

@@ -94,7 +94,8 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 			n := b.Counts().Pool
 			t.Log(n, said)
 			broken := p.to == never
-			if opened := n.Opened > 0 && n.Local > 0 && len(said) > 0 && strings.Contains(said[0], "the CPU takes over the work"); opened != broken {
+			if opened := n.Opened > 0 && n.Local > 0 && len(said) > 0 &&
+				strings.Contains(said[0], "the CPU takes over the work"); opened != broken {
 				t.Errorf("the breaker has opened: %v", opened)
 			}
 			if broken && !p.mends && n.Invoked > n.Submitted/2+60 {

@@ -82,7 +82,8 @@ func newPairStage(t *testing.T) *pairStage {
 	return &pairStage{dir: t.TempDir(), runs: map[string]*trained{}, datasets: map[string]func() string{
 		"": once(func() string { return generated(t, false) }), "directed": once(func() string { return generated(t, true) }),
 		"sparse": once(func() string { return bag(t) }), "weighted": once(func() string { return weightedGraph(t, false) }),
-		graph.MultiLabel: of(graph.MultiLabel), graph.Regression: of(graph.Regression), graph.Links: once(func() string { return linked(t, false) }),
+		graph.MultiLabel: of(graph.MultiLabel), graph.Regression: of(graph.Regression),
+		graph.Links: once(func() string { return linked(t, false) }),
 	}}
 }
 
@@ -131,7 +132,8 @@ type flags map[string]string
 // usual are the settings of all runs of a pair, unless its features set others. What a run would decide by
 // costs is fixed.
 var usual = flags{
-	"layers": "3", "hidden": "8", "epochs": "4", "ranks": "2", "servers": "0", "threads": "2", "intervals": "3", "partitioner": "hash", "dropout": "0.3",
+	"layers": "3", "hidden": "8", "epochs": "4", "ranks": "2", "servers": "0", "threads": "2", "intervals": "3",
+	"partitioner": "hash", "dropout": "0.3",
 	"recompute-ghosts": "none", "cache-input": "off", "pre-aggregate": "off", "checkpoint-every": "off", "lr": "0.001",
 }
 

@@ -36,7 +36,8 @@ func TestTruncatedDuringTraining(t *testing.T) {
 	for name, limited := range map[string]bool{"fetched": true, "not fetched": false} {
 		t.Run(name, func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "planted")
-			if _, err := generate.Write(data, generate.Options{Vertices: 3000, Edges: 20000, Features: 12, Classes: 4, Seed: 5}, false); err != nil {
+			if _, err := generate.Write(data,
+				generate.Options{Vertices: 3000, Edges: 20000, Features: 12, Classes: 4, Seed: 5}, false); err != nil {
 				t.Fatal(err)
 			}
 			c := quick(t)

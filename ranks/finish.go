@@ -96,7 +96,8 @@ func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetens
 				Then("use a file with the weights of a %s with dimensions %v", s.Kind, s.Dims)
 		}
 		if !shapeFits(t.Shape, p) {
-			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v, but the network needs [%d %d]", p.Name, t.Shape, p.Rows, p.Cols).
+			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v, but the network needs [%d %d]",
+				p.Name, t.Shape, p.Rows, p.Cols).
 				Then("set the layers and widths of the network in the file")
 		}
 		weights = append(weights, t)

@@ -59,7 +59,8 @@ func sageTensors(s *stateDict, _ *foreignGraph, l, in, out int) {
 }
 
 // sage returns a SAGEConv with an aggregation.
-func sageConv(aggregate func(s *stateDict, g *foreignGraph, l int, h [][]float64) [][]float64) func(*stateDict, *foreignGraph, int, [][]float64) [][]float64 {
+func sageConv(aggregate func(s *stateDict, g *foreignGraph, l int, h [][]float64) [][]float64) func(*stateDict, *foreignGraph,
+	int, [][]float64) [][]float64 {
 	return func(s *stateDict, g *foreignGraph, l int, h [][]float64) [][]float64 {
 		return plus(s.apply(aggregate(s, g, l, h), module(l)+".lin_l"), s.times(h, module(l)+".lin_r"))
 	}
@@ -267,7 +268,8 @@ func (k *foreignNetwork) check(t *testing.T, g *foreignGraph, run, data string) 
 	k.tensors(s, g, 0, len(g.x[0]), foreignHidden)
 	k.tensors(s, g, 1, foreignHidden, foreignClasses)
 	dir := t.TempDir()
-	p := PredictConfig{Logits: true, Threads: 1, Weights: filepath.Join(dir, "state.safetensors"), Out: filepath.Join(dir, "p"), StallWarn: "1m", StallAbort: "1m"}
+	p := PredictConfig{Logits: true, Threads: 1, Weights: filepath.Join(dir, "state.safetensors"), Out: filepath.Join(dir, "p"),
+		StallWarn: "1m", StallAbort: "1m"}
 	if err := safetensors.Write(p.Weights, s.list, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -85,11 +85,13 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		if seed%2 == 0 {
 			c.DelayBound = graphRanks
 		}
-		t.Run(fmt.Sprintf("seed=%d %s %s bound=%d ranks=%d servers=%d", seed, c.Model, c.Refresh, c.DelayBound, graphRanks, c.Servers), func(t *testing.T) {
-			err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
-				return trainMember(c, data, world.View{}, h, kind)
-			})
+		t.Run(fmt.Sprintf("seed=%d %s %s bound=%d ranks=%d servers=%d", seed, c.Model, c.Refresh, c.DelayBound, graphRanks,
+			c.Servers), func(t *testing.T) {
+			err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+				func(w world.Comm, kind string) error {
+					h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
+					return trainMember(c, data, world.View{}, h, kind)
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,13 +155,14 @@ func TestFreeWaitsForNoStraggler(t *testing.T) {
 	c := freely(quick(t), 3, 1, "every:2")
 	c.Epochs = 30
 	var slow *standstill
-	err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-		if w.Rank() == 1 {
-			slow = &standstill{Comm: w, lines: filepath.Join(c.Out, "metrics.jsonl"), epochs: 25}
-			w = slow
-		}
-		return trainMember(c, data, world.View{}, w, kind)
-	})
+	err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+		func(w world.Comm, kind string) error {
+			if w.Rank() == 1 {
+				slow = &standstill{Comm: w, lines: filepath.Join(c.Out, "metrics.jsonl"), epochs: 25}
+				w = slow
+			}
+			return trainMember(c, data, world.View{}, w, kind)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ func TestGPUHasNoRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := racked(of.gpus, 40<<10)
 			err := refused(c, data, io.Discard, k.with)
-			if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), of.here) || !strings.Contains(err.Error(), "1 MB of 1 MB are free") {
+			if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), of.here) ||
+				!strings.Contains(err.Error(), "1 MB of 1 MB are free") {
 				t.Fatalf("exit %d, %v", fault.ExitCode(err), err)
 			}
 			for _, d := range k.made {
@@ -46,7 +47,8 @@ func TestGPUHasNoRoom(t *testing.T) {
 	}
 	c.ForceMemory = true
 	var warned bytes.Buffer
-	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil || !strings.Contains(err.Error(), "too little memory for this run") ||
+	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil ||
+		!strings.Contains(err.Error(), "too little memory for this run") ||
 		!strings.Contains(warned.String(), "warning: GPU 0 of ") {
 		t.Errorf("%v, %q", err, warned.String())
 	}

@@ -349,7 +349,8 @@ func TestGPULines(t *testing.T) {
 		"tensor cuda=true\ngpu number=0 name=\"A 1\" memory_bytes=7 driver=12.4 id=ab\n": {list: func() ([]driver.GPU, error) {
 			return []driver.GPU{{Name: "A 1", ID: "ab", Driver: "12.4", Memory: 7}}, nil
 		}},
-		"tensor cuda=true\ncublas=true version=12.4.5\ncusparse=false: no such library; install it and name its folder in LD_LIBRARY_PATH\n": {
+		"tensor cuda=true\ncublas=true version=12.4.5\ncusparse=false: no such library; install it and name its " +
+			"folder in LD_LIBRARY_PATH\n": {
 			list: func() ([]driver.GPU, error) { return nil, nil },
 			libraries: func() []driver.Found {
 				return []driver.Found{{Name: "cublas", Version: "12.4.5"}, {Name: "cusparse", Err: device.ErrLibrary}}

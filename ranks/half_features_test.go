@@ -58,7 +58,8 @@ func TestHalfFeatures(t *testing.T) {
 	for i, k := range model.Kinds() {
 		all["network "+k] = func(c *Config) { c.Model, c.Ranks, c.Layers = k, 1+i%2, 3 }
 	}
-	copies := map[string]bool{"applied first": false, "masked": false, "sage, cached": false, "computed ghosts": false, "network mlp": false, "gathered": true}
+	copies := map[string]bool{"applied first": false, "masked": false, "sage, cached": false, "computed ghosts": false,
+		"network mlp": false, "gathered": true}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)

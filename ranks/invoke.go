@@ -42,7 +42,8 @@ const sandboxes = 2
 // concurrent intervals. With more functions than intervals some are idle (Dorylus, OSDI'21,
 // §6).
 func (r *member) functionSettings(workers, intervals int) *functions {
-	f := &functions{attemptTimeout: time.Minute, repeatAfter: pool.Defaults().Timeout.Floor, attempts: 12, concurrency: intervals, fallsBack: true}
+	f := &functions{attemptTimeout: time.Minute, repeatAfter: pool.Defaults().Timeout.Floor, attempts: 12,
+		concurrency: intervals, fallsBack: true}
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.concurrency = min(intervals, sandboxes*workers)
 	}

@@ -160,7 +160,8 @@ func Join(_ context.Context, o JoinOptions, out IO) error {
 	case has && (err == nil || !joined): // it may end before any rank responds
 		return hasEnded(o.Run, out)
 	case errors.Is(err, parts.ErrEnded):
-		return fault.New(fault.Stopped, "join", o.Run, "the ranks of the run have ended").Then("start the run again: it resumes from its last checkpoint")
+		return fault.New(fault.Stopped, "join", o.Run, "the ranks of the run have ended").
+			Then("start the run again: it resumes from its last checkpoint")
 	}
 	return err
 }
@@ -210,7 +211,8 @@ func (inv *invitation) checkShards(host string) error {
 	}
 	defer first.Close()
 	if first.Assignment != inv.Assignment {
-		return fault.New(fault.Data, "join", inv.Shards, "the shards belong to another partitioning than those of the run").Then("copy them from another host")
+		return fault.New(fault.Data, "join", inv.Shards, "the shards belong to another partitioning than those of the run").
+			Then("copy them from another host")
 	}
 	return nil
 }

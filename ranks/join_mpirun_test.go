@@ -75,7 +75,8 @@ func TestJoin(t *testing.T) {
 	want := train(t, c, data)
 
 	run := filepath.Join(t.TempDir(), "run")
-	line := strings.Fields("train " + data + " --parts-dir " + folders + " --parts 6 --epochs 150 --dropout 0.5 --hidden 8 --codec int8 --servers 0 --survive --lost-after 20s --delay *:4ms:1 --out " + run)
+	line := strings.Fields("train " + data + " --parts-dir " + folders +
+		" --parts 6 --epochs 150 --dropout 0.5 --hidden 8 --codec int8 --servers 0 --survive --lost-after 20s --delay *:4ms:1 --out " + run)
 	cmd := mpitest.Mpirun(t, 3, siafu, line...)
 	cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
 	out := startWith(t, cmd)
@@ -111,7 +112,8 @@ func TestJoin(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "ranks.json")); err == nil {
 		t.Error("the secret remains after the run")
 	}
-	if text, err := exec.CommandContext(ctx, siafu, "join", run).CombinedOutput(); err != nil || !strings.Contains(string(text), "has ended") {
+	if text, err := exec.CommandContext(ctx, siafu, "join", run).CombinedOutput(); err != nil ||
+		!strings.Contains(string(text), "has ended") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

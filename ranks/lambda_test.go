@@ -54,7 +54,9 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			continue
 		}
 		n := f.service.Stats()
-		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started, Relayed: stats.Relayed + n.Relayed, Struck: stats.Struck}
+		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled,
+			Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started,
+			Relayed: stats.Relayed + n.Relayed, Struck: stats.Struck}
 		for k := range n.Struck {
 			stats.Struck[k] += n.Struck[k]
 		}
@@ -62,7 +64,8 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 	for _, backend := range backends {
 		if b, ok := backend.(*tensor.Remote); ok {
 			n := b.Counts()
-			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes, Pool: counts.Pool}
+			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed,
+				Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes, Pool: counts.Pool}
 			counts.Pool.Submitted += n.Pool.Submitted
 			counts.Pool.Invoked += n.Pool.Invoked
 			counts.Pool.Used += n.Pool.Used
@@ -161,7 +164,8 @@ func TestLambdaTasks(t *testing.T) {
 	labels, _ := taskGraph(t, graph.MultiLabel)
 	quantities, _ := taskGraph(t, graph.Regression)
 	for data, set := range map[string]func(*Config){
-		classes: func(c *Config) { c.LabelSmoothing = 0.1 }, labels: func(c *Config) { c.ClassWeights = "balanced" }, quantities: func(c *Config) { c.Norm = "layer" },
+		classes: func(c *Config) { c.LabelSmoothing = 0.1 }, labels: func(c *Config) { c.ClassWeights = "balanced" },
+		quantities: func(c *Config) { c.Norm = "layer" },
 	} {
 		c := quick(t)
 		c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 4, 2, 0, 2, 2
@@ -257,7 +261,8 @@ func TestLambdaAtOnce(t *testing.T) {
 	c := quick(t)
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.LambdaAtOnce = 2, 1, 0, 4, 2, 1
 	got, s, _ := invoked(t, c, data, path, nil)
-	if n := got.Summary.PerRank[0].LambdaAtOnce; s.Started != 1 || s.Throttled != 0 || n == nil || n.First != 1 || n.Most != 1 || n.Changes != 0 {
+	if n := got.Summary.PerRank[0].LambdaAtOnce; s.Started != 1 || s.Throttled != 0 || n == nil || n.First != 1 ||
+		n.Most != 1 || n.Changes != 0 {
 		t.Errorf("%d sandboxes, %d turned away, %+v", s.Started, s.Throttled, n)
 	}
 	c.LambdaAtOnce = 0
@@ -292,13 +297,15 @@ func TestLambdaRefuses(t *testing.T) {
 	}
 
 	c.Hidden = 200_000 // weights of 9.6 MB
-	if err := lambdaError(t, c, data, watch); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--intervals") || seen.bridge.Stats().Fetched > 0 {
+	if err := lambdaError(t, c, data, watch); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--intervals") ||
+		seen.bridge.Stats().Fetched > 0 {
 		t.Errorf("a large task: %v, %+v", err, seen.bridge.Stats())
 	}
 
 	c.Hidden, c.LambdaFunction = 16, "/bin/false"
 	err = lambdaError(t, c, data, func(f *functions) { seen = f; f.attempts, f.fallsBack = 3, false })
-	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "exit status 1") || seen.service.Stats().Started < 3 {
+	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "exit status 1") ||
+		seen.service.Stats().Started < 3 {
 		t.Errorf("a function that always fails: %v", err)
 	}
 }

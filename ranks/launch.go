@@ -136,8 +136,9 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 	}
 	if w.Size() != l.Size {
 		stop()
-		return failOnRank0(l, fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
-			Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
+		return failOnRank0(l,
+			fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
+				Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
 	}
 	err = body(w)
 	switch excluded := (*world.ExcludedError)(nil); {

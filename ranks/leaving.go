@@ -44,7 +44,8 @@ func checkHosts(o LeaveOptions) error {
 	hosts := inv.Contacts.LiveHosts()
 	for _, h := range o.Hosts {
 		if !slices.Contains(hosts, h) {
-			return fault.New(fault.Usage, "leave", o.Run, "no rank is on host %q", h).Then("name one of its hosts: %s", strings.Join(hosts, ", "))
+			return fault.New(fault.Usage, "leave", o.Run, "no rank is on host %q", h).
+				Then("name one of its hosts: %s", strings.Join(hosts, ", "))
 		}
 	}
 	return nil

@@ -54,7 +54,8 @@ func TestLinksResumed(t *testing.T) {
 			}
 			if score == "mlp" {
 				c.LinkDropout, c.Epochs = 0.4, c.Epochs+1
-				if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "link-dropout") {
+				if err := Train(context.Background(), c, data,
+					IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "link-dropout") {
 					t.Errorf("with other dropout it says %v", err)
 				}
 			}
@@ -87,7 +88,8 @@ func TestPyTorchScoresPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := filepath.Join(c.Out, "predictions")
-		args := []string{filepath.Join(c.Out, "model.py"), data, filepath.Join(at, predictions.EmbeddingFile), filepath.Join(at, predictions.PairsFile)}
+		args := []string{filepath.Join(c.Out, "model.py"), data, filepath.Join(at, predictions.EmbeddingFile),
+			filepath.Join(at, predictions.PairsFile)}
 		if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || !strings.Contains(string(out), "largest_score=") {
 			t.Errorf("%s: %v:\n%s", score, err, out)
 		}
@@ -122,7 +124,8 @@ func TestHeadIsEstimated(t *testing.T) {
 		}
 		return 0
 	}
-	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got < want || got >= want+64 || want == 0 { // terms are whole lines of a cache
+	// terms are whole lines of a cache
+	if got, want := of("mlp", "perceptron of pairs"), 4*engine.HeadFloats(c.NetworkOf(meta)); got < want || got >= want+64 || want == 0 {
 		t.Errorf("the perceptron is estimated to take %d bytes, want %d", got, want)
 	}
 	if of("mlp", "ids of pairs") == 0 || of("dot", "perceptron of pairs") != 0 || of("dot", "ids of pairs") != 0 {

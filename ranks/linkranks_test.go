@@ -16,7 +16,8 @@ func TestLinksOfSmallGraphs(t *testing.T) {
 	var first float64
 	for k, ranked := range []int{64, 500, 500} {
 		data := filepath.Join(t.TempDir(), "links")
-		if _, err := holdout.Write(whole, data, holdout.Options{Split: "70/10/20", Ranked: ranked, Negatives: 15, Seed: 3}, false); err != nil {
+		if _, err := holdout.Write(whole, data,
+			holdout.Options{Split: "70/10/20", Ranked: ranked, Negatives: 15, Seed: 3}, false); err != nil {
 			t.Fatal(err)
 		}
 		c := quick(t)
@@ -29,7 +30,8 @@ func TestLinksOfSmallGraphs(t *testing.T) {
 			t.Errorf("among %d vertices on %d ranks MRR is %v, want %v; %v", ranked, k+1, *m.MRR, first, m)
 		}
 		c.Monitor = "hits@20"
-		if err := Train(t.Context(), c, data, IO{Out: t.Output(), Err: t.Output()}); err == nil || !strings.Contains(err.Error(), "does not have this metric") {
+		if err := Train(t.Context(), c, data, IO{Out: t.Output(), Err: t.Output()}); err == nil ||
+			!strings.Contains(err.Error(), "does not have this metric") {
 			t.Errorf("hits@20 of 15 pairs: %v", err)
 		}
 	}

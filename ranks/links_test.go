@@ -127,7 +127,8 @@ func linksAlike(t *testing.T, score string) {
 		sameLosses(t, name, got.losses(), one.losses(), 1e-4) // other orders of float32 sums
 		of := got.Summary.Metrics.Test
 		// of 300 test edges and as many pairs without one a few may change places
-		for what, pair := range map[string][2]*float64{"auc": {of.ROCAUC, m.ROCAUC}, "mrr": {of.MRR, m.MRR}, "hits": {of.Hits50, m.Hits50}, "precision": {of.AP, m.AP}} {
+		for what, pair := range map[string][2]*float64{"auc": {of.ROCAUC, m.ROCAUC}, "mrr": {of.MRR, m.MRR},
+			"hits": {of.Hits50, m.Hits50}, "precision": {of.AP, m.AP}} {
 			if math.Abs(*pair[0]-*pair[1]) > 0.01 {
 				t.Errorf("%s: %s is %v, want %v", name, what, *pair[0], *pair[1])
 			}
@@ -152,7 +153,8 @@ func TestLinksOnThreads(t *testing.T) {
 			c.Threads, c.Out = threads, filepath.Join(t.TempDir(), "run")
 			got := train(t, c, data)
 			if !reflect.DeepEqual(got.losses(), one.losses()) || !reflect.DeepEqual(got.Summary.Metrics, one.Summary.Metrics) {
-				t.Errorf("directed %t, %s: on %d threads losses are %v, want %v", directed, c.LinkScore, threads, got.losses(), one.losses())
+				t.Errorf("directed %t, %s: on %d threads losses are %v, want %v", directed, c.LinkScore,
+					threads, got.losses(), one.losses())
 			}
 		}
 	}
@@ -207,7 +209,8 @@ func TestPredictPairs(t *testing.T) {
 	}
 	text("dst,why,src\n7,x,3\n399,y,0\n5,z,5\n")
 	for _, ranks := range []int{1, 3} {
-		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
+		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m",
+			Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
 		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
@@ -230,10 +233,12 @@ func TestPredictPairs(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `line 2 names "400"`}} {
+	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"},
+		{"src,dst\n1,400\n", `line 2 names "400"`}} {
 		text(bad[0])
 		p := PredictConfig{Ranks: 2, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: t.TempDir(), Pairs: file}
-		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
+		if err := Predict(context.Background(), p, c.Out, data,
+			IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
 			t.Errorf("%q: it says %q, want %q", bad[0], err, bad[1])
 		}
 	}
@@ -308,7 +313,8 @@ func TestPairsByPerceptron(t *testing.T) {
 	}
 	other := c
 	other.Init, other.Out, other.LinkHidden = filepath.Join(c.Out, "model.safetensors"), filepath.Join(t.TempDir(), "run"), 6
-	if err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "score.0.weight") {
+	if err := Train(context.Background(), other, data,
+		IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), "score.0.weight") {
 		t.Errorf("weights of another width: %v", err)
 	}
 }

@@ -74,13 +74,16 @@ func TestLocalGhosts(t *testing.T) {
 						})
 						none, some := run("none", nil), run(how, nil)
 						tolerance := 1e-5
-						if net.LocalLayers == 0 || net.LocalLayers == 1 && net.GhostLayer() == 0 && net.Orders[0] == model.GatherFirst && kind != "sage-pool" && !net.Attends() {
+						if net.LocalLayers == 0 || net.LocalLayers == 1 && net.GhostLayer() == 0 && net.Orders[0] == model.GatherFirst &&
+							kind != "sage-pool" && !net.Attends() {
 							tolerance = 0
 						}
 						sameLosses(t, kind, some.losses(), none.losses(), tolerance)
-						sameLosses(t, "threads, no overlap", run(how, func(c *Config) { c.Threads, c.Mode = 3, "nopipe" }).losses(), some.losses(), 0)
+						sameLosses(t, "threads, no overlap",
+							run(how, func(c *Config) { c.Threads, c.Mode = 3, "nopipe" }).losses(), some.losses(), 0)
 						with, without := some.Epochs[1].GhostBytesRaw, none.Epochs[1].GhostBytesRaw
-						if fewer := with < without; fewer != (net.LocalLayers > 0) || (with == 0) != (net.LocalLayers == len(net.GatherLayers())) {
+						if fewer := with < without; fewer != (net.LocalLayers > 0) ||
+							(with == 0) != (net.LocalLayers == len(net.GatherLayers())) {
 							t.Errorf("%d bytes in an epoch with rows of %d layers computed, %d without", with, net.LocalLayers, without)
 						}
 					})
@@ -211,7 +214,8 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 			t.Parallel()
 			ranks := 2 + k%3
 			set := func(c *Config) {
-				c.Model, c.Layers, c.Hidden, c.Heads, c.Partitioner, c.PreAggregate, c.CacheInput = tc.kind, tc.layers, 8, 2, "hash", "off", "off"
+				c.Model, c.Layers, c.Hidden, c.Heads, c.Partitioner, c.PreAggregate, c.CacheInput = tc.kind,
+					tc.layers, 8, 2, "hash", "off", "off"
 				c.Norm, c.Jumping, c.InputDropout, c.Dropout, c.Optimizer, c.LR, c.WeightDecay = "off", "off", 0.3, 0.3, "sgd", 0.2, 0
 				c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.CheckpointEvery = ranks, 0, 6, 3, "off"
 				if tc.set != nil {
@@ -240,7 +244,8 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 						t.Fatalf("%s: weight %d is %g, want %g", how, i, w, want[i])
 					}
 				}
-				if n := some.Epochs[1].GhostBytesRaw; (n == 0) != (net.LocalLayers == len(net.GatherLayers())) || n >= none.Epochs[1].GhostBytesRaw {
+				if n := some.Epochs[1].GhostBytesRaw; (n == 0) != (net.LocalLayers == len(net.GatherLayers())) ||
+					n >= none.Epochs[1].GhostBytesRaw {
 					t.Errorf("%s: %d bytes in an epoch, %d with received rows", how, n, none.Epochs[1].GhostBytesRaw)
 				}
 				fewer := run(how, func(c *Config) {
@@ -423,7 +428,8 @@ func TestGhostsAreChosenByLink(t *testing.T) {
 	data := wide(t)
 	run := func(rate, row float64, set func(*Config)) (trained, string) {
 		c := quick(t)
-		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.CheckpointEvery = 3, 0, 2, 0, 0, "on", "hash", 8, "1e"
+		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.CheckpointEvery = 3, 0,
+			2, 0, 0, "on", "hash", 8, "1e"
 		set(&c)
 		r := trainOver(t, slow.NewNetwork(rate, 20*time.Microsecond), c, data, working(row))
 		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
@@ -463,7 +469,8 @@ func TestGhostsOfSeveralHopsAreChosenByLink(t *testing.T) {
 	data := wide(t)
 	run := func(rate float64, set func(*Config)) (trained, string) {
 		c := quick(t)
-		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.Layers, c.CheckpointEvery = 3, 0, 2, 0, 0, "on", "hash", 8, 3, "1e"
+		c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.Partitioner, c.Hidden, c.Layers, c.CheckpointEvery = 3,
+			0, 2, 0, 0, "on", "hash", 8, 3, "1e"
 		set(&c)
 		r := trainOver(t, slow.NewNetwork(rate, 20*time.Microsecond), c, data, working(1e-8))
 		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
@@ -531,7 +538,8 @@ func TestOlderPartitionings(t *testing.T) {
 	t.Parallel()
 	data := planted(t, generate.Options{Vertices: 4200, Edges: 21000})
 	c := quick(t)
-	c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Layers, c.PreAggregate, c.RecomputeGhosts, c.InputDropout = 3, 0, 1, 20, 3, "off", "layers:2", 0
+	c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Layers, c.PreAggregate, c.RecomputeGhosts, c.InputDropout = 3, 0,
+		1, 20, 3, "off", "layers:2", 0
 	run := train(t, c, data)
 	check := func(counted bool, share float64) {
 		t.Helper()
@@ -565,7 +573,8 @@ func TestStaleRowsAreTheReceivedOnes(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			run := func(set func(*Config)) trained {
 				c := quick(t)
-				c.Ranks, c.Servers, c.Partitioner, c.Hidden, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.CheckpointEvery = 4, 0, "hash", 8, 12, 3, 0, "on", "6e"
+				c.Ranks, c.Servers, c.Partitioner, c.Hidden, c.Epochs, c.EvalEvery, c.InputDropout, c.CacheInput, c.CheckpointEvery = 4, 0,
+					"hash", 8, 12, 3, 0, "on", "6e"
 				c.RecomputeGhosts, c.Refresh = "layers:1", policy
 				set(&c)
 				return train(t, c, data)

@@ -50,7 +50,8 @@ func TestMeasuringStalenessChangesNothing(t *testing.T) {
 			}
 			for i, e := range with.Epochs {
 				if e.Loss != without.Epochs[i].Loss || e.GhostBytesSent != without.Epochs[i].GhostBytesSent {
-					t.Errorf("epoch %d has loss %v and sends %d bytes, without measurements %v and %d", i+1, e.Loss, e.GhostBytesSent, without.Epochs[i].Loss, without.Epochs[i].GhostBytesSent)
+					t.Errorf("epoch %d has loss %v and sends %d bytes, without measurements %v and %d", i+1, e.Loss, e.GhostBytesSent,
+						without.Epochs[i].Loss, without.Epochs[i].GhostBytesSent)
 				}
 				if (e.Staleness != nil) != (i%2 == 0) || without.Epochs[i].Staleness != nil {
 					t.Errorf("epoch %d has %v", i+1, e.Staleness)
@@ -82,7 +83,8 @@ func TestNothingIsStaleWhereWeightsStand(t *testing.T) {
 					t.Errorf("%s: epoch %d: layer %d is stale by %v", kind, i+1, l.Layer, l.Relative)
 				}
 				if l.MeanAge != 1 || l.MaxAge != 1 || l.Ghosts == 0 {
-					t.Errorf("%s: epoch %d: layer %d: %d rows are %v epochs old, at most %d", kind, i+1, l.Layer, l.Ghosts, l.MeanAge, l.MaxAge)
+					t.Errorf("%s: epoch %d: layer %d: %d rows are %v epochs old, at most %d", kind, i+1, l.Layer,
+						l.Ghosts, l.MeanAge, l.MaxAge)
 				}
 			}
 			if g := e.Staleness.GradientError; i == 0 && g == 0 || i > 3 && g != 0 {

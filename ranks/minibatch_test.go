@@ -66,7 +66,8 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 			data, owner := write(t, content), inTurns(n, c.ranks)
 			partitionBy(t, data, "", c.ranks, owner...)
 			run := inBatches(t, c.ranks, batches)
-			run.Hidden, run.Epochs, run.LR, run.Mode, run.Dropout, run.EvalEvery, run.VertexOrder, run.Intervals = 6, epochs, lr, c.mode, 0, 0, "natural", 2
+			run.Hidden, run.Epochs, run.LR, run.Mode, run.Dropout, run.EvalEvery, run.VertexOrder, run.Intervals = 6, epochs,
+				lr, c.mode, 0, 0, "natural", 2
 			run.Optimizer, run.Momentum, run.WeightDecay, run.Init = "sgd", 0, 0, weightsFile(t, s, flat)
 			got := train(t, run, data)
 			g := newScaled(content, s, owner, flat, c.ranks, batches)
@@ -139,11 +140,13 @@ func TestBatchesWhateverElse(t *testing.T) {
 			}
 			got := run(func(c *Config) { c.HistoryFormat = format })
 			// Coarser rows: near, not the same.
-			if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss || bytes.Equal(got.model, want.model) {
+			if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss ||
+				bytes.Equal(got.model, want.model) {
 				t.Errorf("%s %s: final loss %v, want about %v", kind, format, got.Summary.FinalLoss, want.Summary.FinalLoss)
 			}
 			if got.Summary.GhostBytesSent >= want.Summary.GhostBytesSent || got.Summary.GhostBytesRaw != want.Summary.GhostBytesRaw {
-				t.Errorf("%s %s: %d bytes are sent for %d, as float32 %d for %d", kind, format, got.Summary.GhostBytesSent, got.Summary.GhostBytesRaw, want.Summary.GhostBytesSent, want.Summary.GhostBytesRaw)
+				t.Errorf("%s %s: %d bytes are sent for %d, as float32 %d for %d", kind, format, got.Summary.GhostBytesSent,
+					got.Summary.GhostBytesRaw, want.Summary.GhostBytesSent, want.Summary.GhostBytesRaw)
 			}
 		}
 	}
@@ -175,7 +178,8 @@ func TestAllSampledIsExact(t *testing.T) {
 func TestVariatesReachAllGhosts(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "few")
-	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 1500, Features: 12, Classes: 4, Seed: 5, Train: 0.05, Val: 0.2}, false); err != nil {
+	if _, err := generate.Write(data,
+		generate.Options{Vertices: 400, Edges: 1500, Features: 12, Classes: 4, Seed: 5, Train: 0.05, Val: 0.2}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"gcn", "gcnii", "appnp"} {
@@ -247,7 +251,8 @@ func TestEmptyBatches(t *testing.T) {
 		}
 	}
 	c.Partitioner, c.VertexOrder = "contiguous", "natural"
-	for _, c.Batch = range []string{"history:40", "variates:40,1", "history:1", "variates:1,3", "neighbor:2,2,1", "neighbor:2,2,1000", "cluster:40", "cluster:40,30"} {
+	for _, c.Batch = range []string{"history:40", "variates:40,1", "history:1", "variates:1,3", "neighbor:2,2,1", "neighbor:2,2,1000",
+		"cluster:40", "cluster:40,30"} {
 		r := train(t, c, write(t, content))
 		if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
 			t.Errorf("%s: %d epochs, final loss %v", c.Batch, len(r.Epochs), r.Summary.FinalLoss)
@@ -269,7 +274,8 @@ func TestBatchesPredict(t *testing.T) {
 	}
 	c.Predict = "off"
 	if without := train(t, c, data).Summary; without.FinalLoss == got.FinalLoss || without.GhostBytesSent != got.GhostBytesSent {
-		t.Errorf("loss %v with predictions, %v without; %d and %d bytes", got.FinalLoss, without.FinalLoss, got.GhostBytesSent, without.GhostBytesSent)
+		t.Errorf("loss %v with predictions, %v without; %d and %d bytes", got.FinalLoss, without.FinalLoss,
+			got.GhostBytesSent, without.GhostBytesSent)
 	}
 }
 
@@ -278,15 +284,22 @@ func TestBatchRefusals(t *testing.T) {
 	t.Parallel()
 	for _, set := range []func(*Config){
 		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
-		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
+		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" },
+		func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
 		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
 		func(c *Config) { c.Batch = "history:3,2" },
-		func(c *Config) { c.Batch, c.Predict = "variates:3,2", "gru-gcn" }, func(c *Config) { c.Batch, c.Predict = "cluster:3", "transfer" },
-		func(c *Config) { c.Batch, c.MeasureStaleness = "cluster:3", 2 }, func(c *Config) { c.Batch, c.MeasureStaleness = "neighbor:5,5", 2 },
-		func(c *Config) { c.Batch = "neighbor:5" }, func(c *Config) { c.Batch = "neighbor:5,0" }, func(c *Config) { c.Batch = "neighbor:5,5,5,5" },
-		func(c *Config) { c.Batch, c.Layers = "neighbor:5,5", 4 }, func(c *Config) { c.Batch = "neighbor:5,99999999999" }, func(c *Config) { c.Batch = "cluster:" },
-		func(c *Config) { c.Batch = "cluster:3,4" }, func(c *Config) { c.Batch = "cluster:70000,70000" }, func(c *Config) { c.Batch = "cluster:0" },
-		func(c *Config) { c.Batch, c.Mode = "cluster:3", "async" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5", "previous:none" },
+		func(c *Config) { c.Batch, c.Predict = "variates:3,2", "gru-gcn" },
+		func(c *Config) { c.Batch, c.Predict = "cluster:3", "transfer" },
+		func(c *Config) { c.Batch, c.MeasureStaleness = "cluster:3", 2 },
+		func(c *Config) { c.Batch, c.MeasureStaleness = "neighbor:5,5", 2 },
+		func(c *Config) { c.Batch = "neighbor:5" }, func(c *Config) { c.Batch = "neighbor:5,0" },
+		func(c *Config) { c.Batch = "neighbor:5,5,5,5" },
+		func(c *Config) { c.Batch, c.Layers = "neighbor:5,5", 4 }, func(c *Config) { c.Batch = "neighbor:5,99999999999" },
+		func(c *Config) { c.Batch = "cluster:" },
+		func(c *Config) { c.Batch = "cluster:3,4" }, func(c *Config) { c.Batch = "cluster:70000,70000" },
+		func(c *Config) { c.Batch = "cluster:0" },
+		func(c *Config) { c.Batch, c.Mode = "cluster:3", "async" },
+		func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5", "previous:none" },
 		func(c *Config) { c.Batch, c.LocalEpochs = "cluster:3", 2 }, func(c *Config) { c.Batch, c.Model = "neighbor:5,5", "mlp" },
 		func(c *Config) { c.Batch, c.HistoryFormat = "cluster:3", "bf16" }, func(c *Config) { c.Batch, c.Recompute = "cluster:3", true },
 		func(c *Config) { c.Batch, c.Tensor = "cluster:3", "cuda" }, func(c *Config) { c.Batch, c.Codec = "neighbor:5,5", "auto" },
@@ -298,7 +311,8 @@ func TestBatchRefusals(t *testing.T) {
 		c := inBatches(t, 1, 3)
 		set(&c)
 		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
-		if text := fmt.Sprint(err); fault.KindOf(err) != fault.Usage || !strings.Contains(text, "--batch=") && !strings.Contains(text, "--history-format") && !strings.Contains(text, "--tensor") {
+		if text := fmt.Sprint(err); fault.KindOf(err) != fault.Usage ||
+			!strings.Contains(text, "--batch=") && !strings.Contains(text, "--history-format") && !strings.Contains(text, "--tensor") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -309,7 +323,8 @@ func TestBatchRefusals(t *testing.T) {
 func TestBatchesGoOn(t *testing.T) {
 	t.Parallel()
 	data := generated(t, false)
-	for _, format := range []string{"float32", "int8", "predicted", "momentum:0.3", "variates:4,3", "variates:4,3 predicted", "neighbor:4,3,5,20", "cluster:8,2"} {
+	for _, format := range []string{"float32", "int8", "predicted", "momentum:0.3", "variates:4,3", "variates:4,3 predicted",
+		"neighbor:4,3,5,20", "cluster:8,2"} {
 		c := inBatches(t, 3, 4)
 		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
 		if format == "predicted" {
@@ -332,7 +347,8 @@ func TestBatchesGoOn(t *testing.T) {
 			t.Errorf("%s: another model", format)
 		}
 		other := c
-		other.Ranks, other.Servers, other.Resume, other.Out = 2, 1, filepath.Join(c.Out, "checkpoints", "epoch-000004"), filepath.Join(t.TempDir(), "others")
+		other.Ranks, other.Servers, other.Resume, other.Out = 2, 1, filepath.Join(c.Out, "checkpoints", "epoch-000004"),
+			filepath.Join(t.TempDir(), "others")
 		if got := train(t, other, data); len(got.Epochs) != 8 {
 			t.Errorf("%s: on other ranks it trains %d epochs", format, len(got.Epochs))
 		}
@@ -352,7 +368,8 @@ func TestBatchesAreEstimated(t *testing.T) {
 	weigh(&content, true)
 	weighted := write(t, content)
 	for i, batches := range []string{
-		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
+		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10",
+		"neighbor:5,5,5", "cluster:1", "cluster:10,3",
 		"history:1", "history:5", "variates:3,2", "neighbor:5,5,5", "cluster:1", "history:5 transfer",
 		"history:5 momentum:0.5", "variates:3,2 transfer", "history:5 momentum:0.5",
 		"history:5 measured", "variates:3,2 measured",

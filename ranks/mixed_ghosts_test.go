@@ -83,7 +83,8 @@ func TestSomeGhostsResumed(t *testing.T) {
 		t.Run(codec, func(t *testing.T) {
 			run := func(set func(*Config)) trained {
 				c := quick(t)
-				c.Ranks, c.Servers, c.Partitioner, c.Hidden, c.Epochs, c.EvalEvery, c.InputDropout, c.CheckpointEvery = 3, 0, "hash", 8, 6, 0, 0.5, "2e"
+				c.Ranks, c.Servers, c.Partitioner, c.Hidden, c.Epochs, c.EvalEvery, c.InputDropout, c.CheckpointEvery = 3,
+					0, "hash", 8, 6, 0, 0.5, "2e"
 				c.RecomputeGhosts, c.Layers, c.Codec = "layers:0.5", 2, codec
 				set(&c)
 				return train(t, c, data)
@@ -100,7 +101,8 @@ func TestSomeGhostsResumed(t *testing.T) {
 // Fractions of a layer are refused where rows may be stale, and for numbers that are none.
 func TestSomeGhostsRefused(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ how, refresh string }{{"layers:0", "always"}, {"layers:-1.5", "always"}, {"layers:x", "always"}, {"layers:NaN", "always"}, {"layers:1e9", "always"}, {"layers:1.5", "every:2"}} {
+	for _, c := range []struct{ how, refresh string }{{"layers:0", "always"}, {"layers:-1.5", "always"}, {"layers:x", "always"},
+		{"layers:NaN", "always"}, {"layers:1e9", "always"}, {"layers:1.5", "every:2"}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			config := quick(t)
 			config.RecomputeGhosts, config.Refresh = c.how, c.refresh

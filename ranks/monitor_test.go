@@ -58,7 +58,8 @@ func TestMonitor(t *testing.T) {
 				r := train(t, c, tc.data)
 				epoch, value := monitoredBest(r, tc.metric)
 				s := r.Summary
-				if last := *s.Metrics.Val.Value(tc.metric); s.BestEpoch > s.Epochs && (last > value) != (tc.metric == "mae") { // the last weights, which have no line
+				// the last weights, which have no line
+				if last := *s.Metrics.Val.Value(tc.metric); s.BestEpoch > s.Epochs && (last > value) != (tc.metric == "mae") {
 					value = last
 				} else if s.BestEpoch != epoch {
 					t.Errorf("%d ranks: the best epoch is %d, of lines %d", ranks, s.BestEpoch, epoch)
@@ -141,10 +142,12 @@ func TestMonitorRefused(t *testing.T) {
 		set           func(*Config)
 		want          string
 	}{
-		{classes, "r2", func(*Config) {}, "--monitor=r2 with the task multiclass (4 outputs), which does not have this metric; use loss, both, penalised, accuracy, balanced_accuracy, micro_f1, macro_f1, weighted_f1"},
+		{classes, "r2", func(*Config) {}, "--monitor=r2 with the task multiclass (4 outputs), which does not have this metric; use loss, " +
+			"both, penalised, accuracy, balanced_accuracy, micro_f1, macro_f1, weighted_f1"},
 		{classes, "auc", func(*Config) {}, "--monitor=roc_auc with the task multiclass (4 outputs)"},
 		{classes, "colour", func(*Config) {}, "it must be one of"},
-		{classes, "macro_f1", func(c *Config) { *c = asynchronous(*c, 1, 1); c.Monitor = "macro_f1" }, "--monitor=macro_f1 with --mode=async"},
+		{classes, "macro_f1", func(c *Config) { *c = asynchronous(*c, 1, 1); c.Monitor = "macro_f1" },
+			"--monitor=macro_f1 with --mode=async"},
 		{classes, "macro_f1", func(c *Config) { c.Tensor = "lambda" }, "--monitor=macro_f1 with --tensor=lambda"},
 		{linked(t, false), "macro_f1", func(c *Config) { c.Servers = 0 }, "with the task links"},
 		{write(t, one), "roc_auc", func(*Config) {}, "--monitor=roc_auc: the metric is undefined on the validation vertices"},
@@ -181,7 +184,8 @@ func TestFinalLinesSayWhatWasOptimised(t *testing.T) {
 			", lowest validation loss, --monitor loss (taken because 85 % of the labels are of one class)\n",
 			"class weights in the loss: --class-weights root (taken because 85 % of the labels are of one class)\n" +
 				"To optimise accuracy instead, train with --monitor accuracy --class-weights off.\n"}},
-		{"monitor class-weights", func(c *Config) { c.Monitor = "f1_macro" }, []string{", highest validation macro_f1, --monitor macro_f1\nmetrics "}},
+		{"monitor class-weights", func(c *Config) { c.Monitor = "f1_macro" },
+			[]string{", highest validation macro_f1, --monitor macro_f1\nmetrics "}},
 		{"monitor class-weights", func(*Config) {}, []string{", highest validation accuracy, --monitor accuracy\nmetrics "}},
 	} {
 		c := quick(t)
@@ -193,7 +197,8 @@ func TestFinalLinesSayWhatWasOptimised(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := readRun(t, c.Out).Summary
-		tc.want = append(tc.want, fmt.Sprintf("accuracy test_at_best_val=%.4f balanced_test_at_best_val=%.4f ", s.TestAccAtBestVal, *s.Metrics.Test.BalancedAccuracy),
+		tc.want = append(tc.want, fmt.Sprintf("accuracy test_at_best_val=%.4f balanced_test_at_best_val=%.4f ", s.TestAccAtBestVal,
+			*s.Metrics.Test.BalancedAccuracy),
 			fmt.Sprintf("\nsaved weights: epoch %d, ", s.BestEpoch))
 		for _, want := range tc.want {
 			if !strings.Contains(out.String(), want) {

@@ -90,7 +90,8 @@ func TestMpirunPredictsGhosts(t *testing.T) {
 	for kind, policy := range map[string]string{"transfer": "delay:2", "gru-gcn": "every:3,1", "lstm-gcn": "every:3"} {
 		c := compared(t, 0.3)
 		c.Epochs, c.Ranks, c.Servers, c.Refresh, c.Predict = 10, 3, 0, policy, kind
-		args := []string{"train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind, "--eval-every", "0", "--servers", "0"}
+		args := []string{"train", data, "--epochs", "10", "--dropout", "0.3", "--refresh", policy, "--predict", kind,
+			"--eval-every", "0", "--servers", "0"}
 		if kind == "lstm-gcn" {
 			c.PredictEvery = 2
 			args = append(args, "--predict-every", "2")
@@ -102,8 +103,10 @@ func TestMpirunPredictsGhosts(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		outside := readRun(t, out)
-		if !bytes.Equal(outside.model, inside.model) || outside.Summary.Predictions != inside.Summary.Predictions || inside.Summary.Predictions == 0 {
-			t.Errorf("%s: %d predictions in processes, %d in goroutines; model.safetensors may differ", kind, outside.Summary.Predictions, inside.Summary.Predictions)
+		if !bytes.Equal(outside.model, inside.model) || outside.Summary.Predictions != inside.Summary.Predictions ||
+			inside.Summary.Predictions == 0 {
+			t.Errorf("%s: %d predictions in processes, %d in goroutines; model.safetensors may differ", kind,
+				outside.Summary.Predictions, inside.Summary.Predictions)
 		}
 	}
 }
@@ -117,7 +120,8 @@ func TestMpirunEqualsInProcessWithEdgeFeatures(t *testing.T) {
 	c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 10, "gatv2", 2, 0.005, 3, 1
 	inside := train(t, c, data)
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--input-dropout", "0.3", "--model", "gatv2", "--heads", "2",
+	cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "10", "--dropout", "0.3", "--input-dropout", "0.3",
+		"--model", "gatv2", "--heads", "2",
 		"--lr", "0.005", "--eval-every", "0", "--servers", "1", "--out", out, "--quiet")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -212,7 +216,8 @@ func TestMpirunInBatches(t *testing.T) {
 		c.Batch, c.Servers, c.Layers, c.Predict = batch, 1, 3, cmp.Or(predict, "off")
 		inside := train(t, c, data)
 		out := filepath.Join(t.TempDir(), "run")
-		cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "8", "--batch", batch, "--predict", c.Predict, "--layers", "3", "--servers", "1", "--out", out, "--quiet")
+		cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "8", "--batch", batch, "--predict", c.Predict, "--layers", "3",
+			"--servers", "1", "--out", out, "--quiet")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -233,7 +238,8 @@ func TestMpirunLinks(t *testing.T) {
 		c.Epochs, c.Ranks, c.Servers = 4, 3, 0
 		inside := train(t, c, data)
 		out := filepath.Join(t.TempDir(), "run")
-		cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--defaults", "fixed", "--epochs", "4", "--servers", "0", "--out", out, "--quiet")
+		cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--defaults", "fixed", "--epochs", "4",
+			"--servers", "0", "--out", out, "--quiet")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -244,7 +250,8 @@ func TestMpirunLinks(t *testing.T) {
 		}
 		for i, e := range outside.Epochs {
 			if e.PairBytes != inside.Epochs[i].PairBytes || e.PairBytes == 0 {
-				t.Errorf("directed %t: epoch %d sends %d bytes for pairs, within a process %d", directed, e.Epoch, e.PairBytes, inside.Epochs[i].PairBytes)
+				t.Errorf("directed %t: epoch %d sends %d bytes for pairs, within a process %d", directed, e.Epoch,
+					e.PairBytes, inside.Epochs[i].PairBytes)
 			}
 		}
 	}
@@ -258,8 +265,10 @@ func TestMpirunRunsPipelines(t *testing.T) {
 	c := inStages(t, func(c *Config) { c.Model, c.Residual, c.Redundancy, c.InputDropout = "sage", "add", "eflb", 0.3 })
 	inside := pipelineRun(t, c, 2, 2, data)
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--pipeline", "2,2", "--batch", c.Batch, "--microbatches", "4", "--redundancy", "eflb", "--model", "sage", "--residual", "add",
-		"--layers", "5", "--hidden", "8", "--dropout", "0.3", "--input-dropout", "0.3", "--lr", "0.01", "--epochs", "3", "--defaults", "fixed", "--out", out, "--quiet")
+	cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--pipeline", "2,2", "--batch", c.Batch, "--microbatches", "4", "--redundancy",
+		"eflb", "--model", "sage", "--residual", "add",
+		"--layers", "5", "--hidden", "8", "--dropout", "0.3", "--input-dropout", "0.3", "--lr", "0.01", "--epochs", "3", "--defaults",
+		"fixed", "--out", out, "--quiet")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -62,7 +62,8 @@ func (r *joined) printOrders(fits bool) {
 	switch {
 	case s == nil:
 	case s.Cached != r.net.CacheInput:
-		r.reporter.warn("cache_input is now %t, but was %t before the checkpoint: results may differ in their last bits from an uninterrupted run",
+		r.reporter.warn("cache_input is now %t, but was %t before the checkpoint: results may differ in their last "+
+			"bits from an uninterrupted run",
 			r.net.CacheInput, s.Cached)
 	case s.Cached && !fits:
 		r.reporter.warn("caching %s takes more than half of the free memory; it stays cached because the run has cached it so far. "+

@@ -93,7 +93,8 @@ func TestPairTrafficIsThatOfTraining(t *testing.T) {
 	c.EvalEvery, c.Out = 1, filepath.Join(t.TempDir(), "evaluated")
 	for i, e := range train(t, c, data).Epochs {
 		if e.EvalSeconds == 0 || e.PairBytes == 0 || e.PairBytes != without.Epochs[i].PairBytes {
-			t.Errorf("epoch %d sends %d bytes for pairs and evaluates for %g s, without evaluations it sends %d", e.Epoch, e.PairBytes, e.EvalSeconds, without.Epochs[i].PairBytes)
+			t.Errorf("epoch %d sends %d bytes for pairs and evaluates for %g s, without evaluations it sends %d", e.Epoch, e.PairBytes,
+				e.EvalSeconds, without.Epochs[i].PairBytes)
 		}
 	}
 }

@@ -163,7 +163,8 @@ func TestPartsAreReported(t *testing.T) {
 		t.Errorf("log.txt: %v\n%s", err, log)
 	}
 	f, err := trace.Read(c.Trace)
-	if err != nil || len(f.Processes) != 9 || !strings.HasPrefix(f.Processes[4].Name, "part 4 of rank 1 graph on ") || f.Info["ranks"] != "4" {
+	if err != nil || len(f.Processes) != 9 ||
+		!strings.HasPrefix(f.Processes[4].Name, "part 4 of rank 1 graph on ") || f.Info["ranks"] != "4" {
 		t.Errorf("timeline: %v %+v", err, f)
 	}
 }

@@ -84,7 +84,8 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 			if text, err := mpitest.Mpirun(t, 3, siafu, append(line, more...)...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			if r := readRun(t, out); len(r.Epochs) != 12 || r.Summary.Parts != 5 || r.Summary.Ranks != 3 || !(r.Summary.FinalLoss < r.Epochs[0].Loss) {
+			if r := readRun(t, out); len(r.Epochs) != 12 || r.Summary.Parts != 5 || r.Summary.Ranks != 3 ||
+				!(r.Summary.FinalLoss < r.Epochs[0].Loss) {
 				t.Errorf("%+v", r.Summary)
 			}
 			if name != "timeline" {

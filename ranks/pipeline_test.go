@@ -158,7 +158,8 @@ func TestStagesAreEstimated(t *testing.T) {
 		}
 		for rank, got := range run.PerRank {
 			// Arrays of one term may be rounded up together.
-			if want := f.GraphRank(rank, parts.Report.Ranks[rank/3]).Of(forecast.Array); max(got.ArrayBytes-want, want-got.ArrayBytes) > 1024 {
+			if want := f.GraphRank(rank, parts.Report.Ranks[rank/3]).
+				Of(forecast.Array); max(got.ArrayBytes-want, want-got.ArrayBytes) > 1024 {
 				t.Errorf("redundancy %s, rank %d made arrays of %d bytes, estimated were %d", redundancy, rank, got.ArrayBytes, want)
 			}
 		}

@@ -118,7 +118,8 @@ func TestPreAggregationMovesCovers(t *testing.T) {
 		c.Ranks, c.Servers, c.Epochs, c.Dropout, c.Order, c.PreAggregate = parts, 0, 2, 0, "apply-first", "on"
 		for _, e := range train(t, c, data).Epochs {
 			if want := 4 * (2*16 + 2*4) * rows.Load(); e.GhostBytesRaw != want || rows.Load() >= ghosts.Load() {
-				t.Errorf("epoch %d moved %d bytes, want %d for %d rows instead of %d", e.Epoch, e.GhostBytesRaw, want, rows.Load(), ghosts.Load())
+				t.Errorf("epoch %d moved %d bytes, want %d for %d rows instead of %d", e.Epoch, e.GhostBytesRaw,
+					want, rows.Load(), ghosts.Load())
 			}
 		}
 	}

@@ -321,7 +321,8 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 		return nil, nil, err
 	}
 	if m.spec().Sums() && p.Tensor == config.TensorCUDA && p.GraphWork == config.GraphCPU {
-		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights,
+			"--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
 			Then("leave --graph out: column normalisation runs where graph work runs")
 	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
@@ -332,7 +333,8 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 		return nil, nil, err
 	}
 	if p.Pairs != "" && m.Task != graph.Links {
-		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs needs link prediction, but the network was trained for %s", m.Task).Then("leave --pairs out, or train for links")
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs needs link prediction, but the network was trained for %s",
+			m.Task).Then("leave --pairs out, or train for links")
 	}
 	if p.Pairs != "" { // before any computation
 		if _, _, err := readPairs(p.Pairs, r.data); err != nil {
@@ -385,7 +387,8 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 		err = json.Unmarshal([]byte(design), &m.Design)
 	}
 	if err != nil || len(m.Dims) < 2 || min(m.Heads[0], m.Heads[1]) < 1 || m.spec().Check() != nil {
-		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) does not describe a valid network", md["model"], md["dims"], md["heads"], md["design"]).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) does not describe a valid "+
+			"network", md["model"], md["dims"], md["heads"], md["design"]).
 			Then("use the model.safetensors of a run folder")
 	}
 	return m, nil

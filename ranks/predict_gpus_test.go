@@ -42,16 +42,18 @@ func TestPredictionsOnGPUs(t *testing.T) {
 		for _, ranks := range []int{1, 3} {
 			for _, graphWork := range []string{"", config.GraphCPU} {
 				t.Run(fmt.Sprint(kind, " ranks=", ranks, " ", graphWork), func(t *testing.T) {
-					p := PredictConfig{Ranks: ranks, Tensor: config.TensorCUDA, GraphWork: graphWork, Out: filepath.Join(t.TempDir(), "gpus"), Embeddings: true, CSV: true}
+					p := PredictConfig{Ranks: ranks, Tensor: config.TensorCUDA, GraphWork: graphWork,
+						Out: filepath.Join(t.TempDir(), "gpus"), Embeddings: true, CSV: true}
 					taken := make([]int64, ranks)
-					err := predictOn(p, c.Out, data, func(r *member) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *prepared) {
-						f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						compareGPU(t, r.joined, f, taken[r.rank])
-					})
+					err := predictOn(p, c.Out, data,
+						func(r *member) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *prepared) {
+							f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							compareGPU(t, r.joined, f, taken[r.rank])
+						})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -80,7 +82,8 @@ func alikePredictions(t *testing.T, want, got string) {
 			}
 		}
 	}
-	if a, b := readCSV(t, filepath.Join(want, predictions.CSVFile)), readCSV(t, filepath.Join(got, predictions.CSVFile)); len(a) == 0 || len(a) != len(b) {
+	if a, b := readCSV(t, filepath.Join(want, predictions.CSVFile)),
+		readCSV(t, filepath.Join(got, predictions.CSVFile)); len(a) == 0 || len(a) != len(b) {
 		t.Errorf("%d rows of CSV, want %d", len(b), len(a))
 	}
 }

@@ -34,7 +34,8 @@ func predict(t *testing.T, runDir, data string, ranks int) string {
 func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "predictions")
-	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, ByClass: true, Parquet: true, StallWarn: "1m", StallAbort: "1m"}
+	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, ByClass: true, Parquet: true,
+		StallWarn: "1m", StallAbort: "1m"}
 	if err := Predict(context.Background(), c, runDir, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,8 @@ func TestPredictInductive(t *testing.T) {
 		}
 		dir := filepath.Join(c.Out, "predictions-larger")
 		got := readCSV(t, filepath.Join(dir, predictions.CSVFile))
-		if len(got) != 3 || !slices.Contains(content.ClassNames, got[0][3]) || !strings.Contains(said.String(), "vertices=21 new=3\nwrote predictions="+dir) {
+		if len(got) != 3 || !slices.Contains(content.ClassNames, got[0][3]) ||
+			!strings.Contains(said.String(), "vertices=21 new=3\nwrote predictions="+dir) {
 			t.Fatalf("%d rows are new: %v; said %s", len(got), got, &said)
 		}
 		for i, row := range got {
@@ -275,8 +277,14 @@ func TestPredictInductive(t *testing.T) {
 	for says, harm := range map[string]func(c *graph.Content){
 		`class 1 is "blue", the model's is "green"`: func(c *graph.Content) { c.ClassNames = []string{"red", "blue", "green"} },
 		"4 classes, the model was trained on 3":     func(c *graph.Content) { c.Classes, c.ClassNames = 4, nil },
-		"divided by their sums":                     func(c *graph.Content) { c.Normalize, c.Features.Dense = true, slices.Repeat([]float32{1}, n*dim) },
-		"it has 1 features":                         func(c *graph.Content) { c.Features = graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)} },
+		"divided by their sums": func(c *graph.Content) {
+			c.Normalize, c.Features.Dense = true,
+				slices.Repeat([]float32{1}, n*dim)
+		},
+		"it has 1 features": func(c *graph.Content) {
+			c.Features = graph.Features{Rows: n,
+				Dim: 1, Dense: make([]float32, n)}
+		},
 	} {
 		other := smallGraph(true, false, 4)
 		harm(&other)

@@ -36,7 +36,8 @@ func (p *reporter) fullLine(e runfolder.Epoch) string {
 	}
 	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, p.remainingTime(e))
 	if p.cfg.FetchesFiles() {
-		line += fmt.Sprintf(" fetch_wait=%.4f disk_mb_per_second=%.1f", e.FetchWaitSeconds, readRate(e.DiskBytesRead, e.Seconds+e.EvalSeconds))
+		line += fmt.Sprintf(" fetch_wait=%.4f disk_mb_per_second=%.1f", e.FetchWaitSeconds,
+			readRate(e.DiskBytesRead, e.Seconds+e.EvalSeconds))
 	}
 	if p.account.paid() {
 		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
@@ -63,12 +64,14 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 			p.accuracies = fmt.Sprintf("%s val %.4f, %s", name, value, p.accuracies)
 		}
 	}
-	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.remainingTime(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
+	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.remainingTime(e)), p.accuracies,
+		fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
 	if e.Seconds > 0 {
 		words = append(words, fmt.Sprintf("waits %2.0f%%", 100*min(e.WaitSeconds/e.Seconds, 1)))
 	}
 	if e.DiskBytesRead > 0 {
-		words = append(words, fmt.Sprintf("disk %.0f MB/s, waits %2.0f%%", readRate(e.DiskBytesRead, e.Seconds+e.EvalSeconds), 100*min(e.FetchWaitSeconds/max(e.Seconds, 1e-9), 1)))
+		words = append(words, fmt.Sprintf("disk %.0f MB/s, waits %2.0f%%", readRate(e.DiskBytesRead, e.Seconds+e.EvalSeconds),
+			100*min(e.FetchWaitSeconds/max(e.Seconds, 1e-9), 1)))
 	}
 	if e.GhostBytesSent > 0 {
 		words = append(words, fmt.Sprintf("sent %.3g MB", float64(e.GhostBytesSent)/1e6))

@@ -43,7 +43,8 @@ func TestRecompute(t *testing.T) {
 						t.Errorf("rank %d: %d bytes of activations, made again %d", k, before.ActivationBytes, r.ActivationBytes)
 					}
 					if d := before.ArrayBytes - r.ArrayBytes - (before.ActivationBytes - r.ActivationBytes); d < -4096 || d > 4096 {
-						t.Errorf("rank %d: %d bytes of arrays, made again %d, of which %d and %d are activations", k, before.ArrayBytes, r.ArrayBytes, before.ActivationBytes, r.ActivationBytes)
+						t.Errorf("rank %d: %d bytes of arrays, made again %d, of which %d and %d are activations", k, before.ArrayBytes,
+							r.ArrayBytes, before.ActivationBytes, r.ActivationBytes)
 					}
 				}
 			}

@@ -141,9 +141,11 @@ func sameAsRecorded(t *testing.T, file string) {
 			name := fmt.Sprintf("%d %s %s%s ranks=%d", i, r.Model, r.Residual, r.Norm, ranks)
 			t.Run(name, func(t *testing.T) {
 				cfg := quick(t)
-				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, cmp.Or(r.Residual, cfg.Residual), cmp.Or(r.Activation, cfg.Activation), r.Layers, cmp.Or(r.Hops, cfg.Hops), cmp.Or(r.Norm, "off")
+				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, cmp.Or(r.Residual, cfg.Residual),
+					cmp.Or(r.Activation, cfg.Activation), r.Layers, cmp.Or(r.Hops, cfg.Hops), cmp.Or(r.Norm, "off")
 				cfg.Powers = max(r.Hops, 1)
-				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = cmp.Or(r.Alpha, cfg.Alpha), r.Theta, ranks, len(r.Loss64), 0, 0
+				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = cmp.Or(r.Alpha, cfg.Alpha),
+					r.Theta, ranks, len(r.Loss64), 0, 0
 				cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
 				cfg.Hidden, cfg.PoolHidden = cmp.Or(r.Hidden, 4), r.PoolHidden
 				cfg.Heads, cfg.OutputHeads = max(r.Heads, 1), max(r.OutputHeads, 1)

@@ -305,7 +305,8 @@ func (r *reference) maxima(h [][]float64) [][]float64 {
 // attentive computes an attention layer over rows z, with the heads and width of shape. Head
 // k's scores are functions of the columns of z[u] and y[v] and of the edge weight. Hidden
 // layers have ELU and concatenate heads; the last takes their mean.
-func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y, features []float64) float64, y [][]float64, hidden, elu bool) [][]float64 {
+func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y, features []float64) float64, y [][]float64,
+	hidden, elu bool) [][]float64 {
 	heads, width := len(shape), len(shape[0])
 	out := make([][]float64, len(z))
 	for v := range z {

@@ -57,7 +57,8 @@ type reporter struct {
 func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
 	width := screen.Width(out.Out, kind == "mpi")
 	text := c.LogFormat == logText || c.LogFormat == logAuto && width > 0
-	return &reporter{cfg: c, out: out, folder: folder, screen: screen.New(out.Out, width), text: text, started: time.Now(), budget: newBudget(&c)}
+	return &reporter{cfg: c, out: out, folder: folder, screen: screen.New(out.Out, width), text: text,
+		started: time.Now(), budget: newBudget(&c)}
 }
 
 // log writes a line of key=value pairs to the log, and prints it unless the
@@ -139,22 +140,27 @@ func (p *reporter) header(r *prepared) error {
 	if m.Synthetic {
 		p.log("dataset synthetic=true: accuracies on a generated graph do not predict those on the real graph")
 	}
-	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
-		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d "+
+		"refresh=%s gather=%s codec=%s",
+		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode,
+		c.Staleness, c.Refresh, c.Gather, c.Codec)
 	if c.Predicts() {
 		p.log("predict kind=%s rows=%d history=%s", c.Predict, c.PredictRows, c.PredictHistory)
 		if c.TrainsPredictor() {
-			p.log("predict every=%d window=%d lr=%g input=%s hold=%t", c.PredictEvery, c.PredictWindow, c.PredictLR, c.PredictInput, c.PredictHold)
+			p.log("predict every=%d window=%d lr=%g input=%s hold=%t", c.PredictEvery, c.PredictWindow, c.PredictLR,
+				c.PredictInput, c.PredictHold)
 		}
 	}
 	if r.net.WholeRows {
-		p.log("refresh_rows whole: rows of hidden layers are gathered before their product, and sent before their dropout; input_dropout=%g", r.net.InputDropout)
+		p.log("refresh_rows whole: rows of hidden layers are gathered before their product, and sent before their dropout; "+
+			"input_dropout=%g", r.net.InputDropout)
 	}
 	if r.view.Bridges > 0 {
 		p.log("bridges ranks=%d", r.view.Bridges)
 	}
 	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
-		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
+		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay,
+		c.WeightDecayOn, c.Initializer, c.Seed)
 	p.settings(r)
 	p.log("plan %s", r.orders)
 	p.printDecisions(r.decided)
@@ -166,10 +172,13 @@ func (p *reporter) header(r *prepared) error {
 			p.warn("warning: --scratch=%s is on a file system in memory, and so are the values there; choose a folder on a disk", c.Scratch)
 		}
 		at := &r.placement
-		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d slices=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk, max(c.Slices, 1), strings.Join(at.streamed, ", "))
+		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d slices=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk,
+			max(c.Slices, 1), strings.Join(at.streamed, ", "))
 		f := &at.files
-		p.log("files reads=%s page_cache=%d stay=%d start_read=%d start_written=%d epoch_read=%d epoch_written=%d evaluation_read=%d run_read=%d run_written=%d",
-			f.Reads(), f.Cache, f.StayRead+f.StayWritten, f.Start.Read, f.Start.Written, f.Epoch.Read, f.Epoch.Written, f.Evaluation.Read, f.Run.Read, f.Run.Written)
+		p.log("files reads=%s page_cache=%d stay=%d start_read=%d start_written=%d epoch_read=%d epoch_written=%d "+
+			"evaluation_read=%d run_read=%d run_written=%d",
+			f.Reads(), f.Cache, f.StayRead+f.StayWritten, f.Start.Read, f.Start.Written, f.Epoch.Read, f.Epoch.Written,
+			f.Evaluation.Read, f.Run.Read, f.Run.Written)
 	}
 	if p.text && !c.Quiet {
 		p.printHeader(r)
@@ -257,11 +266,13 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 		p.printSummary(&s)
 		say, always = p.note, p.note
 	}
-	say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
+	say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s "+
+		"seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
 		always("%s test_at_best_val=%.4f%s best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
-			p.metric, s.TestAccAtBestVal, balancedTest(s.Metrics), s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+			p.metric, s.TestAccAtBestVal, balancedTest(s.Metrics), s.BestValAcc, s.BestEpoch, s.FinalTestAcc,
+			s.FinalLoss, s.MajorityTestAcc)
 		for _, line := range choiceLines(&p.cfg, p.metric, s.BestEpoch, h.Validated) {
 			say("%s", line)
 		}
@@ -273,12 +284,14 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 	}
 	for _, rank := range s.PerRank {
 		if rank.ScratchBytes > 0 {
-			say("scratch rank=%d file_bytes=%d disk_bytes_read=%d disk_bytes_written=%d", rank.Rank, rank.ScratchBytes, rank.DiskBytesRead, rank.DiskBytesWritten)
+			say("scratch rank=%d file_bytes=%d disk_bytes_read=%d disk_bytes_written=%d", rank.Rank, rank.ScratchBytes,
+				rank.DiskBytesRead, rank.DiskBytesWritten)
 		}
 	}
 	say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.cfg.Predicts() {
-		say("predict kind=%s seconds=%.3f bytes=%d predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.PredictBytes, s.Predictions, s.PredictFallbacks)
+		say("predict kind=%s seconds=%.3f bytes=%d predictions=%d fallbacks=%d", s.Predict, s.PredictSeconds, s.PredictBytes,
+			s.Predictions, s.PredictFallbacks)
 	}
 	if p.account.paid() {
 		say("%s", p.account.line(&s))
@@ -311,7 +324,8 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
-		PredictSeconds: p.predictSeconds, PredictBytes: p.predictBytes, Predictions: p.predictions, PredictFallbacks: p.fallbacks, Predict: c.Predict,
+		PredictSeconds: p.predictSeconds, PredictBytes: p.predictBytes, Predictions: p.predictions,
+		PredictFallbacks: p.fallbacks, Predict: c.Predict,
 	}
 	if c.FetchesFiles() {
 		f := p.disk

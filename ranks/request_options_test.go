@@ -27,7 +27,8 @@ func TestLambdaForms(t *testing.T) {
 	}
 	_, tasks, size := as("float32", "")
 	for _, form := range []struct{ codec, without string }{
-		{"float32", "fusion"}, {"float32", "rematerialisation"}, {"float32", "streaming"}, {"s2", ""}, {"float32", "fusion,rematerialisation,streaming"},
+		{"float32", "fusion"}, {"float32", "rematerialisation"}, {"float32", "streaming"}, {"s2", ""},
+		{"float32", "fusion,rematerialisation,streaming"},
 	} {
 		got, n, each := as(form.codec, form.without)
 		if !bytes.Equal(got.model, want.model) {

@@ -71,7 +71,8 @@ func ended(c *Config, data string) (yes bool, err error) {
 		if _, _, err = safetensors.Read(modelFile(c.Out)); err != nil {
 			f := (*fault.Error)(nil)
 			errors.As(err, &f) // Read returns faults
-			err = f.Then("restore this file of the ended run, or remove summary.json beside it: the run then resumes from its last checkpoint")
+			err = f.Then("restore this file of the ended run, or remove summary.json beside it: the run then " +
+				"resumes from its last checkpoint")
 		}
 	} else {
 		err = fault.New(fault.Diverged, "resume", c.Out, "this run diverged in epoch %d", s.Epochs).
@@ -111,7 +112,8 @@ func (r *opener) admit() error {
 	c := r.cfg
 	claim := runfolder.Claim{
 		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
-		Others: slices.Concat(checkpoint.Contents(), predictions.Folders(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
+		Others: slices.Concat(checkpoint.Contents(), predictions.Folders(),
+			inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
 	}
 	switch {
 	case r.view.Number > 0:
@@ -215,7 +217,8 @@ func (r *opener) vetResumption(folder *runfolder.Folder) error {
 		return err
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
-	r.beginning = beginning{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
+	r.beginning = beginning{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent,
+		inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
 	if err := r.beginning.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
 		return err
 	}

@@ -142,7 +142,8 @@ func stopAndResume(t *testing.T, c Config, data string) {
 	if !bytes.Equal(got.model, want.model) {
 		t.Error("the models differ")
 	}
-	if g, w := got.Summary, want.Summary; g.BestEpoch != w.BestEpoch || g.StoppedBy != w.StoppedBy || g.Epochs != w.Epochs || g.GhostBytesRaw != w.GhostBytesRaw {
+	if g, w := got.Summary, want.Summary; g.BestEpoch != w.BestEpoch || g.StoppedBy != w.StoppedBy || g.Epochs != w.Epochs ||
+		g.GhostBytesRaw != w.GhostBytesRaw {
 		t.Errorf("summary %+v, want %+v", g, w)
 	}
 }
@@ -281,7 +282,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	other := c
 	other.LR, other.Hidden = 0.5, 9
-	if _, err := attempt(other); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "lr") || !strings.Contains(err.Error(), "hidden") {
+	if _, err := attempt(other); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "lr") ||
+		!strings.Contains(err.Error(), "hidden") {
 		t.Errorf("another rate: %v", err)
 	}
 	missing := c

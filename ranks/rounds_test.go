@@ -125,7 +125,8 @@ func TestCorrectionIsAnExactStep(t *testing.T) {
 			got := train(t, c, data)
 			sameWeights(t, got, want, c, data, 1e-6)
 			if got.Epochs[0].GhostBytesRaw <= round.Epochs[0].GhostBytesRaw {
-				t.Errorf("%s, %s: %d bytes of rows with a correction, %d without", kind, policy, got.Epochs[0].GhostBytesRaw, round.Epochs[0].GhostBytesRaw)
+				t.Errorf("%s, %s: %d bytes of rows with a correction, %d without", kind, policy, got.Epochs[0].GhostBytesRaw,
+					round.Epochs[0].GhostBytesRaw)
 			}
 		}
 	}

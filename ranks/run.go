@@ -61,7 +61,8 @@ type member struct {
 // newMember makes a member of the world w, which belongs to a view. An empty view means one
 // part per graph rank.
 func newMember(c Config, data string, v world.View, w world.Comm, kind string, out IO) *member {
-	m := &member{cfg: c, data: data, world: w, everyone: w, kind: kind, out: out, arena: mapped.NewArena(), gpus: gpusHere(), views: &viewSequence{}}
+	m := &member{cfg: c, data: data, world: w, everyone: w, kind: kind, out: out, arena: mapped.NewArena(),
+		gpus: gpusHere(), views: &viewSequence{}}
 	m.view = v
 	return m
 }

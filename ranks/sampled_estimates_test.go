@@ -55,7 +55,8 @@ func TestFullStepsAreEstimated(t *testing.T) {
 			f, parts := foreseen(t, c, data, tc.ranks, 0)
 			for rank, got := range run.PerRank {
 				// Arrays of one term may be rounded up together.
-				if want := f.GraphRank(rank, parts[rank]); max(got.ArrayBytes-want.Of(forecast.Array), want.Of(forecast.Array)-got.ArrayBytes) > 1024 {
+				if want := f.GraphRank(rank, parts[rank]); max(got.ArrayBytes-want.Of(forecast.Array),
+					want.Of(forecast.Array)-got.ArrayBytes) > 1024 {
 					t.Errorf("rank %d made arrays of %d bytes, estimated were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
 				}
 			}
@@ -76,7 +77,8 @@ func TestSampledEdgeFeaturesAreEstimated(t *testing.T) {
 	}
 	hubs.Edges = described{pairs, 100}
 	for name, data := range map[string]string{"even": brought(t, 600, 100), "hubs": write(t, hubs)} {
-		for _, batch := range []string{"neighbor:2,2,2,10", "neighbor:5,5,5", "neighbor:40,40,40", "cluster:10,3", "approximate:0.3", "approximate:1"} {
+		for _, batch := range []string{"neighbor:2,2,2,10", "neighbor:5,5,5", "neighbor:40,40,40", "cluster:10,3",
+			"approximate:0.3", "approximate:1"} {
 			t.Run(name+" "+batch, func(t *testing.T) {
 				c := inBatches(t, 3, 1)
 				c.Model, c.Heads, c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = "gatv2", 2, batch, 3, 8, 2, "off"

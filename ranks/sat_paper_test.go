@@ -19,7 +19,8 @@ import (
 func evolving(t *testing.T) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
-	if _, err := generate.Write(data, generate.Options{Vertices: 2000, Edges: 60000, Features: 24, Classes: 6, Seed: 3}, false); err != nil {
+	if _, err := generate.Write(data,
+		generate.Options{Vertices: 2000, Edges: 60000, Features: 24, Classes: 6, Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
 	return data
@@ -69,7 +70,8 @@ func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
 	// By policy: the error of predicted rows relative to that of stale ones, at most.
-	for policy, most := range hosttest.Share(t, 2, map[string]float64{"every:10": 0.3, "delay:5": 0.3, "previous": 0.7, "previous:none": 0.7, "age:10,0.9": 0.3}) {
+	for policy, most := range hosttest.Share(t, 2,
+		map[string]float64{"every:10": 0.3, "delay:5": 0.3, "previous": 0.7, "previous:none": 0.7, "age:10,0.9": 0.3}) {
 		for _, model := range []string{"gcn", "gat"} {
 			c := predictingRun(t, policy)
 			most := most
@@ -117,9 +119,11 @@ func TestRecurrentPredictors(t *testing.T) {
 		got := train(t, c, data)
 		predicted, stale := got.staleness(t, 10)
 		for l := range stale {
-			t.Logf("%s, %s, trained every %d: layer %d: stale rows are off by %.4f, predicted ones by %.4f", tc.kind, tc.input, tc.every, l, stale[l], predicted[l])
+			t.Logf("%s, %s, trained every %d: layer %d: stale rows are off by %.4f, predicted ones by %.4f", tc.kind, tc.input,
+				tc.every, l, stale[l], predicted[l])
 			if predicted[l] > tc.most*stale[l] {
-				t.Errorf("%s, %s, trained every %d: layer %d: more than %g of the error of stale rows remains", tc.kind, tc.input, tc.every, l, tc.most)
+				t.Errorf("%s, %s, trained every %d: layer %d: more than %g of the error of stale rows remains", tc.kind,
+					tc.input, tc.every, l, tc.most)
 			}
 		}
 		rare := tc.every == 10 && tc.input == "past"
@@ -143,7 +147,8 @@ func TestAlgorithm1ToTheLetter(t *testing.T) {
 	c.PredictHold, c.Out = false, c.Out+"-renewed"
 	renewed := train(t, c, evolving(t))
 	if held.Summary.Predictions == 0 || held.Summary.FinalLoss == renewed.Summary.FinalLoss {
-		t.Errorf("%d predictions; loss %v with held and %v with renewed ones", held.Summary.Predictions, held.Summary.FinalLoss, renewed.Summary.FinalLoss)
+		t.Errorf("%d predictions; loss %v with held and %v with renewed ones", held.Summary.Predictions,
+			held.Summary.FinalLoss, renewed.Summary.FinalLoss)
 	}
 }
 
@@ -161,7 +166,8 @@ func TestPredictedEmbeddingsAreConstant(t *testing.T) {
 	c.Predict = "off"
 	without := train(t, c, data).Summary
 	if with.GhostBytesSent != without.GhostBytesSent || with.FinalLoss == without.FinalLoss || with.Predictions == 0 {
-		t.Errorf("%d bytes and loss %v, without predictions %d and %v", with.GhostBytesSent, with.FinalLoss, without.GhostBytesSent, without.FinalLoss)
+		t.Errorf("%d bytes and loss %v, without predictions %d and %v", with.GhostBytesSent, with.FinalLoss,
+			without.GhostBytesSent, without.FinalLoss)
 	}
 }
 
@@ -192,7 +198,8 @@ func TestTooFewRowsToPredict(t *testing.T) {
 	got := train(t, c, data)
 	c2 := c
 	c2.Predict, c2.PredictRows, c2.Out = "off", 0, c.Out+"-stale"
-	if want := train(t, c2, data); string(got.model) != string(want.model) || got.Summary.PredictFallbacks == 0 || got.Summary.Predictions > 0 {
+	if want := train(t, c2, data); string(got.model) != string(want.model) ||
+		got.Summary.PredictFallbacks == 0 || got.Summary.Predictions > 0 {
 		t.Errorf("other weights than with stale rows, or predictions: %+v", got.Summary)
 	}
 	log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
@@ -208,7 +215,8 @@ func TestResumeWithAnotherPrediction(t *testing.T) {
 	data := evolving(t)
 	for name, change := range map[string]func(c *Config){
 		"predictor": func(c *Config) { c.Predict = "lstm-gcn" },
-		"rows":      func(c *Config) { c.PredictRows = 100 }, "history": func(c *Config) { c.PredictHistory = "auto" }, "none": func(c *Config) { c.Predict = "off" },
+		"rows":      func(c *Config) { c.PredictRows = 100 }, "history": func(c *Config) { c.PredictHistory = "auto" },
+		"none": func(c *Config) { c.Predict = "off" },
 	} {
 		c := predictingRun(t, "every:4")
 		c.Epochs, c.CheckpointEvery = 6, "6e"
@@ -228,7 +236,8 @@ func TestResumeWithAnotherPredictor(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
 	for name, change := range map[string]func(c *Config){
-		"window": func(c *Config) { c.PredictWindow = 2 }, "input": func(c *Config) { c.PredictInput = "past" }, "hold": func(c *Config) { c.PredictHold = true },
+		"window": func(c *Config) { c.PredictWindow = 2 }, "input": func(c *Config) { c.PredictInput = "past" },
+		"hold": func(c *Config) { c.PredictHold = true },
 	} {
 		c := predictingRun(t, "every:4")
 		c.Predict, c.PredictEvery, c.Layers, c.Epochs, c.CheckpointEvery = "gru-gcn", 2, 2, 4, "4e"
@@ -248,11 +257,13 @@ func TestPredictIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(c *Config){
 		func(c *Config) { c.Refresh = "always" }, func(c *Config) { c.Refresh = "never" }, func(c *Config) { c.Refresh = "sample:0.5" },
-		func(c *Config) { c.Refresh = "auto" }, func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Mode, c.Refresh = "async", "always" },
+		func(c *Config) { c.Refresh = "auto" }, func(c *Config) { c.Mode = "free" },
+		func(c *Config) { c.Mode, c.Refresh = "async", "always" },
 		func(c *Config) { c.PreAggregate = "on" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5,5", "always" },
 		func(c *Config) { c.Tensor = "cuda" }, func(c *Config) { c.Predict = "lstm" }, func(c *Config) { c.PredictRows = -1 },
 		func(c *Config) { c.Predict, c.PredictRows = "off", 100 }, func(c *Config) { c.Predict, c.PredictHistory = "off", "auto" },
-		func(c *Config) { c.PredictHistory = "polyline:10" }, func(c *Config) { c.PredictHistory, c.Batch, c.Refresh = "auto", "history:3", "always" },
+		func(c *Config) { c.PredictHistory = "polyline:10" },
+		func(c *Config) { c.PredictHistory, c.Batch, c.Refresh = "auto", "history:3", "always" },
 		func(c *Config) { c.PredictEvery = 5 }, func(c *Config) { c.PredictHold = true },
 		func(c *Config) { c.Predict, c.PredictLR = "lstm-gcn", math.Inf(1) }, func(c *Config) { c.Predict, c.PredictLR = "lstm-gcn", -1 },
 		func(c *Config) { c.Predict, c.PredictWindow = "lstm-gcn", 1 }, func(c *Config) { c.Predict, c.PredictEvery = "lstm-gcn", -1 },
@@ -262,7 +273,8 @@ func TestPredictIsRefused(t *testing.T) {
 		c.MeasureStaleness = 0
 		change(&c)
 		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
-		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "--predict") || strings.Contains(fmt.Sprint(err), "nowhere") {
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "--predict") ||
+			strings.Contains(fmt.Sprint(err), "nowhere") {
 			t.Error(err)
 		}
 	}

@@ -118,8 +118,10 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 func (r *joined) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: r.cfg.Identity(r.net),
-		History: snap.Rows, Cached: r.net.CacheInput, Ghosts: r.cfg.RecomputeGhosts, Kernel: r.cfg.KernelVariant(), Codec: snap.Codec, Metadata: r.networkMetadata(),
-		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
+		History: snap.Rows, Cached: r.net.CacheInput, Ghosts: r.cfg.RecomputeGhosts, Kernel: r.cfg.KernelVariant(), Codec: snap.Codec,
+		Metadata: r.networkMetadata(),
+		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(),
+		Weights: tensors(r.net, snap.Weights),
 	}
 	for _, own := range snap.Parts {
 		state.Parts = append(state.Parts, own)

@@ -20,8 +20,10 @@ func TestOnlyScatterMovesRows(t *testing.T) {
 	}{
 		{"kept input, then A(HW)", func(*Config) {}, 2 * 4},
 		{"(AH)W", func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" }, 12 + 2*16},
-		{"(AH)W, ghost rows of a layer computed", func(c *Config) { c.Order, c.CacheInput, c.RecomputeGhosts = "gather-first", "off", "layers:1" }, 2 * 16},
-		{"A(HW), ghost rows of a layer computed", func(c *Config) { c.Order, c.Dropout, c.RecomputeGhosts = "apply-first", 0.5, "layers:1" }, 2 * 4},
+		{"(AH)W, ghost rows of a layer computed",
+			func(c *Config) { c.Order, c.CacheInput, c.RecomputeGhosts = "gather-first", "off", "layers:1" }, 2 * 16},
+		{"A(HW), ghost rows of a layer computed",
+			func(c *Config) { c.Order, c.Dropout, c.RecomputeGhosts = "apply-first", 0.5, "layers:1" }, 2 * 4},
 		{"A(HW)", func(c *Config) { c.Order = "apply-first" }, 2*16 + 2*4},
 		{"three layers of A(HW)", func(c *Config) { c.Order, c.Layers = "apply-first", 3 }, 2*16 + 2*16 + 2*4},
 		{"A(HW) with dropout, evaluated apart", func(c *Config) { c.Order, c.Dropout = "apply-first", 0.5 }, 2*16 + 2*4},

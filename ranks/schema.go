@@ -56,11 +56,13 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 			Then("use the model.safetensors of a run folder")
 	}
 	if s.Table != nil && s.Table.Features() != m.Dims[0] {
-		return nil, fault.New(fault.Data, "predict", path, "its columns have %d features, but its network has %d", s.Table.Features(), m.Dims[0]).
+		return nil, fault.New(fault.Data, "predict", path, "its columns have %d features, but its network has %d",
+			s.Table.Features(), m.Dims[0]).
 			Then("use the model.safetensors of a run folder")
 	}
 	if graph.BadScaling(s.TargetScaling, s.Task, s.Classes) {
-		return nil, fault.New(fault.Data, "predict", path, "its metadata scales the targets by %v, which does not fit %d columns of the task %s", s.TargetScaling, s.Classes, s.TaskName()).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata scales the targets by %v, which does not fit %d columns of the "+
+			"task %s", s.TargetScaling, s.Classes, s.TaskName()).
 			Then("use the model.safetensors of a run folder")
 	}
 	return s, nil
@@ -70,7 +72,8 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 // classes than the training dataset.
 func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error {
 	if m.Dims[0] != meta.FeatureDim {
-		return fault.New(fault.Data, "predict", data, "it has %d features and %d classes, but the model was trained on %d features and %d classes",
+		return fault.New(fault.Data, "predict", data,
+			"it has %d features and %d classes, but the model was trained on %d features and %d classes",
 			meta.FeatureDim, meta.Classes, m.Dims[0], s.Classes).
 			Then("predict on the dataset %q or a similar one; import a table with --like RUN", s.Dataset)
 	}

@@ -68,11 +68,13 @@ func TestImportOfTheModel(t *testing.T) {
 func TestDamagedSchema(t *testing.T) {
 	m := &loadedModel{Dims: []int{1, 4, 1}}
 	for text, want := range map[string]string{
-		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","first":3,"width":1,"scale":1}]}}`:                                       `column "a"`,
-		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1},{"name":"b","kind":"hash","first":1,"width":64}]}}`: "its columns have 65 features, but its network has 1",
-		`{"task":"regression","target_scaling":[{"mean":1,"scale":0}]}`:                                                                                "scales the targets",
-		`{"task":"regression","target_scaling":[{"mean":1,"scale":2},{"mean":1,"scale":2}]}`:                                                           "does not fit 1 columns",
-		`{"task":"regression","target_scaling":[{"mean":1,"scale":2}],"table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1}]}}`:         "",
+		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","first":3,"width":1,"scale":1}]}}`: `column "a"`,
+		`{"task":"regression","table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1},{"name":"b","kind":"hash","first":1,"width":64}]}}`: "its columns " +
+			"have 65 features, but its network has 1",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":0}]}`: "scales the targets",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":2},{"mean":1,"scale":2}]}`: "does not " +
+			"fit 1 columns",
+		`{"task":"regression","target_scaling":[{"mean":1,"scale":2}],"table":{"columns":[{"name":"a","kind":"number","width":1,"scale":1}]}}`: "",
 	} {
 		_, err := schemaOf("model.safetensors", map[string]string{schemaKey: text}, m)
 		if want == "" && err != nil || want != "" && (fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want)) {

@@ -110,7 +110,8 @@ func (r *joined) place() error {
 	if r.cfg.Scratch == "" {
 		remedy = "set --scratch to a folder with free disk space, or raise --memory"
 	}
-	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident), megabytes(p.limit)).Then("%s", remedy)
+	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident),
+		megabytes(p.limit)).Then("%s", remedy)
 }
 
 // shardBytes returns the size of this part's shard, 0 if it is unknown.

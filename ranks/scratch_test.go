@@ -20,7 +20,8 @@ func TestScratchGivesTheSameBits(t *testing.T) {
 	t.Parallel()
 	for _, directed := range []bool{false, true} {
 		data := filepath.Join(t.TempDir(), "planted")
-		if _, err := generate.Write(data, generate.Options{Vertices: 5000, Edges: 20000, Features: 40, Classes: 30, Seed: 5, Directed: directed}, false); err != nil {
+		if _, err := generate.Write(data,
+			generate.Options{Vertices: 5000, Edges: 20000, Features: 40, Classes: 30, Seed: 5, Directed: directed}, false); err != nil {
 			t.Fatal(err)
 		}
 		for k, kind := range []string{"gcn", "sage", "gin", "gcnii"} {

@@ -65,7 +65,8 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 					}
 				}
 				sameLosses(t, "GPUs", trainWith(t, c, data, place).losses(), want.losses(), 1e-5)
-				if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil || strings.Contains(string(log), "stand-in for cuBLAS") != (name == "cuBLAS") || !strings.Contains(string(log), " and cuda PTX") {
+				if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil || strings.Contains(string(log),
+					"stand-in for cuBLAS") != (name == "cuBLAS") || !strings.Contains(string(log), " and cuda PTX") {
 					t.Errorf("%v\n%s", err, log)
 				}
 				for n, d := range k.made {

@@ -84,7 +84,8 @@ func (r *opener) open() (err error) {
 		fmt.Fprintf(r.out.Err, "siafu: warning: %s\n", text)
 	}
 	if r.meta.Edges == 0 && r.net.Propagates() {
-		fmt.Fprintf(r.out.Err, "siafu: warning: %s has no edges, so that vertices learn nothing from each other; import the dataset with edges, or train with --model mlp\n", r.data)
+		fmt.Fprintf(r.out.Err, "siafu: warning: %s has no edges, so that vertices learn nothing from each other; import the dataset with "+
+			"edges, or train with --model mlp\n", r.data)
 	}
 	if r.cfg.Trace != "" {
 		if err := trace.Check(r.cfg.Trace); err != nil {
@@ -228,8 +229,10 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
-			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
+			Config: r.cfg, World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits, Shard: r.shard, Network: r.net,
+			Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
+			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads, Recorders: r.timeline.recorders,
+			Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.views.replaceable {
 			rank.Views, rank.Clusters = r, &r.views.clusters

@@ -49,7 +49,10 @@ func TestSummarySaysWhatRan(t *testing.T) {
 			}
 		}
 		switch key {
-		case "synthetic", "codec-chosen", "decided", "bridges", "chosen", "predict-seconds", "predict-bytes", "predictions", "predict-fallbacks", "disk": // see TestEarlierDecisionsAreTakenOver, TestTooFewRowsToPredict, TestOrderOfIntervals, TestAutoCodec, TestBridges, TestChosenSettings of siafu
+		// see TestEarlierDecisionsAreTakenOver, TestTooFewRowsToPredict, TestOrderOfIntervals, TestAutoCodec,
+		// TestBridges, TestChosenSettings of siafu
+		case "synthetic", "codec-chosen", "decided", "bridges", "chosen", "predict-seconds", "predict-bytes",
+			"predictions", "predict-fallbacks", "disk":
 		default:
 			if s.Field(i).IsZero() {
 				t.Errorf("%s is never said", key)

@@ -26,7 +26,8 @@ func (p *reporter) printHeader(r *prepared) {
 	p.print("run", "%s, siafu %s", p.folder.Dir(), Version)
 	p.print("graph", "%s: %s vertices, %s edges, %s features", m.Name, grouped(m.Vertices), grouped(m.Edges), grouped(int64(m.FeatureDim)))
 	if r.task == graph.MultiClass {
-		p.print("", "%d classes; %s training, %s validation, %s test vertices", m.Classes, grouped(m.Train), grouped(m.Val), grouped(m.Test))
+		p.print("", "%d classes; %s training, %s validation, %s test vertices", m.Classes, grouped(m.Train),
+			grouped(m.Val), grouped(m.Test))
 	}
 	if m.Synthetic {
 		p.print("", "synthetic: accuracies do not predict those on the real graph")
@@ -50,7 +51,8 @@ func (p *reporter) printHeader(r *prepared) {
 
 // printSummary prints how a run ended.
 func (p *reporter) printSummary(s *runfolder.Summary) {
-	p.print("trained", "%d epochs in %.1f s, %.4f s per epoch (stopped by: %s)", s.Epochs, s.TotalSeconds, s.EpochSecondsMedian, s.StoppedBy)
+	p.print("trained", "%d epochs in %.1f s, %.4f s per epoch (stopped by: %s)", s.Epochs, s.TotalSeconds,
+		s.EpochSecondsMedian, s.StoppedBy)
 	if p.history.Best != nil {
 		line := fmt.Sprintf("test %.4f, validation %.4f", s.TestAccAtBestVal, s.BestValAcc)
 		if p.metric == accuracy {
@@ -71,7 +73,8 @@ func (p *reporter) printSummary(s *runfolder.Summary) {
 			float64(f.DiskBytesRead)/1e6, f.ReadMBPerSecond, f.FetchWaitSeconds, 100*f.Share)
 	}
 	if p.cfg.Predicts() {
-		p.print("predict", "%s: %d predictions in %.2f s, stale rows instead of %d", s.Predict, s.Predictions, s.PredictSeconds, s.PredictFallbacks)
+		p.print("predict", "%s: %d predictions in %.2f s, stale rows instead of %d", s.Predict, s.Predictions,
+			s.PredictSeconds, s.PredictFallbacks)
 	}
 	if p.account.paid() {
 		p.print("cost", "%.6f USD", s.CostUSD)

@@ -28,7 +28,8 @@ func TestTextOutput(t *testing.T) {
 			t.Errorf("%s: the log lacks lines: %v\n%s", format, err, log)
 		}
 	}
-	for _, want := range []string{"graph     ", " vertices, ", "synthetic: accuracies", "network   gcn ", "\ntrained   3 epochs in ", "\nacc       test 0.", "summary.json\n"} {
+	for _, want := range []string{"graph     ", " vertices, ", "synthetic: accuracies", "network   gcn ", "\ntrained   3 epochs in ",
+		"\nacc       test 0.", "summary.json\n"} {
 		if !strings.Contains(out[logText], want) {
 			t.Errorf("no %q in\n%s", want, out[logText])
 		}

@@ -41,7 +41,8 @@ func losses() []loss {
 		}
 	}
 	for _, moment := range []string{"opened", "save", "save state.json", "save rename", "summary"} {
-		list = append(list, loss{0, 1, "0:" + moment + ":4:kill", "--checkpoint-every 2e"}, loss{1, 0, "0:" + moment + ":4:stop", "--checkpoint-every 2e"})
+		list = append(list, loss{0, 1, "0:" + moment + ":4:kill", "--checkpoint-every 2e"},
+			loss{1, 0, "0:" + moment + ":4:stop", "--checkpoint-every 2e"})
 	}
 	for _, moment := range []string{"pull", "fetch", "gradient", "state", "close"} {
 		list = append(list, loss{1, 0, "5:" + moment + ":4:kill", ""}, loss{2, 1, "6:" + moment + ":4:stop", ""})
@@ -57,7 +58,8 @@ func TestSurvivesLosses(t *testing.T) {
 	run := func(t *testing.T, l loss, fault string) ([]byte, string) {
 		t.Helper()
 		out := filepath.Join(t.TempDir(), "run")
-		line := strings.Fields("train " + data + " --parts-dir " + folders + " --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive --lost-after 2s --out " + out + " " + l.flags)
+		line := strings.Fields("train " + data + " --parts-dir " + folders +
+			" --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive --lost-after 2s --out " + out + " " + l.flags)
 		line = append(line, "--servers", fmt.Sprint(l.servers), "--spares", fmt.Sprint(l.spares))
 		cmd := mpitest.Mpirun(t, 3+l.servers+l.spares, siafu, line...)
 		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
@@ -97,7 +99,8 @@ func TestSurvivalNeedsRecovery(t *testing.T) {
 	siafu, data := program(t), generated(t, false)
 	cmd := mpitest.Mpirun(t, 2, siafu, "train", data, "--survive", "--out", filepath.Join(t.TempDir(), "run"))
 	text, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != fault.Config.ExitCode() || strings.Count(string(text), "siafu:") != 1 || !strings.Contains(string(text), "use mpirun --enable-recovery, or siafu launch") {
+	if code := cmd.ProcessState.ExitCode(); code != fault.Config.ExitCode() || strings.Count(string(text), "siafu:") != 1 ||
+		!strings.Contains(string(text), "use mpirun --enable-recovery, or siafu launch") {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }
@@ -110,7 +113,8 @@ func TestKilledStageContinuesOnItsShadow(t *testing.T) {
 	run := func(t *testing.T, fault string) ([]byte, string) {
 		t.Helper()
 		out := filepath.Join(t.TempDir(), "run")
-		line := strings.Fields("train " + data + " --pipeline 3 --batch cluster:16,2 --microbatches 4 --redundancy eflb --survive --lost-after 2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
+		line := strings.Fields("train " + data + " --pipeline 3 --batch cluster:16,2 --microbatches 4 --redundancy eflb --survive " +
+			"--lost-after 2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
 		cmd := mpitest.Mpirun(t, 3, siafu, line...)
 		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
 		if fault != "" {

@@ -39,7 +39,8 @@ func (s *survival) run(t *testing.T, flags ...string) (code int, output string) 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	line := slices.Concat([]string{"launch", "-n", "3", "--restarts", "0"}, s.launch,
-		[]string{"train", s.data, "--parts-dir", s.parts, "--parts", "4", "--servers", "0", "--spares", "1", "--survive", "--epochs", "8", "--hidden", "8", "--out", s.out}, flags)
+		[]string{"train", s.data, "--parts-dir", s.parts, "--parts", "4", "--servers", "0", "--spares", "1", "--survive", "--epochs", "8",
+			"--hidden", "8", "--out", s.out}, flags)
 	cmd := exec.CommandContext(ctx, program(t), line...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

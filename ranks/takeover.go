@@ -45,7 +45,8 @@ func opens(op, host string, paths []string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = fault.Missing
 		}
-		return fault.New(kind, op, path, "host %s cannot open it, but may have to take over parts of lost ranks: %v", host, errors.Unwrap(err)).
+		return fault.New(kind, op, path,
+			"host %s cannot open it, but may have to take over parts of lost ranks: %v", host, errors.Unwrap(err)).
 			Then("make the dataset and its shards readable at the same path on all hosts")
 	}
 	return nil

@@ -77,14 +77,17 @@ func TestScaledTargets(t *testing.T) {
 		const tolerance = 1e-4
 		sameLosses(t, "scaled targets", b.losses(), a.losses(), tolerance)
 		x, y := a.Summary.Metrics.Test, b.Summary.Metrics.Test
-		if math.Abs(*x.R2-*y.R2) > tolerance || math.Abs(*y.MSE / *x.MSE / targetScale / targetScale - 1) > tolerance || math.Abs(*y.MAE / *x.MAE / targetScale - 1) > tolerance {
-			t.Errorf("%d ranks: r2, mse and mae are %v, %v and %v, without scaling %v, %v and %v", ranks, *y.R2, *y.MSE, *y.MAE, *x.R2, *x.MSE, *x.MAE)
+		if math.Abs(*x.R2-*y.R2) > tolerance || math.Abs(*y.MSE / *x.MSE / targetScale / targetScale - 1) > tolerance ||
+			math.Abs(*y.MAE / *x.MAE / targetScale - 1) > tolerance {
+			t.Errorf("%d ranks: r2, mse and mae are %v, %v and %v, without scaling %v, %v and %v", ranks, *y.R2, *y.MSE,
+				*y.MAE, *x.R2, *x.MSE, *x.MAE)
 		}
 		for _, data := range []string{got, unscaled, unlabelled} {
 			values, logits := predictedNumbers(t, o.Out, data, ranks)
 			for v, value := range values {
 				if math.Abs(float64(value)/targetScale-targetMean/targetScale-float64(valuesA[v])) > tolerance || logits[v] != value {
-					t.Fatalf("%d ranks: vertex %d: value %v, logit %v, want %v", ranks, v, value, logits[v], valuesA[v]*targetScale+targetMean)
+					t.Fatalf("%d ranks: vertex %d: value %v, logit %v, want %v", ranks, v, value, logits[v],
+						valuesA[v]*targetScale+targetMean)
 				}
 			}
 		}

@@ -29,7 +29,8 @@ import (
 func taskGraph(t testing.TB, task string) (data string, best float64) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), task)
-	o := generate.Options{Vertices: 500, Edges: 8000, Features: 12, Classes: 4, Labels: 3, Homophily: 0.97, Noise: 0.1, Strays: 0.1, Seed: 5, Task: task}
+	o := generate.Options{Vertices: 500, Edges: 8000, Features: 12, Classes: 4, Labels: 3, Homophily: 0.97, Noise: 0.1,
+		Strays: 0.1, Seed: 5, Task: task}
 	if _, err := generate.Write(data, o, false); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,8 @@ func TestAreaOfTwoClasses(t *testing.T) {
 	t.Parallel()
 	for classes, least := range map[int]float64{2: 0.8, 3: 0} {
 		data := filepath.Join(t.TempDir(), "classes")
-		if _, err := generate.Write(data, generate.Options{Vertices: 500, Edges: 4000, Features: 12, Classes: classes, Homophily: 0.8, Noise: 0.1, Strays: 0.1, Seed: 5}, false); err != nil {
+		if _, err := generate.Write(data, generate.Options{Vertices: 500, Edges: 4000, Features: 12, Classes: classes, Homophily: 0.8,
+			Noise: 0.1, Strays: 0.1, Seed: 5}, false); err != nil {
 			t.Fatal(err)
 		}
 		var of []*objective.Metrics
@@ -245,7 +247,8 @@ func TestMetricsOfClasses(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(p.Out, predictions.MetricsFile))
 		var scores runfolder.Scores
-		if err := cmp.Or(err, json.Unmarshal(text, &scores)); err != nil || fmt.Sprint(scores.Test.PerClass.Confusion) != fmt.Sprint(counts) {
+		if err := cmp.Or(err, json.Unmarshal(text, &scores)); err != nil ||
+			fmt.Sprint(scores.Test.PerClass.Confusion) != fmt.Sprint(counts) {
 			t.Errorf("%d parts: %v: %s", parts, err, text)
 		}
 		row := fmt.Sprintf("\n       fraud     %.4f    %.4f    %.4f        %2d\n", of.Precision[1], of.Recall[1], of.F1[1], of.Support[1])
@@ -314,7 +317,8 @@ func TestPredictTasks(t *testing.T) {
 			}
 		}
 		ds.Close()
-		if m := s.Metrics.Test; task == graph.MultiLabel && math.Abs(right/all-*m.MicroF1) > 1e-9 || task == graph.Regression && math.Abs(squares/tests/3-*m.MSE) > 1e-6 {
+		if m := s.Metrics.Test; task == graph.MultiLabel && math.Abs(right/all-*m.MicroF1) > 1e-9 ||
+			task == graph.Regression && math.Abs(squares/tests/3-*m.MSE) > 1e-6 {
 			t.Errorf("%s: the predictions' scores are %v and %v, the run's %+v", task, right/all, squares/tests/3, m)
 		}
 	}

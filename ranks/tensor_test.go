@@ -208,7 +208,8 @@ func sentOf(r *joined) sent {
 }
 
 // elsewhere trains with every tensor task in another process.
-func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do func(*joined) func([]byte) []byte) (trained, tensor.Counts) {
+func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions,
+	do func(*joined) func([]byte) []byte) (trained, tensor.Counts) {
 	t.Helper()
 	var all []*tensor.Remote
 	var mu sync.Mutex
@@ -223,7 +224,8 @@ func elsewhere(t testing.TB, c Config, data string, w tensor.RequestOptions, do 
 	var sum tensor.Counts
 	for _, b := range all {
 		n := b.Counts()
-		sum = tensor.Counts{Sent: sum.Sent + n.Sent, Again: sum.Again + n.Again, Dropped: sum.Dropped + n.Dropped, Damaged: sum.Damaged + n.Damaged, Bytes: sum.Bytes + n.Bytes}
+		sum = tensor.Counts{Sent: sum.Sent + n.Sent, Again: sum.Again + n.Again, Dropped: sum.Dropped + n.Dropped,
+			Damaged: sum.Damaged + n.Damaged, Bytes: sum.Bytes + n.Bytes}
 	}
 	return got, sum
 }
@@ -301,7 +303,8 @@ func TestTasksInAnotherProcess(t *testing.T) {
 					}
 					sameLosses(t, what, got.losses(), want.losses(), 0)
 					mu.Lock()
-					seen = tensor.Counts{Sent: seen.Sent + n.Sent, Again: seen.Again + n.Again, Dropped: seen.Dropped + n.Dropped, Damaged: seen.Damaged + n.Damaged}
+					seen = tensor.Counts{Sent: seen.Sent + n.Sent, Again: seen.Again + n.Again, Dropped: seen.Dropped + n.Dropped,
+						Damaged: seen.Damaged + n.Damaged}
 					mu.Unlock()
 				}
 			}

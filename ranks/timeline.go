@@ -73,7 +73,8 @@ func (r *prepared) saveTimeline() error {
 	err := trace.Save(r.world, r.cfg.Trace, trace.Timeline{
 		Info: info,
 		Process: trace.Process{
-			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host), Role: r.name(), Host: host, Outline: outline,
+			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host),
+			Role: r.name(), Host: host, Outline: outline,
 		},
 		Workers: r.timeline.recorders, Counts: r.counts(), Origin: r.timeline.origin, First: r.timeline.offset,
 	})
@@ -94,7 +95,8 @@ func (r *prepared) counts() (list []trace.Count) {
 		return nil
 	}
 	for _, c := range t.Checks {
-		list = append(list, trace.Count{Name: "tasks that wait", At: c.At, N: c.Queue}, trace.Count{Name: "invocations at once", At: c.At, N: c.Number})
+		list = append(list, trace.Count{Name: "tasks that wait", At: c.At, N: c.Queue},
+			trace.Count{Name: "invocations at once", At: c.At, N: c.Number})
 	}
 	return list
 }

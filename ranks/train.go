@@ -94,8 +94,9 @@ func recovers(c *Config) error {
 		return failOnRank0(l, fault.New(fault.Config, "train", "", "--survive under %s, which ends all ranks when one ends", l.Name).
 			Then("use mpirun of Open MPI"))
 	case os.Getenv("OMPI_MCA_orte_enable_recovery") != "1":
-		return failOnRank0(l, fault.New(fault.Config, "train", "", "--survive under mpirun without --enable-recovery, which ends all ranks when one ends").
-			Then("use mpirun --enable-recovery, or siafu launch"))
+		return failOnRank0(l,
+			fault.New(fault.Config, "train", "", "--survive under mpirun without --enable-recovery, which ends all ranks when one ends").
+				Then("use mpirun --enable-recovery, or siafu launch"))
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func (r *opened) agreeOnState() error {
 	err := agree(r.world, r.restoreState(int(newest[0])))
 	if err == nil {
 		lost, joined := r.views.changes()
-		r.reporter.log("view number=%d carriers=%v after_epoch=%d lost=%d joined=%d", r.view.Number, r.view.Carrier[:r.view.Parts], max(newest[0], 0), lost, joined)
+		r.reporter.log("view number=%d carriers=%v after_epoch=%d lost=%d joined=%d", r.view.Number, r.view.Carrier[:r.view.Parts],
+			max(newest[0], 0), lost, joined)
 	}
 	return err
 }
@@ -162,7 +163,8 @@ const stateShare = 0.01
 
 // Share implements engine.Views.
 func (r *member) Share() float64 {
-	if r.cfg.Survive && r.cfg.PipelineSettings().Redundancy == pipeline.Off { // a lost stage continues only in the epoch after a stored state
+	// a lost stage continues only in the epoch after a stored state
+	if r.cfg.Survive && r.cfg.PipelineSettings().Redundancy == pipeline.Off {
 		return stateShare
 	}
 	return 0

@@ -234,7 +234,8 @@ func TestEndedAtAnyTime(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
 	c := eight(t, 1)
-	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60, "previous:none", "int4+ef", false, "3e"
+	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60,
+		"previous:none", "int4+ef", false, "3e"
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	want := trainSpread(t, c, v, data)
 	rng := rand.New(rand.NewPCG(3, 5))
@@ -248,7 +249,8 @@ func TestEndedAtAnyTime(t *testing.T) {
 		var victims []victim
 		for range 4 {
 			part, rank := 1+rng.IntN(4), rng.IntN(3)
-			victims = append(victims, victim{rng.IntN(6), time.Duration(rng.IntN(60)) * time.Millisecond, func(v world.View) world.View { return v.Move(part, rank) }})
+			victims = append(victims, victim{rng.IntN(6), time.Duration(rng.IntN(60)) * time.Millisecond,
+				func(v world.View) world.View { return v.Move(part, rank) }})
 		}
 		err := inproc.Run(v.Started(), func(rank world.Comm) error {
 			s := replaceableRun(c, data, os.Stderr)

@@ -56,7 +56,8 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 				t.Errorf("%s: a loss of %v with weights and of %v without", kind, want[19], plain[19])
 			}
 			for name, set := range map[string]func(*Config){
-				"ranks": func(*Config) {}, "order": func(c *Config) { c.VertexOrder = "rabbit" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
+				"ranks": func(*Config) {}, "order": func(c *Config) { c.VertexOrder = "rabbit" },
+				"nopipe":    func(c *Config) { c.Mode = "nopipe" },
 				"recompute": func(c *Config) { c.Recompute = true }, "plain Go": func(c *Config) { c.Kernel = "go" },
 				"not kept": func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
 			} {
@@ -119,7 +120,8 @@ func TestWeightsRefused(t *testing.T) {
 	var warning strings.Builder
 	c := quick(t)
 	c.Model, c.Epochs = "gat", 1
-	if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "gat ignores them") != 1 {
+	if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &warning}); err != nil ||
+		strings.Count(warning.String(), "gat ignores them") != 1 {
 		t.Errorf("%v, warned %q", err, warning.String())
 	}
 }

@@ -75,9 +75,11 @@ func TestWholeRowsAreLessStale(t *testing.T) {
 		_, dropped := run("dropped")
 		predicted, whole := run("whole")
 		for l := range dropped {
-			t.Logf("%s, layer %d: dropped rows are off by %.3f, whole rows by %.3f, predicted by %.3f", model, l, dropped[l], whole[l], predicted[l])
+			t.Logf("%s, layer %d: dropped rows are off by %.3f, whole rows by %.3f, predicted by %.3f", model, l,
+				dropped[l], whole[l], predicted[l])
 			if l > 1 && (whole[l] > 0.6*dropped[l] || predicted[l] > most*whole[l]) {
-				t.Errorf("%s, layer %d: dropped rows are off by %.3f, whole rows by %.3f, predicted by %.3f", model, l, dropped[l], whole[l], predicted[l])
+				t.Errorf("%s, layer %d: dropped rows are off by %.3f, whole rows by %.3f, predicted by %.3f", model, l,
+					dropped[l], whole[l], predicted[l])
 			}
 		}
 	}
@@ -87,9 +89,12 @@ func TestWholeRowsAreLessStale(t *testing.T) {
 func TestWholeRowsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(c *Config){
-		func(c *Config) { c.Model = "gat" }, func(c *Config) { c.Dropout = 0 }, func(c *Config) { c.Layers = 1 }, func(c *Config) { c.Norm = "layer" },
-		func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Batch = "history:3" }, func(c *Config) { c.Tensor, c.Order = "cuda", "auto" },
-		func(c *Config) { c.Order = "apply-first" }, func(c *Config) { c.PreAggregate = "on" }, func(c *Config) { c.RecomputeGhosts = "layers:1" },
+		func(c *Config) { c.Model = "gat" }, func(c *Config) { c.Dropout = 0 }, func(c *Config) { c.Layers = 1 },
+		func(c *Config) { c.Norm = "layer" },
+		func(c *Config) { c.Mode = "free" }, func(c *Config) { c.Batch = "history:3" },
+		func(c *Config) { c.Tensor, c.Order = "cuda", "auto" },
+		func(c *Config) { c.Order = "apply-first" }, func(c *Config) { c.PreAggregate = "on" },
+		func(c *Config) { c.RecomputeGhosts = "layers:1" },
 		func(c *Config) { c.RefreshRows = "half" },
 	} {
 		c := wholeRun(t, func(c *Config) { c.RefreshRows = "whole" })

@@ -13,16 +13,20 @@ func Check(getenv func(string) string, size, cpus int) []string {
 		return nil
 	}
 	var said []string
-	if getenv("SLURM_STEP_NUM_TASKS") != "" && getenv("OMPI_COMM_WORLD_SIZE") == "" && getenv("PMIX_RANK")+getenv("PMI_RANK") == "" && size > 1 {
-		said = append(said, "srun did not connect its tasks: if MPI does not start, use srun --mpi=pmix if \"srun --mpi=list\" lists it, or siafu launch, which starts mpirun")
+	if getenv("SLURM_STEP_NUM_TASKS") != "" && getenv("OMPI_COMM_WORLD_SIZE") == "" &&
+		getenv("PMIX_RANK")+getenv("PMI_RANK") == "" && size > 1 {
+		said = append(said, "srun did not connect its tasks: if MPI does not start, use srun --mpi=pmix if \"srun --mpi=list\" lists it, "+
+			"or siafu launch, which starts mpirun")
 	}
 	if tasks := number(getenv("SLURM_NTASKS")); tasks > 1 && size == 1 {
-		said = append(said, fmt.Sprintf("Slurm gave this job %d tasks, but the world has one rank: start siafu with mpirun, srun --mpi=pmix or siafu launch", tasks))
+		said = append(said, fmt.Sprintf(
+			"Slurm gave this job %d tasks, but the world has one rank: start siafu with mpirun, srun --mpi=pmix or siafu launch", tasks))
 	} else if tasks > size {
 		said = append(said, fmt.Sprintf("Slurm gave this job %d tasks, but the world has %d ranks: the other tasks are idle", tasks, size))
 	}
 	if per := number(getenv("SLURM_CPUS_PER_TASK")); per > cpus {
-		said = append(said, fmt.Sprintf("Slurm gave each task %d processors, but this rank may run on %d: with mpirun use --bind-to none, with srun --cpus-per-task=%d", per, cpus, per))
+		said = append(said, fmt.Sprintf("Slurm gave each task %d processors, but this rank may run on %d: with mpirun use --bind-to none, "+
+			"with srun --cpus-per-task=%d", per, cpus, per))
 	}
 	return said
 }

@@ -107,8 +107,9 @@ func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	siafu, standin := hosttest.Programs(t)
 	s := &scene{T: t, run: filepath.Join(t.TempDir(), "run")}
 	j := &Job{
-		Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun", Restarts: 2, Program: standin},
-		Self:    siafu, Run: s.run, Train: append([]string{"data"}, train...), Resume: []string{"--resume", "auto"},
+		Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun",
+			Restarts: 2, Program: standin},
+		Self: siafu, Run: s.run, Train: append([]string{"data"}, train...), Resume: []string{"--resume", "auto"},
 	}
 	if change != nil {
 		change(j)
@@ -247,8 +248,10 @@ func TestScriptInSlurm(t *testing.T) {
 		}
 		t.Run("more GPUs than there are", func(t *testing.T) {
 			t.Parallel()
-			j := &Job{Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun", GPUsPerNode: "3"}, Self: "/siafu", Run: filepath.Join(t.TempDir(), "run"), Train: []string{"data"}}
-			if _, err := j.Submit(); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "node configuration is not available") {
+			j := &Job{Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun",
+				GPUsPerNode: "3"}, Self: "/siafu", Run: filepath.Join(t.TempDir(), "run"), Train: []string{"data"}}
+			if _, err := j.Submit(); fault.KindOf(err) != fault.Config ||
+				!strings.Contains(err.Error(), "node configuration is not available") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -262,7 +265,8 @@ func TestScriptInSlurm(t *testing.T) {
 			t.Parallel()
 			s := begin(t, nil, "--epochs", "600")
 			s.await("start epoch=1 ")
-			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "job "+s.id+" (RUNNING) uses this run folder") {
+			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage ||
+				!strings.Contains(err.Error(), "job "+s.id+" (RUNNING) uses this run folder") {
 				t.Errorf("a second job for the same run folder: %v", err)
 			}
 			client0(t, "scancel", s.id)
@@ -302,7 +306,8 @@ func TestScriptInSlurm(t *testing.T) {
 		limited.await("\nresume epoch=")
 		client0(t, "scancel", limited.id)
 		limited.ends("CANCELLED")
-		lesson.must(t, slices.Concat([]string{"train"}, lesson.flags(), []string{"--ranks", "4", "--out", limited.run, "--resume", "auto"})...)
+		lesson.must(t, slices.Concat([]string{"train"}, lesson.flags(),
+			[]string{"--ranks", "4", "--out", limited.run, "--resume", "auto"})...)
 		lesson.learnt(limited, limited.run)
 	})
 	t.Run("preempted", func(t *testing.T) {

@@ -46,7 +46,8 @@ func nastyNames(t *testing.T) {
 	if !strings.Contains(string(text), want) {
 		t.Errorf("%v: the log %s holds %q", err, j.Log(r.Job), text)
 	}
-	if out, err := client("scontrol", "--oneliner", "show", "job", r.Job); err != nil || !strings.Contains(out, " JobName="+all+" UserId=") {
+	if out, err := client("scontrol", "--oneliner", "show", "job", r.Job); err != nil ||
+		!strings.Contains(out, " JobName="+all+" UserId=") {
 		t.Errorf("%v: the job is not called %s: %s", err, all, out)
 	}
 }

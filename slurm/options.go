@@ -46,7 +46,8 @@ func (o *Options) Validate() error {
 	for _, n := range []struct {
 		flag string
 		got  int
-	}{{"nodes", o.Nodes}, {"ntasks-per-node", o.TasksPerNode}, {"cpus-per-task", o.CPUsPerTask}, {"grace", o.Grace}, {"restarts", o.Restarts + 1}} {
+	}{{"nodes", o.Nodes}, {"ntasks-per-node", o.TasksPerNode}, {"cpus-per-task", o.CPUsPerTask}, {"grace", o.Grace},
+		{"restarts", o.Restarts + 1}} {
 		if n.got < 1 {
 			return fault.New(fault.Usage, op, "", "--%s is too small", n.flag).Then("see \"siafu help submit\"")
 		}
@@ -60,7 +61,8 @@ func (o *Options) Validate() error {
 		}
 	}
 	if o.GPUsPerNode != "" && !gpus.MatchString(o.GPUsPerNode) {
-		return fault.New(fault.Usage, op, "", "--gpus-per-node=%q", o.GPUsPerNode).Then("write it as Slurm does: 4, or a100:4; leave it out for none")
+		return fault.New(fault.Usage, op, "", "--gpus-per-node=%q", o.GPUsPerNode).
+			Then("write it as Slurm does: 4, or a100:4; leave it out for none")
 	}
 	for _, f := range o.Extra() {
 		if name, _, _ := strings.Cut(f, "="); !extra.MatchString(f) || slices.Contains(taken, name) {

@@ -48,15 +48,18 @@ func filename(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 // folder. Command lines need no check, because Quote can quote any word.
 func (j *Job) check() error {
 	if strings.ContainsFunc(j.JobName, unicode.IsControl) || field.MatchString(j.JobName) {
-		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
+		return fault.New(fault.Usage, op, "",
+			"the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
 			Then("set another name with --job-name")
 	}
 	if strings.ContainsFunc(j.Run, unicode.IsControl) || strings.Contains(j.Run, `\`) {
-		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does not allow in the name of a log", j.Run).
+		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does "+
+			"not allow in the name of a log", j.Run).
 			Then("choose another one with --out")
 	}
 	if j.Survive && j.Launcher == "srun" {
-		return fault.New(fault.Usage, op, "", "--survive with --launcher srun, which ends all ranks when one ends").Then("leave --launcher out: mpirun starts the ranks in the job")
+		return fault.New(fault.Usage, op, "", "--survive with --launcher srun, which ends all ranks when one ends").
+			Then("leave --launcher out: mpirun starts the ranks in the job")
 	}
 	return nil
 }

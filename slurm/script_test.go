@@ -28,9 +28,11 @@ func TestScript(t *testing.T) {
 		lacks  []string
 	}{
 		{"plain", func(*Job) {}, []string{
-			"#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n", "#SBATCH --cpus-per-task=8\n", "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
+			"#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n", "#SBATCH --cpus-per-task=8\n", "#SBATCH --requeue\n",
+			"#SBATCH --open-mode=append\n",
 			"#SBATCH --output=runs/mine-%j.out\n", "#SBATCH --signal=B:USR1@120\n", "\nrun=runs/mine\n",
-			"/opt/siafu launch --restarts 3 \\\n\ttrain data/mine --epochs 9 --threads \"$SLURM_CPUS_PER_TASK\" \\\n\t--out \"$run\" --resume auto &\n",
+			"/opt/siafu launch --restarts 3 \\\n\ttrain data/mine --epochs 9 --threads \"$SLURM_CPUS_PER_TASK\" " +
+				"\\\n\t--out \"$run\" --resume auto &\n",
 		}, []string{"--time", "--mem", "--account", "--array", "module", "settings", "if_include", "--partition", "--gpus"}},
 		{"asked", func(j *Job) {
 			j.Time, j.Mem, j.Account, j.QOS, j.Partition = "1-0", "16G", "acct", "long", "cpu"
@@ -38,11 +40,14 @@ func TestScript(t *testing.T) {
 			j.Modules, j.Interface, j.Launcher = []string{"openmpi/4", "go"}, "ib0", "srun"
 			j.Train = append(j.Train, "--threads=3")
 		}, []string{
-			"#SBATCH --time=1-0\n", "#SBATCH --mem=16G\n", "#SBATCH --account=acct\n", "#SBATCH --qos=long\n", "#SBATCH --gpus-per-node=a100:2\n", "#SBATCH --partition=cpu\n",
-			"module load openmpi/4 || { echo", "module load go || { echo", "OMPI_MCA_btl_tcp_if_include=ib0", "launch --launcher srun ", "--threads=3 \\\n",
+			"#SBATCH --time=1-0\n", "#SBATCH --mem=16G\n", "#SBATCH --account=acct\n", "#SBATCH --qos=long\n",
+			"#SBATCH --gpus-per-node=a100:2\n", "#SBATCH --partition=cpu\n",
+			"module load openmpi/4 || { echo", "module load go || { echo", "OMPI_MCA_btl_tcp_if_include=ib0",
+			"launch --launcher srun ", "--threads=3 \\\n",
 		}, []string{"--threads \""}},
 		{"sweep", func(j *Job) { j.Settings = []string{"seed=1 hidden=8", "seed=2 hidden=8"} }, []string{
-			"#SBATCH --array=0-1\n", "#SBATCH --output=runs/mine-%A_%a.out\n", "\t\"seed=2 hidden=8\"\n", "run=runs/mine/${setting// /,}\n", " --${setting// / --} ",
+			"#SBATCH --array=0-1\n", "#SBATCH --output=runs/mine-%A_%a.out\n", "\t\"seed=2 hidden=8\"\n",
+			"run=runs/mine/${setting// /,}\n", " --${setting// / --} ",
 		}, nil},
 		{"container", func(j *Job) { j.Container = "apptainer exec --bind /a b.sif"; j.Train[0] = "it's mine" },
 			[]string{"--container 'apptainer exec --bind /a b.sif'", `train 'it'\''s mine' --epochs`}, nil},
@@ -81,7 +86,8 @@ func TestPartitionScript(t *testing.T) {
 		t.Error(s)
 	}
 	j.Container, j.Modules = "apptainer exec b.sif", []string{"apptainer"}
-	if s := j.PartitionScript(); !strings.HasSuffix(s, "\nmodule load apptainer || { echo \"siafu: module apptainer was not loaded on $(hostname)\" >&2; exit 78; }\napptainer exec b.sif siafu partition data/mine --parts 7\n") {
+	if s := j.PartitionScript(); !strings.HasSuffix(s, "\nmodule load apptainer || { echo \"siafu: module apptainer was not loaded on "+
+		"$(hostname)\" >&2; exit 78; }\napptainer exec b.sif siafu partition data/mine --parts 7\n") {
 		t.Error(s)
 	}
 }
@@ -113,7 +119,8 @@ func TestValidate(t *testing.T) {
 		o := plainJob().Options
 		tc.change(&o)
 		err := o.Validate()
-		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || fault.KindOf(err) != fault.Usage) {
+		if tc.says == "" && err != nil ||
+			tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || fault.KindOf(err) != fault.Usage) {
 			t.Errorf("%v, want %q", err, tc.says)
 		}
 	}
@@ -164,7 +171,8 @@ func TestDryRun(t *testing.T) {
 func TestSubmit(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	fake := "#!/bin/sh\necho \"$@\" >>" + bin + "/calls\n[ -e " + bin + "/refuse ] && { echo 'sbatch: error: invalid account' >&2; exit 1; }\necho '41;cluster'\n"
+	fake := "#!/bin/sh\necho \"$@\" >>" + bin + "/calls\n[ -e " + bin +
+		"/refuse ] && { echo 'sbatch: error: invalid account' >&2; exit 1; }\necho '41;cluster'\n"
 	hosttest.Program(t, filepath.Join(bin, "sbatch"), fake)
 	j := plainJob()
 	j.Run, j.PartitionJob, j.Settings = filepath.Join(t.TempDir(), "x"), true, []string{"seed=1", "seed=2"}
@@ -195,9 +203,12 @@ func TestCheck(t *testing.T) {
 		{"as given", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, 4, 2, nil},
 		{"no launcher", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 1, 8, []string{"4 tasks, but the world has one rank"}},
 		{"too few", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 2, 8, []string{"the other tasks are idle"}},
-		{"bound", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 4, 1, []string{"may run on 1: with mpirun use --bind-to none"}},
-		{"both", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 1, 1, []string{"one rank", "8 processors"}},
-		{"no PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, 4, 2, []string{"use srun --mpi=pmix"}},
+		{"bound", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 4, 1,
+			[]string{"may run on 1: with mpirun use --bind-to none"}},
+		{"both", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 1, 1,
+			[]string{"one rank", "8 processors"}},
+		{"no PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, 4, 2,
+			[]string{"use srun --mpi=pmix"}},
 		{"PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}, 4, 2, nil},
 		{"nonsense", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "-4", "SLURM_CPUS_PER_TASK": "x"}, 1, 1, nil},
 	} {

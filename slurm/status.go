@@ -82,7 +82,8 @@ func firstFault(list []Status) error {
 	if damaged < 2 {
 		return first
 	}
-	return &fault.Error{Op: "status", Kind: fault.KindOf(first), Detail: fmt.Sprintf("%d of %d runs are unreadable; the first", damaged, len(list)), Err: first}
+	return &fault.Error{Op: "status", Kind: fault.KindOf(first),
+		Detail: fmt.Sprintf("%d of %d runs are unreadable; the first", damaged, len(list)), Err: first}
 }
 
 // named returns the status of the runs with one name.
@@ -251,7 +252,8 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 		return nil
 	})
 	if len(folders)+len(damaged) == 0 {
-		err := fault.New(fault.Missing, "status", dir, "there is no run folder or job of that name").Then("name a run folder, or a job that was submitted here")
+		err := fault.New(fault.Missing, "status", dir, "there is no run folder or job of that name").
+			Then("name a run folder, or a job that was submitted here")
 		damaged = []Status{unreadable(dir, err)}
 	}
 	return folders, damaged

@@ -42,8 +42,10 @@ const twoEpochs = `{"epoch":1,"loss":2,"val_acc":0.25,"seconds":3}
 func TestStatus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, "runs", map[string]string{
-		"done/config.toml": "epochs = 2\n", "done/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "done/summary.json": "{}",
-		"nan/config.toml": "epochs = 9\n", "nan/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "nan/summary.json": `{"stopped_by":"diverged","epochs":2}`,
+		"done/config.toml":   "epochs = 2\n",
+		"done/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "done/summary.json": "{}",
+		"nan/config.toml": "epochs = 9\n", "nan/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1],
+		"nan/summary.json":  `{"stopped_by":"diverged","epochs":2}`,
 		"alone/config.toml": "epochs = 12\n", "alone/metrics.jsonl": twoEpochs,
 		"running/config.toml": "epochs = 12\n", "running/metrics.jsonl": twoEpochs, "running.job": record(t, "5", false, "runs/running"),
 		"waits.job":        record(t, "6", false, "runs/waits"),
@@ -128,7 +130,8 @@ func withoutSlurm(t *testing.T) {
 		run  string
 		age  time.Duration
 		want string
-	}{{"runs/running", 0, Running}, {"runs/running", time.Hour, Stopped}, {"runs/alone", time.Hour, Stopped}, {"runs/waits", 0, Queued}, {"runs/done", time.Hour, Done}} {
+	}{{"runs/running", 0, Running}, {"runs/running", time.Hour, Stopped}, {"runs/alone", time.Hour, Stopped}, {"runs/waits", 0, Queued},
+		{"runs/done", time.Hour, Done}} {
 		list, err := Watch{none, time.Now().Add(tc.age)}.All([]string{tc.run})
 		if err != nil || len(list) != 1 || list[0].Phase != tc.want {
 			t.Errorf("%s after %v: %+v %v, want %s", tc.run, tc.age, list, err, tc.want)
@@ -170,7 +173,8 @@ func TestStatusBesideDamage(t *testing.T) {
 	})
 	ask := func(id string) ([]Entry, error) { return parseQueue("JobId=5 JobState=RUNNING Reason=None"), nil }
 	list, err := Watch{ask, time.Now()}.All([]string{"runs", "nothing", "runs/f"})
-	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 runs are unreadable; the first: ") || !strings.Contains(err.Error(), "runs/b/metrics.jsonl") {
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 runs are unreadable; the first: ") ||
+		!strings.Contains(err.Error(), "runs/b/metrics.jsonl") {
 		t.Errorf("%v", err)
 	}
 	var out bytes.Buffer
@@ -178,8 +182,10 @@ func TestStatusBesideDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`runs/a +running +2/12 .*`, `runs/b +damaged +- .* 5 RUNNING  .*runs/b/metrics.jsonl: .*2.*`, `runs/c +damaged .*runs/c/config.toml: line 1: .*`,
-		`runs/d +damaged .*runs/d/metrics.jsonl: .*directory.*`, `runs/e +damaged .*runs/e/summary.json: .*`, `nothing +absent .*`, `runs/f +running .*`,
+		`runs/a +running +2/12 .*`, `runs/b +damaged +- .* 5 RUNNING  .*runs/b/metrics.jsonl: .*2.*`,
+		`runs/c +damaged .*runs/c/config.toml: line 1: .*`,
+		`runs/d +damaged .*runs/d/metrics.jsonl: .*directory.*`, `runs/e +damaged .*runs/e/summary.json: .*`,
+		`nothing +absent .*`, `runs/f +running .*`,
 	} {
 		if !regexp.MustCompile("(?m)^" + want + "$").Match(out.Bytes()) {
 			t.Errorf("no line %q in\n%s", want, &out)

@@ -57,7 +57,8 @@ func (o *Options) Books() ([]*trials.Book, error) {
 	}
 	data, short := dorylus.Folders(o.Data), []string{"--hidden", "64"}
 	common := func(name string, epochs, timed int, hours float64, train []string) trials.Options {
-		return trials.Options{Partitioner: "multilevel", Seeds: o.Seeds, Epochs: epochs, Timed: timed, Turns: 1, Work: filepath.Join(o.Work, name), Hours: hours, Train: train}
+		return trials.Options{Partitioner: "multilevel", Seeds: o.Seeds, Epochs: epochs, Timed: timed, Turns: 1,
+			Work: filepath.Join(o.Work, name), Hours: hours, Train: train}
 	}
 	start := time.Now()
 	// To reduce their time, tables have fewer links, networks, hosts, epochs and simulations than by

@@ -48,7 +48,8 @@ func TestAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Dorylus, table1:", "Dorylus, table5:", "Dorylus, figure10b:", "NeutronStar, process:", "NeutronStar, hosts:", "DIGEST, table1:", "DIGEST, links:", "SAT, table2:", "not run: bench all: nothing runs here", "machine: m"} {
+	for _, want := range []string{"Dorylus, table1:", "Dorylus, table5:", "Dorylus, figure10b:", "NeutronStar, process:",
+		"NeutronStar, hosts:", "DIGEST, table1:", "DIGEST, links:", "SAT, table2:", "not run: bench all: nothing runs here", "machine: m"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q", want)
 		}

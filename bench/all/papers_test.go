@@ -25,13 +25,15 @@ func made(names ...string) (list []item) {
 }
 
 var papers = map[string]paper{
-	"Dorylus": {"", 5, 10, append(made("table1", "table2", "table3", "table4", "table5", "figure5", "figure6", "figure7", "figure8", "figure9"),
-		item{"figure1", "", "a drawing of the computation model"},
-		item{"figure2", "", "a drawing of the architecture"},
-		item{"figure3", "", "a drawing of the tasks"},
-		item{"figure4", "", "a drawing of the pipeline"},
-		item{"figure10", "figure10a", ""}, item{"figure10", "figure10b", ""}), []string{"section7.3", "section7.4", "model"}},
-	"DIGEST": {"", 4, 11, append(made("table1", "table2", "table3", "table4", "figure3", "figure4", "figure5", "figure6", "figure7", "figure8", "figure9", "figure10", "figure11"),
+	"Dorylus": {"", 5, 10,
+		append(made("table1", "table2", "table3", "table4", "table5", "figure5", "figure6", "figure7", "figure8", "figure9"),
+			item{"figure1", "", "a drawing of the computation model"},
+			item{"figure2", "", "a drawing of the architecture"},
+			item{"figure3", "", "a drawing of the tasks"},
+			item{"figure4", "", "a drawing of the pipeline"},
+			item{"figure10", "figure10a", ""}, item{"figure10", "figure10b", ""}), []string{"section7.3", "section7.4", "model"}},
+	"DIGEST": {"", 4, 11, append(made("table1", "table2", "table3", "table4", "figure3", "figure4", "figure5", "figure6", "figure7",
+		"figure8", "figure9", "figure10", "figure11"),
 		item{"figure1", "", "a drawing of distributed training"},
 		item{"figure2", "", "a drawing of the overlap of exchange and computation"}), []string{"theorem1", "links"}},
 	"Bamboo": {"3.", 7, 14, append(made("table3.1", "table3.2", "table3.3", "table3.4", "table3.5", "table3.6", "table3.7",
@@ -42,7 +44,8 @@ var papers = map[string]paper{
 		item{"figure3.7", "", "a drawing of dependencies"},
 		item{"figure3.8", "", "a drawing of dependencies"},
 		item{"figure3.9", "", "a drawing of a bubble, compared by TestFigure39"},
-		item{"figure3.10", "", "a drawing of a merged schedule: here the stages of a rank have a list each"}), []string{"failures", "systems"}},
+		item{"figure3.10", "", "a drawing of a merged schedule: here the stages of a rank have a list each"}),
+		[]string{"failures", "systems"}},
 }
 
 // The page has a part for every table and figure of Dorylus, DIGEST and Bamboo, or a reason for none.

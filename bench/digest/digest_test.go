@@ -47,7 +47,8 @@ func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
 		if slices.Contains(t.Flags, "--measure-staleness") && e%MeasuredEvery == 1 {
-			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), GradientNorm: 2, Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
+			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), GradientNorm: 2,
+				Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
 		}
 		r.Summary.BestValAcc, r.Summary.TestAccAtBestVal = acc, acc
 	}
@@ -64,7 +65,8 @@ func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) stri
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{data}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit", "10gbit"},
+	o := Options{Data: []string{data}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"},
+		Rates:   []string{"200mbit", "10gbit"},
 		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}}
 	b := &bench{Options: o}
 	if change != nil {
@@ -90,7 +92,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<h2>table1: accuracy and speed-up of an epoch</h2>", "<button type=\"button\">speed-up</button>", "<td>DIGEST</td>", "<td>4.00</td>", "machine: a &lt;b&gt;"} {
+	for _, want := range []string{"<h2>table1: accuracy and speed-up of an epoch</h2>", "<button type=\"button\">speed-up</button>",
+		"<td>DIGEST</td>", "<td>4.00</td>", "machine: a &lt;b&gt;"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -126,7 +129,8 @@ func TestTable(t *testing.T) {
 func TestAccuracy(t *testing.T) {
 	m := two()
 	text := compare(t, m, "accuracy", nil)
-	if !strings.Contains(text, "g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 2.00") || slices.ContainsFunc(m.trials, func(t trials.Trial) bool { return t.Rate > 0 }) {
+	if !strings.Contains(text, "g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 2.00") ||
+		slices.ContainsFunc(m.trials, func(t trials.Trial) bool { return t.Rate > 0 }) {
 		t.Error(text)
 	}
 }
@@ -173,10 +177,12 @@ func TestDrawnCurves(t *testing.T) {
 	}
 	scaling := filepath.Join(t.TempDir(), "page.html")
 	compare(t, two(), "figure5", func(b *bench) { b.HTML = scaling })
-	if five, err := os.ReadFile(scaling); err != nil || !strings.Contains(string(five), "Figure 5, g") || !strings.Contains(string(five), `class="line g1 `) {
+	if five, err := os.ReadFile(scaling); err != nil || !strings.Contains(string(five), "Figure 5, g") ||
+		!strings.Contains(string(five), `class="line g1 `) {
 		t.Errorf("%v, no line of DIGEST in figure 5", err)
 	}
-	for want, times := range map[string]int{"figure3, g, 4 ranks: training loss": 2, "figure3, g, 4 ranks: validation F1": 2, `class="line g0 `: 2, `class="line g1 `: 2, `class="line g2 `: 0} {
+	for want, times := range map[string]int{"figure3, g, 4 ranks: training loss": 2, "figure3, g, 4 ranks: validation F1": 2,
+		`class="line g0 `: 2, `class="line g1 `: 2, `class="line g2 `: 0} {
 		if n := strings.Count(string(text), want); n < times || times == 0 && n > 0 {
 			t.Errorf("%q is there %d times", want, n)
 		}
@@ -212,7 +218,8 @@ func TestDrawnCurves(t *testing.T) {
 // three layers, rows of layers 1 and 2 with errors of 0.5 and 0.25, and a degree of 10, the sum
 // is 0.5·100 + 0.25·10 for constants of 1. Features, which have no error, do not count.
 func TestBoundOfTheorem1(t *testing.T) {
-	s := &runfolder.Staleness{Layers: []runfolder.LayerStaleness{{Layer: 1, Difference: 7}, {Layer: 2, Difference: 0.5}, {Layer: 3, Difference: 0.25}}}
+	s := &runfolder.Staleness{Layers: []runfolder.LayerStaleness{{Layer: 1, Difference: 7}, {Layer: 2, Difference: 0.5},
+		{Layer: 3, Difference: 0.25}}}
 	if got := bound(s, 10); got != 52.5 {
 		t.Errorf("%g", got)
 	}
@@ -260,7 +267,8 @@ func TestSystemsAreAccepted(t *testing.T) {
 
 // Tables 2 and 3 have this machine and its graphs beside the paper's.
 func TestTestbed(t *testing.T) {
-	if text := compare(t, two(), "table2", nil); !strings.Contains(text, "GPUs 8 NVIDIA T4 none used") || !strings.Contains(text, trials.Processor()) {
+	if text := compare(t, two(), "table2", nil); !strings.Contains(text, "GPUs 8 NVIDIA T4 none used") ||
+		!strings.Contains(text, trials.Processor()) {
 		t.Error(text)
 	}
 	if text := compare(t, two(), "table3", nil); !strings.Contains(text, "g 100 - ") {
@@ -277,7 +285,8 @@ func TestMemory(t *testing.T) {
 	if text := compare(t, two(), "figure9", func(b *bench) { b.HTML = page }); !strings.Contains(text, "50 200 25.00 %") {
 		t.Error(text)
 	}
-	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Figure 9: ghosts to own vertices") || !strings.Contains(string(text), "g, 4 ranks") {
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Figure 9: ghosts to own vertices") ||
+		!strings.Contains(string(text), "g, 4 ranks") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -323,7 +332,8 @@ func TestLate(t *testing.T) {
 	}
 	late := two()
 	text := compare(t, late, "table1", func(b *bench) { b.Hours = 1e-12 })
-	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not finished") || !strings.Contains(text, "DIGEST - - - - - - -") {
+	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not finished") ||
+		!strings.Contains(text, "DIGEST - - - - - - -") {
 		t.Errorf("%d trainings\n%s", len(late.trials), text)
 	}
 }
@@ -385,7 +395,8 @@ func TestExactComputed(t *testing.T) {
 		}
 	}
 	// The base of figure 5 is exact training, also if only other systems are compared.
-	if text := compare(t, two(), "figure5", func(b *bench) { b.Systems = []string{"exact-wait"} }); !strings.Contains(text, "g exact-wait 0.4000 1.00 1.00 1.00") {
+	if text := compare(t, two(), "figure5", func(b *bench) { b.Systems = []string{"exact-wait"} }); !strings.Contains(text,
+		"g exact-wait 0.4000 1.00 1.00 1.00") {
 		t.Error(text)
 	}
 }

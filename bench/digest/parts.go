@@ -21,22 +21,33 @@ import (
 // parts returns the parts in the order of the paper; accuracy and links are our own.
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
-		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
-		{Name: "table2", Title: "testbed", Paper: "one g4dn.metal of EC2, with 8 T4 GPUs as workers", Why: "no GPU; a rank is a process, over links of --rates a host", Write: b.table2},
-		{Name: "table3", Title: "graphs", Paper: "Flickr, Reddit, ogbn-arxiv and ogbn-products; sizes of SAT's table I, which has the same graphs",
+		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above " +
+			"DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
+		{Name: "table2", Title: "testbed", Paper: "one g4dn.metal of EC2, with 8 T4 GPUs as workers",
+			Why: "no GPU; a rank is a process, over links of --rates a host", Write: b.table2},
+		{Name: "table3", Title: "graphs",
+			Paper: "Flickr, Reddit, ogbn-arxiv and ogbn-products; sizes of SAT's table I, which has the same graphs",
 			Write: func(t *trials.Sheet) { WriteStatistics(t, b.graphs) }},
-		{Name: "figure3", Title: "accuracy and loss over time", Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.curves("figure3", "")},
+		{Name: "figure3", Title: "accuracy and loss over time",
+			Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.curves("figure3", "")},
 		{Name: "figure4", Title: "seconds an epoch", Paper: "DIGEST below LLCG and DGL", Write: b.figure4},
 		{Name: "figure5", Title: "scaling out", Paper: "DIGEST scales best of the three", Write: b.figure5},
-		{Name: "figure6", Title: "period of refreshing", Paper: "best accuracy over time at N = 10; N = 1 and 20 are worse", Write: b.of(table{columns: compared, systems: periods(1, 2, 5, 10, 20), timed: true})},
-		{Name: "figure7", Title: "a straggler", Paper: "one of 8 workers stands still for 8 to 10 s; DIGEST-A far ahead of the synchronous ones", Write: b.straggling("exact-wait", "LLCG", "DIGEST", "DIGEST-A")},
+		{Name: "figure6", Title: "period of refreshing", Paper: "best accuracy over time at N = 10; N = 1 and 20 are worse",
+			Write: b.of(table{columns: compared, systems: periods(1, 2, 5, 10, 20), timed: true})},
+		{Name: "figure7", Title: "a straggler", Paper: "one of 8 workers stands still for 8 to 10 s; DIGEST-A far ahead of the " +
+			"synchronous ones", Write: b.straggling("exact-wait", "LLCG", "DIGEST", "DIGEST-A")},
 		{Name: "figure8", Title: "accuracy and loss of GAT over time", Paper: "as figure 3", Write: b.curves("figure8", "gat")},
-		{Name: "table4", Title: "memory", Paper: "DIGEST takes the least of the four (of a GPU's memory)", Why: "GraphSAGE is sage with sampled neighbours", Write: b.table4},
+		{Name: "table4", Title: "memory", Paper: "DIGEST takes the least of the four (of a GPU's memory)",
+			Why: "GraphSAGE is sage with sampled neighbours", Write: b.table4},
 		{Name: "figure9", Title: "ghosts to own vertices", Paper: "58.43 % on ogbn-products, more on flickr and reddit", Write: b.figure9},
-		{Name: "figure10", Title: "error of the gradient", Paper: "after fewer than 10 to 20 epochs close to the exact one", Write: b.figure10},
+		{Name: "figure10", Title: "error of the gradient",
+			Paper: "after fewer than 10 to 20 epochs close to the exact one", Write: b.figure10},
 		{Name: "theorem1", Title: "error of the gradient and its bound", Paper: "‖g̃ - g‖ ≤ τ/M Σ_l ε_l (r₁ r₂)^(L-l) Σ_m Δ(G_m)^(L-l)",
-			Why: "cells: ‖g̃ - g‖ over all weights, and the bound for τ = r₁ = r₂ = 1, which the paper does not give; ε_l is at most the Frobenius norm of the stale rows' error, and Δ of a part the whole graph's", Write: b.theorem1},
-		{Name: "figure11", Title: "beside PipeGCN and GNNAutoScale, with a straggler", Paper: "DIGEST takes 24.13 % less time an epoch than PipeGCN; DIGEST-A 48.98 % less time to the target than PipeGCN and 19.12 % less than GNNAutoScale", Write: b.straggling("PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")},
+			Why: "cells: ‖g̃ - g‖ over all weights, and the bound for τ = r₁ = r₂ = 1, which the paper does not give; ε_l is at most the " +
+				"Frobenius norm of the stale rows' error, and Δ of a part the whole graph's", Write: b.theorem1},
+		{Name: "figure11", Title: "beside PipeGCN and GNNAutoScale, with a straggler", Paper: "DIGEST takes 24.13 % less time an epoch " +
+			"than PipeGCN; DIGEST-A 48.98 % less time to the target than PipeGCN and 19.12 % less than GNNAutoScale",
+			Write: b.straggling("PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")},
 		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine",
 			Write: b.of(table{columns: "graph, network, ranks, system, validation F1, test F1, MB/epoch", network: "all"}), Extra: true},
 		{Name: "links", Title: "which system over which link", Write: b.links},
@@ -47,7 +58,8 @@ func (b *bench) parts() []trials.Part {
 const compared = "graph, ranks, system, validation F1, s/epoch, MB/epoch, epochs to target, seconds to target"
 
 func (b *bench) table1(t *trials.Sheet) {
-	b.write(t, table{columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
+	b.write(t, table{
+		columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
 		network: "all", timed: true,
 		end: func(c trials.Setting) { t.Row("", "", "", "target", trials.Number(b.target(t, c), 2)) }})
 }
@@ -82,11 +94,13 @@ func (b *bench) figure5(t *trials.Sheet) {
 	t.Row("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
 	for _, g := range b.graphs {
 		base := math.NaN()
-		if alone := t.Get(trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(trials.Setting{Graph: g, Model: b.Models[0], Ranks: 1}, exact(),
-			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
+		if alone := t.Get(trials.Trial{Data: g.Data, Ranks: 1,
+			Flags: b.flags(trials.Setting{Graph: g, Model: b.Models[0], Ranks: 1}, exact(),
+				"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
 			base = seconds([]*trials.Result{alone})
 		}
-		picture := &chart.Chart{Name: "figure5-" + g.Name, Title: "Figure 5, " + g.Name, X: "ranks", Y: "speed-up over one rank", Whole: true}
+		picture := &chart.Chart{Name: "figure5-" + g.Name, Title: "Figure 5, " + g.Name, X: "ranks",
+			Y: "speed-up over one rank", Whole: true}
 		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG", "DistDGL") {
 			cells, line := []string{g.Name, s.Name, trials.Number(base, 4)}, chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
 			for n := 2; n <= most; n *= 2 {
@@ -138,17 +152,20 @@ func (b *bench) table2(t *trials.Sheet) {
 // table4 writes the memory of all systems, and of GraphSAGE.
 func (b *bench) table4(t *trials.Sheet) {
 	sage := system("GraphSAGE", "--model sage --batch neighbor:25,10")
-	b.write(t, table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB", systems: append(slices.Clone(b.systems), sage), timed: true})
+	b.write(t, table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB",
+		systems: append(slices.Clone(b.systems), sage), timed: true})
 }
 
 // figure9 writes and draws the ghosts of partitions.
 func (b *bench) figure9(t *trials.Sheet) {
 	bars := &chart.Chart{Name: "figure9", Title: "Figure 9: ghosts to own vertices", X: "%"}
 	ratio := columns["ratio"]
-	b.write(t, table{columns: "graph, ranks, partitioner, ghosts, own vertices", more: []string{"ratio"}, systems: b.systems[:1], timed: true,
+	b.write(t, table{columns: "graph, ranks, partitioner, ghosts, own vertices", more: []string{"ratio"},
+		systems: b.systems[:1], timed: true,
 		cells: func(r *row) []string {
 			if x := r.total(ghosts) / r.total(ownVertices); !math.IsNaN(x) {
-				bars.Bars = append(bars.Bars, chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.Graph.Name, r.Ranks), Value: 100 * x, Text: ratio(r)})
+				bars.Bars = append(bars.Bars,
+					chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.Graph.Name, r.Ranks), Value: 100 * x, Text: ratio(r)})
 			}
 			return []string{ratio(r)}
 		}})
@@ -280,7 +297,8 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 		p.end = func(c trials.Setting) {
 			for k, picture := range []*chart.Chart{loss, accuracy} {
 				full := *picture
-				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.Graph.Name, c.Ranks, k), fmt.Sprintf("%s, %s, %d ranks: %s", name, c.Graph.Name, c.Ranks, picture.Y)
+				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.Graph.Name, c.Ranks, k),
+					fmt.Sprintf("%s, %s, %d ranks: %s", name, c.Graph.Name, c.Ranks, picture.Y)
 				picture.Lines = nil
 				t.Draw(&full)
 			}
@@ -289,7 +307,8 @@ func (b *bench) curves(name, network string) func(*trials.Sheet) {
 			list, each := r.list(), seconds(r.turns)
 			if !math.IsNaN(each) && len(list) > 0 {
 				loss.Lines = append(loss.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return &e.Loss }, 1))
-				accuracy.Lines = append(accuracy.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
+				accuracy.Lines = append(accuracy.Lines,
+					b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
 			}
 			for _, x := range percents {
 				cells = append(cells, at(list, r.System, each, x/100*seconds(r.first.turns)*float64(b.Epochs)))

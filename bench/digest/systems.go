@@ -53,9 +53,10 @@ func Systems() []System {
 		system("PipeQS", "--refresh previous:none --codec int8"),                                         // quantised and stale
 		{Name: "GNNAutoScale", Flags: words("--batch history:8"), Networks: words("gcn sage gin")},       // Fey et al., ICML'21
 		{Name: "VR-GCN", Flags: words("--batch variates:8,2"), Networks: words("gcn")},                   // Chen et al., ICML'18
-		{Name: "DistDGL", Flags: words("--batch neighbor:25,10"), Networks: sampled},                     // Zheng et al., IA3'20: DGL's sampling
-		{Name: "Cluster-GCN", Flags: words("--batch cluster:32,4"), Networks: subgraphs},                 // Chiang et al., KDD'19
-		{Name: "GraphSAINT", Flags: words("--batch saint:2000"), Networks: subgraphs},                    // Zeng et al., ICLR'20
+		// Zheng et al., IA3'20: DGL's sampling
+		{Name: "DistDGL", Flags: words("--batch neighbor:25,10"), Networks: sampled},
+		{Name: "Cluster-GCN", Flags: words("--batch cluster:32,4"), Networks: subgraphs}, // Chiang et al., KDD'19
+		{Name: "GraphSAINT", Flags: words("--batch saint:2000"), Networks: subgraphs},    // Zeng et al., ICLR'20
 		// Angerd et al., arXiv 2012.04930: own vertices and a tenth of the others.
 		{Name: "approximation", Flags: words("--batch approximate:0.1"), Networks: subgraphs},
 		system("partition-only", "--refresh never"),

@@ -17,9 +17,11 @@ import (
 // fractions of intervals and gathers of all epochs that read older weights and rows. The paper's
 // target is the accuracy at which two epochs differ by less than 0.1 points.
 func (b *bench) figure5(s *trials.Sheet) {
-	s.Row("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured", "old weights, old gathers, measured", "R, paper", "accuracy, paper")
+	s.Row("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured",
+		"old weights, old gathers, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.slowGraphs(s, "figure5") {
-		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %", Whole: true}
+		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch",
+			Y: "validation accuracy, %", Whole: true}
 		var base []*trials.Result
 		for k, w := range []order{pipe, hasty0, hasty1, async0, async1} {
 			list := b.trainForAccuracy(s, g, "gcn", w)
@@ -107,7 +109,8 @@ func (b *bench) section73(s *trials.Sheet) {
 		var each, epochs []string
 		for _, w := range []order{pipe, async0, async1} {
 			t, n := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to)
-			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)), append(spent, b.localCost(t, n))
+			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)),
+				append(spent, b.localCost(t, n))
 		}
 		row := []string{g.name, strings.Join(each, ", "), strings.Join(epochs, ", ")}
 		for _, x := range []float64{spent[0].seconds / spent[1].seconds, spent[2].seconds / spent[1].seconds,
@@ -122,7 +125,8 @@ func (b *bench) section73(s *trials.Sheet) {
 
 // section74 writes the fraction of an epoch without overlap that exchanges ghost rows.
 func (b *bench) section74(s *trials.Sheet) {
-	s.Row("graph", "mode", "ghosts to own vertices, measured", "without a task, of an epoch, measured", "exchange, of an epoch, modelled", "Scatter of an epoch, paper")
+	s.Row("graph", "mode", "ghosts to own vertices, measured", "without a task, of an epoch, measured",
+		"exchange, of an epoch, modelled", "Scatter of an epoch, paper")
 	for _, g := range b.graphs {
 		m := b.modelOf(s, g, "gcn")
 		for _, on := range backends {
@@ -140,7 +144,8 @@ func (b *bench) section74(s *trials.Sheet) {
 			case g.known:
 				printed = "smaller"
 			}
-			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts/own, 2), trials.Number(t.perEpoch(waiting)/t.each, 2), trials.Number(cards/epoch, 2), printed)
+			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts/own, 2), trials.Number(t.perEpoch(waiting)/t.each, 2),
+				trials.Number(cards/epoch, 2), printed)
 		}
 	}
 	b.reasons(s)
@@ -171,7 +176,8 @@ func accuracies(r *trials.Result) (list []float64) {
 
 // figure6 writes the time of an epoch relative to the pipe's.
 func (b *bench) figure6(s *trials.Sheet) {
-	s.Row("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured", "async (s=1) to pipe, measured",
+	s.Row("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured",
+		"async (s=1) to pipe, measured",
 		"no-pipe to pipe, modelled", "no-pipe to pipe, paper", "async (s=0 and 1) to pipe, paper")
 	for _, g := range b.graphs {
 		m := b.modelOf(s, g, "gcn")
@@ -260,7 +266,8 @@ func (b *bench) figure10a(s *trials.Sheet) {
 	row("without a task", waiting, cards)
 	row("epoch", trials.Seconds, epoch)
 	s.Draw(picture)
-	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the wait for them is without a task; modelled on %s, where the exchange of ghost rows is without a task\n", g.name, g.kind(), onGPUs)
+	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the "+
+		"wait for them is without a task; modelled on %s, where the exchange of ghost rows is without a task\n", g.name, g.kind(), onGPUs)
 	b.reasons(s)
 }
 
@@ -290,16 +297,19 @@ func (b *bench) figure10b(s *trials.Sheet) {
 		if v.on.name == functions.name {
 			says = "functions about as much as servers"
 		}
-		s.Row(v.name+notRun(t.why), trials.Number(t.each, 4), number(servers), number(invoked), trials.Number(each, 4), number(hosts), number(calls), says)
+		s.Row(v.name+notRun(t.why), trials.Number(t.each, 4), number(servers), number(invoked), trials.Number(each, 4),
+			number(hosts), number(calls), says)
 	}
-	fmt.Fprintf(s, "GCN on %s (%s); measured on this machine as %s, modelled on %s and %s\n", g.name, g.kind(), b.Instance, b.clusterOf(g, cpuOnly), b.clusterOf(g, gpuOnly))
+	fmt.Fprintf(s, "GCN on %s (%s); measured on this machine as %s, modelled on %s and %s\n", g.name, g.kind(), b.Instance,
+		b.clusterOf(g, cpuOnly), b.clusterOf(g, gpuOnly))
 	b.reasons(s)
 }
 
 // basis writes the parameters of the cost models, and compares the models with runs on this
 // machine.
 func (b *bench) basis(s *trials.Sheet) {
-	s.Row("model", "graph", "edges larger", "vertices larger", "graph work, processor-s", "tensor work, processor-s", "rows MB of a rank", "functions MB", "invocations",
+	s.Row("model", "graph", "edges larger", "vertices larger", "graph work, processor-s", "tensor work, processor-s", "rows MB of a rank",
+		"functions MB", "invocations",
 		"no-pipe here, modelled to measured", "pipe here, modelled to measured")
 	for _, w := range b.works() {
 		g := b.find(w.graph)
@@ -315,7 +325,8 @@ func (b *bench) basis(s *trials.Sheet) {
 			t := b.time(s, g, w.model, cpuOnly, way)
 			ratios = append(ratios, trials.Number(here/t.each, 2))
 		}
-		s.Row(append([]string{w.model, w.graph, trials.Number(edgeRatio, 1), trials.Number(vertexRatio, 1), trials.Number(m.Graph, 2), trials.Number(m.Tensor, 2),
+		s.Row(append([]string{w.model, w.graph, trials.Number(edgeRatio, 1), trials.Number(vertexRatio, 1),
+			trials.Number(m.Graph, 2), trials.Number(m.Tensor, 2),
 			trials.Number(m.Rows/1e6, 1), trials.Number(m.Values/1e6, 1), trials.Number(m.Invocations, 0)}, ratios...)...)
 	}
 	fmt.Fprintln(s, "an epoch at the paper's size; Model in the package says how times and dollars follow from these")

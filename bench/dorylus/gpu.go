@@ -80,8 +80,10 @@ func (b *bench) deviceOf(g *graphOf, network string, ghosts float64) (*device, e
 		own, edges := g.vertices/n, g.edges/n
 		others := min(shrunk(ghosts, b.Ranks, servers, b.GhostPower), g.vertices-own)
 		cut := edges * others / (own + others)
-		return partition.RankReport{Vertices: int64(own), Edges: int64(edges), Cut: int64(cut), Ghosts: int64(others), SendRows: int64(others),
-			Train: meta.Train / int64(servers), TrainEdges: int64(edges), TrainCut: int64(cut), FeatureNNZ: meta.FeatureNNZ / int64(servers)}
+		return partition.RankReport{Vertices: int64(own), Edges: int64(edges), Cut: int64(cut),
+			Ghosts: int64(others), SendRows: int64(others),
+			Train: meta.Train / int64(servers), TrainEdges: int64(edges), TrainCut: int64(cut),
+			FeatureNNZ: meta.FeatureNNZ / int64(servers)}
 	}
 	of := func(servers int) (*forecast.Forecast, partition.RankReport, error) {
 		f, _, err := forecast.Of(config, &meta, servers, 1, true) // ÂX is cached as in the trainings here

@@ -87,7 +87,8 @@ func TestAmazonExceedsOneGPU(t *testing.T) {
 func TestTooLargeForGPUs(t *testing.T) {
 	wide := func(o *Options) { o.Hidden = 4096 }
 	text := reproduce(t, defaultRunner(), wide, "table4")
-	has(t, text, "gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62", "-, modelled: a V100 of p3.2xlarge (8) has 16 GB, and an epoch needs ")
+	has(t, text, "gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62",
+		"-, modelled: a V100 of p3.2xlarge (8) has 16 GB, and an epoch needs ")
 	if n := strings.Count(text, "a V100 of p3.2xlarge (8)"); n != 1 {
 		t.Errorf("the reason is printed %d times", n)
 	}
@@ -96,7 +97,8 @@ func TestTooLargeForGPUs(t *testing.T) {
 // Flags that GPUs do not take leave a dash with the reason, and the other numbers.
 func TestFlagsGPUsDoNotTake(t *testing.T) {
 	flags := func(o *Options) { o.Train = []string{"--batch", "history:8"} }
-	has(t, reproduce(t, defaultRunner(), flags, "table4"), "gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62", "-, modelled: train: --batch=history:8 with --tensor=cuda; leave --tensor out")
+	has(t, reproduce(t, defaultRunner(), flags, "table4"), "gcn amazon GPU only (not run) 16 - - - - - 385.3 2.62",
+		"-, modelled: train: --batch=history:8 with --tensor=cuda; leave --tensor out")
 	has(t, reproduce(t, defaultRunner(), flags, "table3"), "gcn amazon c5n.2xlarge (8) p3.2xlarge (8) 3.456 24.48 168 92003.4 4382 - 16")
 }
 

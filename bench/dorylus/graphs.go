@@ -91,7 +91,8 @@ func (b *bench) addData(data string) error {
 	if named {
 		k := slices.IndexFunc(table1, func(p paperGraph) bool { return p.name == name })
 		if k < 0 {
-			return fault.New(fault.Usage, op, "", "--data=%s", data).Then("name one of reddit-small, reddit-large, amazon, friendster, or give the folder alone")
+			return fault.New(fault.Usage, op, "", "--data=%s", data).
+				Then("name one of reddit-small, reddit-large, amazon, friendster, or give the folder alone")
 		}
 		g.paperGraph, g.known = &table1[k], true
 	}

@@ -60,7 +60,8 @@ func (b *bench) time(s *trials.Sheet, g *graphOf, model string, on backend, w or
 	var turns []trials.Trial
 	for turn := range b.Turns {
 		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), w.flags...)
-		turns = append(turns, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Turn: turn, Flags: b.flags(model, append(flags, on.flags...)...)})
+		turns = append(turns, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Turn: turn,
+			Flags: b.flags(model, append(flags, on.flags...)...)})
 	}
 	return b.fastest(s, on, turns, s.Runner)
 }

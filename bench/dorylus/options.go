@@ -54,7 +54,8 @@ func (b *bench) book() (book *trials.Book, err error) {
 
 // flags returns the common flags of all trainings of a network.
 func (b *bench) flags(model string, more ...string) []string {
-	list := append(words("--servers 1 --dropout 0 --checkpoint-every off"), "--model", model, "--hidden", text(b.Hidden), "--partitioner", b.Partitioner)
+	list := append(words("--servers 1 --dropout 0 --checkpoint-every off"), "--model", model, "--hidden", text(b.Hidden),
+		"--partitioner", b.Partitioner)
 	return append(append(list, b.Train...), more...)
 }
 

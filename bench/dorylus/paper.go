@@ -66,12 +66,18 @@ type timeAndCost struct{ seconds, usd float64 }
 
 // table4 writes the networks and graphs in their order, with the clusters of table 3.
 var table4 = []work{
-	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2}, [3]timeAndCost{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
-	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]timeAndCost{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},
-	{"gcn", "amazon", cluster{"c5n.2xlarge", 8}, cluster{"p3.2xlarge", 8}, [3]timeAndCost{{512.7, 0.79}, {710.2, 0.68}, {385.3, 2.62}}, false},
-	{"gcn", "friendster", cluster{"c5n.4xlarge", 32}, cluster{"p3.2xlarge", 32}, [3]timeAndCost{{1133.3, 13.8}, {1990.8, 15.3}, {1490.4, 40.5}}, false},
-	{"gat", "reddit-small", cluster{"c5.2xlarge", 10}, cluster{"p3.2xlarge", 10}, [3]timeAndCost{{496.3, 1.15}, {1270.4, 1.20}, {130.9, 1.11}}, false},
-	{"gat", "amazon", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]timeAndCost{{853.4, 2.67}, {2092.7, 3.01}, {1039.2, 10.60}}, false},
+	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2},
+		[3]timeAndCost{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
+	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12},
+		[3]timeAndCost{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},
+	{"gcn", "amazon", cluster{"c5n.2xlarge", 8}, cluster{"p3.2xlarge", 8},
+		[3]timeAndCost{{512.7, 0.79}, {710.2, 0.68}, {385.3, 2.62}}, false},
+	{"gcn", "friendster", cluster{"c5n.4xlarge", 32}, cluster{"p3.2xlarge", 32},
+		[3]timeAndCost{{1133.3, 13.8}, {1990.8, 15.3}, {1490.4, 40.5}}, false},
+	{"gat", "reddit-small", cluster{"c5.2xlarge", 10}, cluster{"p3.2xlarge", 10},
+		[3]timeAndCost{{496.3, 1.15}, {1270.4, 1.20}, {130.9, 1.11}}, false},
+	{"gat", "amazon", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12},
+		[3]timeAndCost{{853.4, 2.67}, {2092.7, 3.01}, {1039.2, 10.60}}, false},
 }
 
 // choice is a row of table 2.
@@ -93,8 +99,10 @@ var table2 = []choice{
 
 // table5 has the paper's numbers by graph and system.
 var table5 = map[string]map[string]timeAndCost{
-	"reddit-small": {"Dorylus": {165.77, 0.045}, "Dorylus (GPU only)": {28.06, 0.052}, "DGL (sampling)": {566.33, 0.480}, "DGL (non-sampling)": {33.64, 0.028}},
-	"amazon":       {"Dorylus": {415.23, 0.654}, "Dorylus (GPU only)": {308.27, 2.096}, "DGL (sampling)": {842.49, 5.728}, "AliGraph": {1560.66, 1.498}},
+	"reddit-small": {"Dorylus": {165.77, 0.045}, "Dorylus (GPU only)": {28.06, 0.052}, "DGL (sampling)": {566.33, 0.480},
+		"DGL (non-sampling)": {33.64, 0.028}},
+	"amazon": {"Dorylus": {415.23, 0.654}, "Dorylus (GPU only)": {308.27, 2.096}, "DGL (sampling)": {842.49, 5.728},
+		"AliGraph": {1560.66, 1.498}},
 }
 
 // worth5 has the value of Dorylus relative to a system (§7.5).

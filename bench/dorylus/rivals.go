@@ -40,10 +40,12 @@ func sampling(name, kind string, best map[string]float64) system {
 // systems returns the paper's systems in its order, and siafu's.
 func systems() []system {
 	return []system{
-		{name: "Dorylus", here: "functions, async (s=0)", on: functions, as: functions, way: async0, best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
+		{name: "Dorylus", here: "functions, async (s=0)", on: functions, as: functions, way: async0,
+			best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
 		{name: "Dorylus (GPU only)", here: "--tensor cuda", on: gpuOnly, as: gpuOnly, way: pipe},
 		sampling("DGL (sampling)", "neighbor:25,10", map[string]float64{"reddit-small": 93.90, "amazon": 65.78}),
-		{name: "DGL (non-sampling)", here: "PyTorch, one process", on: backend{name: "DGL (non-sampling)"}, as: gpuOnly, one: true, way: pipe, best: map[string]float64{"reddit-small": 94.01}},
+		{name: "DGL (non-sampling)", here: "PyTorch, one process", on: backend{name: "DGL (non-sampling)"}, as: gpuOnly, one: true,
+			way: pipe, best: map[string]float64{"reddit-small": 94.01}},
 		{name: "AliGraph", here: "samples as the line of DGL (sampling) does, from servers of its own", on: backend{name: "AliGraph"},
 			way: pipe, best: map[string]float64{"reddit-small": 91.12, "amazon": 65.23}, less: true},
 		{name: "CPU only", here: "--mode pipe", on: cpuOnly, as: cpuOnly, way: pipe},
@@ -106,7 +108,8 @@ var percents = []float64{5, 10, 20, 50, 100}
 
 // figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(s *trials.Sheet) {
-	head := append([]string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"}, trials.Columns("at %g %% of CPU only's time", percents)...)
+	head := append([]string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"},
+		trials.Columns("at %g %% of CPU only's time", percents)...)
 	s.Row(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
@@ -118,8 +121,10 @@ func (b *bench) figure9(s *trials.Sheet) {
 				whole = r.each * float64(b.Epochs)
 			}
 		}
-		picture := &chart.Chart{Name: "figure9-" + g.name, Title: "Figure 9, " + g.name, X: "seconds", Y: "validation accuracy, %", Whole: true}
-		later := &chart.Chart{Name: "figure9-" + g.name + "-modelled", Title: "Figure 9, " + g.name + ", on the paper's clusters, modelled", X: "seconds", Y: picture.Y, Whole: true}
+		picture := &chart.Chart{Name: "figure9-" + g.name, Title: "Figure 9, " + g.name, X: "seconds",
+			Y: "validation accuracy, %", Whole: true}
+		later := &chart.Chart{Name: "figure9-" + g.name + "-modelled", Title: "Figure 9, " + g.name + ", on the paper's clusters, modelled",
+			X: "seconds", Y: picture.Y, Whole: true}
 		for _, r := range all {
 			each := r.modelled(1).seconds
 			if l := line(r.name, r.list, func(k int) float64 { return float64(k) * each }); len(l.Points) > 0 && !math.IsNaN(each) {
@@ -190,9 +195,12 @@ func (b *bench) table5(s *trials.Sheet) {
 			if x, known := worth5[g.name][r.name]; known {
 				worth = x
 			}
-			s.Row(g.name, r.name+notRun(r.why), r.here, trials.Number(to, 2), trials.Number(epochs, 0), trials.Number(ours.seconds, 2), number(ours.usd),
-				number(ours.value()/first.value()), trials.Number(modelled.seconds, 2), number(modelled.usd), number(modelled.value()/model.value()),
-				trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2), number(first.value()/ours.value()), trials.Number(worth, 1))
+			s.Row(g.name, r.name+notRun(r.why), r.here, trials.Number(to, 2), trials.Number(epochs, 0),
+				trials.Number(ours.seconds, 2), number(ours.usd),
+				number(ours.value()/first.value()), trials.Number(modelled.seconds, 2), number(modelled.usd),
+				number(modelled.value()/model.value()),
+				trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2),
+				number(first.value()/ours.value()), trials.Number(worth, 1))
 		}
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s\n", b.Instance)
@@ -211,7 +219,8 @@ func printed5(graph, system string) timeAndCost {
 // processors. Their losses are siafu's (bench epoch --yardstick compares them), and so are
 // their accuracies.
 func (b *bench) timeRivals(s *trials.Sheet, g *graphOf, model string) timed {
-	return b.fastest(s, backend{name: "DGL (non-sampling)"}, []trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
+	return b.fastest(s, backend{name: "DGL (non-sampling)"},
+		[]trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
 }
 
 // pytorch is a runner of the yardstick's rivals.

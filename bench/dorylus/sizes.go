@@ -8,14 +8,16 @@ import (
 
 // table1 writes the paper's graphs and the graphs trained on.
 func (b *bench) table1(s *trials.Sheet) {
-	s.Row("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
+	s.Row("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|",
+		"# features", "# labels", "avg. degree")
 	for _, g := range b.graphs {
 		printed := []string{short(g.vertices), short(g.edges), text(g.features), text(g.labels), trials.Number(g.degree, 1)}
 		if !g.known {
 			printed = []string{"-", "-", "-", "-", "-"}
 		}
 		m := g.meta
-		s.Row(append(append([]string{g.name}, printed...), g.kind(), short(float64(m.Vertices)), short(float64(m.Edges)), text(m.FeatureDim), text(m.Classes),
+		s.Row(append(append([]string{g.name}, printed...), g.kind(), short(float64(m.Vertices)), short(float64(m.Edges)),
+			text(m.FeatureDim), text(m.Classes),
 			trials.Number(float64(m.Edges)/float64(m.Vertices), 1))...)
 	}
 }
@@ -39,7 +41,8 @@ func (c cluster) hour() float64 { return c.dollars(3600) }
 
 // table2 writes the relative value of instance types.
 func (b *bench) table2(s *trials.Sheet) {
-	s.Row("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
+	s.Row("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled",
+		"$/epoch, modelled", "relative value, modelled")
 	base := unknown
 	for _, row := range table2 {
 		cells := []string{row.backend, row.graph, row.String(), trials.Number(row.hour(), 3), trials.Number(row.value, 2)}
@@ -61,7 +64,8 @@ func (b *bench) table2(s *trials.Sheet) {
 
 // table3 writes the clusters, and how many servers siafu's arrays would need.
 func (b *bench) table3(s *trials.Sheet) {
-	s.Row("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled", "GB of a GPU, modelled", "of")
+	s.Row("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster",
+		"siafu's arrays and shards GiB, scaled", "servers that these need, scaled", "GB of a GPU, modelled", "of")
 	for _, w := range b.works() {
 		g := b.find(w.graph)
 		t := b.time(s, g, w.model, cpuOnly, nopipe)

@@ -114,13 +114,16 @@ func (b *bench) table4(s *trials.Sheet) {
 // figure7 writes values relative to CPUs.
 func (b *bench) figure7(s *trials.Sheet) {
 	list := b.outcomes(s)
-	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper", "value to GPU only, modelled", "value to GPU only, paper")
-	bars := &chart.Chart{Name: "figure7", Title: "Figure 7: value of Dorylus to CPU only, modelled, and the paper's", X: "value to CPU only"}
+	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper",
+		"value to GPU only, modelled", "value to GPU only, paper")
+	bars := &chart.Chart{Name: "figure7",
+		Title: "Figure 7: value of Dorylus to CPU only, modelled, and the paper's", X: "value to CPU only"}
 	for k, o := range list {
 		cpu, gpu := list[k/3*3+1], list[k/3*3+2] // backends has three
 		modelled, printed := o.modelled.value()/cpu.modelled.value(), o.paper().value()/cpu.paper().value()
 		s.Row(o.model, o.graph, o.mode()+notRun(o.why), number(o.measured.value()/cpu.measured.value()),
-			number(modelled), trials.Number(printed, 2), number(o.modelled.value()/gpu.modelled.value()), trials.Number(o.paper().value()/gpu.paper().value(), 2))
+			number(modelled), trials.Number(printed, 2), number(o.modelled.value()/gpu.modelled.value()),
+			trials.Number(o.paper().value()/gpu.paper().value(), 2))
 		if o.on.name == functions.name {
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph, functions.name, modelled)...)
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph+", paper", cpuOnly.name, printed)...)
@@ -154,7 +157,8 @@ type spentRatio struct{ performance, value float64 }
 func (b *bench) figure8(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
-	s.Row("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated", "value, simulated",
+	s.Row("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated",
+		"performance, simulated", "value, simulated",
 		"performance, paper", "value, paper", "time to CPU only on twice the servers, modelled", "simulated", "paper")
 	replayed := map[string]timeAndCost{}
 	simulate := func(c cluster, remote bool) timeAndCost {
@@ -165,7 +169,8 @@ func (b *bench) figure8(s *trials.Sheet) {
 		return replayed[key]
 	}
 	pictures := []*chart.Chart{
-		{Name: "figure8a", Title: "Figure 8(a): performance to Dorylus on 4 servers, modelled", X: "servers", Y: "performance", Whole: true},
+		{Name: "figure8a", Title: "Figure 8(a): performance to Dorylus on 4 servers, modelled", X: "servers",
+			Y: "performance", Whole: true},
 		{Name: "figure8b", Title: "Figure 8(b): value to Dorylus on 4 servers, modelled", X: "servers", Y: "value", Whole: true},
 	}
 	var base, first timeAndCost
@@ -201,7 +206,8 @@ func (b *bench) figure8(s *trials.Sheet) {
 			half, halfSimulated, halfPrinted := math.NaN(), math.NaN(), math.NaN()
 			if twice, known := twice8[n]; remote && known {
 				c.count = 2 * n
-				half, halfSimulated, halfPrinted = each.seconds/b.spent(m, c, 1, cpuOnly).seconds, simulated.seconds/simulate(c, false).seconds, twice
+				half, halfSimulated, halfPrinted = each.seconds/b.spent(m, c, 1, cpuOnly).seconds,
+					simulated.seconds/simulate(c, false).seconds, twice
 			}
 			cells := append([]string{text(n), mode}, each.compareWith(base)...)
 			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2),
@@ -211,7 +217,8 @@ func (b *bench) figure8(s *trials.Sheet) {
 	for _, c := range pictures {
 		s.Draw(c)
 	}
-	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
+	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU "+
+		"only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
 	b.reasons(s)
 }
 
@@ -242,7 +249,8 @@ func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) ti
 	var o simulate.Options
 	edgeRatio, _ := g.ratios()
 	folder := s.Folder(t)
-	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale", fmt.Sprint(edgeRatio), "--servers", "2",
+	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale",
+		fmt.Sprint(edgeRatio), "--servers", "2",
 		"--intervals", text(functionsAtOne), "--latency", "50us", "--epochs", "3", "--ghost-power", fmt.Sprint(b.GhostPower)}
 	if remote {
 		args = append(args, "--tensor", "lambda", "--lambda-tariff", tariffOfPaper, "--mode", "async", "--staleness", "0")

@@ -75,7 +75,8 @@ func (b *bench) costs(t *trials.Sheet, c setting) []cost {
 	turns := make([][]*trials.Result, len(handlings))
 	for turn := range b.Turns {
 		for k, h := range handlings {
-			flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off", "--eval-every", "0"},
+			flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner,
+				"--checkpoint-every", "off", "--eval-every", "0"},
 				b.Train, []string{"--recompute-ghosts", h.value, "--epochs", strconv.Itoa(b.Epochs)})
 			one := trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks, Rate: c.rate, Turn: turn, Flags: flags}
 			r, err := t.GetFrom(one, partitioned{b, t.Runner})

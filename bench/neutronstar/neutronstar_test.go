@@ -37,7 +37,8 @@ func (f *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Seconds: seconds, Elapsed: setup + seconds*float64(e), GhostBytesSent: rows})
 	}
 	r.Epochs[0].Seconds, r.Epochs[0].Elapsed = 1000, 1000+setup // the first counts for nothing
-	r.Summary.PerRank = []runfolder.RankReport{{Role: "graph", PeakRSSBytes: 5e6, ArrayBytes: 2e6}, {Role: "graph", PeakRSSBytes: 4e6, ArrayBytes: 3e6},
+	r.Summary.PerRank = []runfolder.RankReport{{Role: "graph", PeakRSSBytes: 5e6, ArrayBytes: 2e6},
+		{Role: "graph", PeakRSSBytes: 4e6, ArrayBytes: 3e6},
 		{Role: "server", PeakRSSBytes: 9e6, ArrayBytes: 9e6}}
 	if t.Rate > 0 {
 		r.Traffic = &moved
@@ -52,7 +53,8 @@ func compare(t *testing.T, f *fakeRunner, part string) string {
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	book, err := Options{Data: []string{data}, Models: []string{"gcn"}, Hosts: []int{4, 2}, Rates: []string{"200mbit", "1gbit"}, Partitioner: "hash",
+	book, err := Options{Data: []string{data}, Models: []string{"gcn"}, Hosts: []int{4, 2},
+		Rates: []string{"200mbit", "1gbit"}, Partitioner: "hash",
 		Epochs: 3, Turns: 2, Work: t.TempDir(), Only: []string{part}, Train: []string{"--hidden", "8"}}.Book()
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +101,8 @@ func TestTables(t *testing.T) {
 // Without counters the bytes of interfaces are a dash, with the reason below the table.
 func TestUncounted(t *testing.T) {
 	text := compare(t, &fakeRunner{missing: "no counters here"}, "links")
-	if !strings.Contains(text, "DepCache 0.1000 4.00 0.00 - 5.00 3.00 1.500 0.500 - -") || !strings.Contains(text, "not counted: no counters here") {
+	if !strings.Contains(text, "DepCache 0.1000 4.00 0.00 - 5.00 3.00 1.500 0.500 - -") ||
+		!strings.Contains(text, "not counted: no counters here") {
 		t.Error(text)
 	}
 }
@@ -119,7 +122,8 @@ func TestTrainings(t *testing.T) {
 	var values []string
 	for _, one := range f.trials[1:7] {
 		flags := strings.Join(one.Flags, " ")
-		if one.Rate != 25e6 || !strings.Contains(flags, "--hidden 8 --recompute-ghosts ") || !strings.Contains(flags, "--partitioner hash") {
+		if one.Rate != 25e6 || !strings.Contains(flags, "--hidden 8 --recompute-ghosts ") ||
+			!strings.Contains(flags, "--partitioner hash") {
 			t.Errorf("%+v", one)
 		}
 		values = append(values, one.Flags[slices.Index(one.Flags, "--recompute-ghosts")+1])

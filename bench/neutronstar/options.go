@@ -30,14 +30,16 @@ type Options struct {
 func (o Options) Book() (*trials.Book, error) {
 	b := &bench{Options: o, ready: map[place]bool{}}
 	if len(o.Hosts) == 0 || slices.Min(o.Hosts) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 || o.Epochs < 2 || o.Turns < 1 {
-		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts, o.Models, o.Rates, o.Epochs, o.Turns).
+		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts,
+			o.Models, o.Rates, o.Epochs, o.Turns).
 			Then("set at least one network, rate and turn, and 2 or more hosts and epochs")
 	}
 	var err error
 	if b.rates, err = trials.Rates(o.Rates); err != nil {
 		return nil, err
 	}
-	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work, Hours: o.Hours, HTML: o.HTML, Only: o.Only}
+	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work,
+		Hours: o.Hours, HTML: o.HTML, Only: o.Only}
 	book, err := common.Open(op, trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies", Parts: b.parts()})
 	if err != nil {
 		return nil, err

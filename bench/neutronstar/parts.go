@@ -11,16 +11,19 @@ import (
 
 // paper has what the abstract and the authors' repository (github.com/iDC-NEU/NeutronStarLite)
 // publish as text.
-const paper = "hybrid is 1.81 to 14.25 x as fast as DistDGL and ROC on 16 nodes (abstract). Seconds an epoch of DepCache, DepComm and hybrid: - (the abstract has none, and the authors' repository has them only as a picture)"
+const paper = "hybrid is 1.81 to 14.25 x as fast as DistDGL and ROC on 16 nodes (abstract). Seconds an epoch of DepCache, DepComm and " +
+	"hybrid: - (the abstract has none, and the authors' repository has them only as a picture)"
 
 // ours describes the difference from the paper.
-const ours = "DepComm, DepCache and hybrid are --recompute-ghosts none, all and auto. auto chooses for all ghosts of a layer together. GAT computes the rows of its first layer only"
+const ours = "DepComm, DepCache and hybrid are --recompute-ghosts none, all and auto. auto chooses for all ghosts of a layer together. " +
+	"GAT computes the rows of its first layer only"
 
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "process", Title: "ranks in one process", Paper: paper, Why: ours, Write: b.process},
 		{Name: "links", Title: "hosts with one rank each, by link", Paper: paper, Why: ours, Write: b.links},
-		{Name: "hosts", Title: "seconds an epoch by number of hosts", Paper: "seconds by number of nodes: - (as above)", Why: ours, Write: b.hosts},
+		{Name: "hosts", Title: "seconds an epoch by number of hosts",
+			Paper: "seconds by number of nodes: - (as above)", Why: ours, Write: b.hosts},
 	}
 }
 
@@ -29,7 +32,8 @@ func (b *bench) process(t *trials.Sheet) {
 	for _, c := range b.settings(b.Hosts[0], 0) {
 		list := b.costs(t, c)
 		for k, x := range list {
-			t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
+			t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), handlings[k].name, trials.Number(x.epoch, 4),
+				trials.Number(list[0].epoch/x.epoch, 2),
 				megabytes(x.rows), megabytes(x.arrays), trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3))
 		}
 	}
@@ -44,9 +48,11 @@ func (b *bench) links(t *trials.Sheet) {
 		for _, c := range b.settings(b.Hosts[0], rate) {
 			list := b.costs(t, c)
 			for k, x := range list {
-				t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), b.Rates[i], handlings[k].name, trials.Number(x.epoch, 4), trials.Number(list[0].epoch/x.epoch, 2),
+				t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), b.Rates[i], handlings[k].name, trials.Number(x.epoch, 4),
+					trials.Number(list[0].epoch/x.epoch, 2),
 					megabytes(x.rows), megabytes(x.sent), megabytes(x.resident), megabytes(x.arrays),
-					trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3), megabytes(x.setupBytes), megabytes(x.setupBytes-list[0].setupBytes))
+					trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3), megabytes(x.setupBytes),
+					megabytes(x.setupBytes-list[0].setupBytes))
 				uncounted = cmp.Or(uncounted, x.uncounted)
 			}
 		}
@@ -80,7 +86,8 @@ func (b *bench) hosts(t *trials.Sheet) {
 
 // explain writes the meaning of the columns about the time before the first epoch.
 func explain(t *trials.Sheet) {
-	fmt.Fprintf(t, "setup: before the first epoch, without partitioning; fetch: setup minus that of %s, the one-time cost of the inputs of ghosts and, for hybrid on several hosts, of measuring the links\n", handlings[0].name)
+	fmt.Fprintf(t, "setup: before the first epoch, without partitioning; fetch: setup minus that of %s, the one-time cost of the inputs "+
+		"of ghosts and, for hybrid on several hosts, of measuring the links\n", handlings[0].name)
 }
 
 // megabytes returns bytes as text, "-" for NaN.

@@ -89,11 +89,13 @@ func (b *bench) figure5a(t *trials.Sheet) {
 }
 
 func (b *bench) figure5b(t *trials.Sheet) {
-	b.write(t, table{methods: b.predicted(true, systems("GNNAutoScale")...), columns: []string{"validation F1", "test F1", "mean error", "of stored"},
+	b.write(t, table{methods: b.predicted(true, systems("GNNAutoScale")...),
+		columns: []string{"validation F1", "test F1", "mean error", "of stored"},
 		cells: func(c trials.Setting, m method) []string {
 			list := b.accuracy(t, c, m)
 			used, stored := errorsOf(b.stalest(t, c, m, "--layers", "3", "--dropout", "0", "--input-dropout", "0"), 2, math.MaxInt)
-			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), join(used), join(ratios(used, stored))}
+			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)),
+				join(used), join(ratios(used, stored))}
 		}})
 }
 
@@ -111,11 +113,12 @@ func (b *bench) figure5c(t *trials.Sheet) {
 			methods = append(methods, m.with(strings.TrimSpace(m.kind+" "+more), strings.Fields(more)...))
 		}
 	}
-	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"}, cells: func(c trials.Setting, m method) []string {
-		list := b.accuracy(t, c, m)
-		seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
-		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), trials.Number(seconds, 5)}
-	}})
+	b.write(t, table{methods: methods, columns: []string{"validation F1", "test F1", "s/epoch of predictions"},
+		cells: func(c trials.Setting, m method) []string {
+			list := b.accuracy(t, c, m)
+			seconds := trials.PerEpoch(list, func(e runfolder.Epoch) float64 { return e.PredictSeconds })
+			return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), trials.Number(seconds, 5)}
+		}})
 }
 
 func (b *bench) theorem(t *trials.Sheet) {

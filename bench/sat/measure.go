@@ -66,7 +66,8 @@ func (b *bench) predicted(batches bool, list ...method) (all []method) {
 			}
 		}
 		if len(b.Kinds) == 0 && m.system == "DIGEST" {
-			all = append(all, m.with(letter, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs", "1", "--ghost-gradients", "no"))
+			all = append(all, m.with(letter, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs",
+				"1", "--ghost-gradients", "no"))
 		}
 	}
 	return all
@@ -78,7 +79,8 @@ const rateless = 0
 // get returns the result of a training, nil without one. It reports whether train accepts the
 // training.
 func (b *bench) get(t *trials.Sheet, c trials.Setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
-	flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every", "off"}, b.Train, m.flags, more)
+	flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every",
+		"off"}, b.Train, m.flags, more)
 	key := fmt.Sprint(c, flags)
 	err := b.refusals[key]
 	if err == nil {
@@ -100,7 +102,8 @@ func (b *bench) get(t *trials.Sheet, c trials.Setting, m method, rate float64, t
 // the time limit.
 func (b *bench) accuracy(t *trials.Sheet, c trials.Setting, m method, more ...string) (list []*trials.Result) {
 	for seed := range b.Seeds {
-		r, accepted := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))...)
+		r, accepted := b.get(t, c, m, rateless, 0,
+			append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))...)
 		if !accepted {
 			return nil
 		}
@@ -126,7 +129,8 @@ func (b *bench) timed(t *trials.Sheet, c trials.Setting, rate float64, epochs in
 
 // stalest returns the epochs of a training with measured staleness, nil without one.
 func (b *bench) stalest(t *trials.Sheet, c trials.Setting, m method, more ...string) []runfolder.Epoch {
-	r, _ := b.get(t, c, m, rateless, 0, append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(digest.MeasuredEvery))...)
+	r, _ := b.get(t, c, m, rateless, 0,
+		append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(digest.MeasuredEvery))...)
 	if r == nil {
 		return nil
 	}

@@ -18,19 +18,29 @@ func (b *bench) parts() []trials.Part {
 		{Name: "figure1", Title: "relative error of rows in use (equation 6)", Paper: "a drawing, without numbers", Write: b.figure1,
 			Why: "three layers; errors of layers 2 and 3; `of received` is relative to the received rows of the same training"},
 		{Name: "table1", Title: "graphs", Write: b.table1},
-		{Name: "table2", Title: "test F1 of distributed training", Paper: "with SAT at least as good in 34 of 35 cells; mean differences of +0.37 (GCN, DIGEST) to +0.97 points (GAT, DIGEST)", Write: b.table2},
-		{Name: "table3", Title: "memory by layers", Paper: "less than 10 % more (text); 5 to 15 % in the table", Why: "arrays of the largest rank, not memory of a GPU", Write: b.table3},
-		{Name: "table4", Title: "test F1 of training in mini-batches", Paper: "VR-GCN and GNNAutoScale better with SAT in all cells", Write: b.table4,
+		{Name: "table2", Title: "test F1 of distributed training", Paper: "with SAT at least as good in 34 of 35 cells; mean differences " +
+			"of +0.37 (GCN, DIGEST) to +0.97 points (GAT, DIGEST)", Write: b.table2},
+		{Name: "table3", Title: "memory by layers", Paper: "less than 10 % more (text); 5 to 15 % in the table",
+			Why: "arrays of the largest rank, not memory of a GPU", Write: b.table3},
+		{Name: "table4", Title: "test F1 of training in mini-batches",
+			Paper: "VR-GCN and GNNAutoScale better with SAT in all cells", Write: b.table4,
 			Why: "gcn of 2 layers, gcnii of 4; the paper names no depth"},
-		{Name: "table5", Title: "seconds of 100 epochs", Paper: "ogbn-papers100M on 32 GPUs: PipeGCN 710, with SAT 769 (8.3 %); DIGEST 563, with SAT 602 (6.9 %)", Why: "the graphs of --data or of --scale, at the first of --rates", Write: b.table5},
+		{Name: "table5", Title: "seconds of 100 epochs", Paper: "ogbn-papers100M on 32 GPUs: PipeGCN 710, with SAT 769 (8.3 %); DIGEST " +
+			"563, with SAT 602 (6.9 %)", Why: "the graphs of --data or of --scale, at the first of --rates", Write: b.table5},
 		{Name: "figure3", Title: "test F1 over epochs", Paper: "curves with SAT are above those without; no numbers", Write: b.figure3},
-		{Name: "figure4", Title: "training loss and accuracy over time", Paper: "curves with SAT converge earlier in most cases; no numbers", Write: b.figure4,
+		{Name: "figure4", Title: "training loss and accuracy over time",
+			Paper: "curves with SAT converge earlier in most cases; no numbers", Write: b.figure4,
 			Why: "seconds until half a point below the best validation accuracy of exact training"},
-		{Name: "figure5a", Title: "seconds of predictions by ΔT", Paper: "negligible at ΔT = 20; best from 5 to 15; no numbers", Why: "the rank that predicts for longest, in one process; a kind without training has no ΔT, and the same number in all columns", Write: b.figure5a},
-		{Name: "figure5b", Title: "error of rows of a history (equation 6)", Paper: "GNNAutoScale above GraphFM above SAT on all graphs; no numbers", Write: b.figure5b,
+		{Name: "figure5a", Title: "seconds of predictions by ΔT", Paper: "negligible at ΔT = 20; best from 5 to 15; no numbers",
+			Why: "the rank that predicts for longest, in one process; a kind without training has no ΔT, and the same number in " +
+				"all columns", Write: b.figure5a},
+		{Name: "figure5b", Title: "error of rows of a history (equation 6)",
+			Paper: "GNNAutoScale above GraphFM above SAT on all graphs; no numbers", Write: b.figure5b,
 			Why: "errors of layers 2 and 3 of three layers, trained without dropout"},
-		{Name: "figure5c", Title: "configurations of the predictor", Paper: "LSTM above GRU; GAT and GCN are close; no numbers", Write: b.figure5c},
-		{Name: "theorem", Title: "mean squared gradient over T in log-log (theorem V.1)", Paper: "at most a constant times T^(-2/3)", Write: b.theorem,
+		{Name: "figure5c", Title: "configurations of the predictor",
+			Paper: "LSTM above GRU; GAT and GCN are close; no numbers", Write: b.figure5c},
+		{Name: "theorem", Title: "mean squared gradient over T in log-log (theorem V.1)",
+			Paper: "at most a constant times T^(-2/3)", Write: b.theorem,
 			Why: "three layers, no dropout, gradients of measured epochs; the slope is that of the last half of these"},
 	}
 	for k, p := range list {
@@ -172,13 +182,15 @@ func (s scores) add(kind string, with, without float64) {
 func (s scores) print(t *trials.Sheet, kinds []string) {
 	for _, kind := range append(slices.Clone(kinds), letter) {
 		if x := s[kind]; x != nil {
-			fmt.Fprintf(t, "%s: at least as good as without in %g of %g cells (%.0f %%), mean difference %+.2f points\n", kind, x.good, x.cells, 100*x.good/x.cells, x.gain/x.cells)
+			fmt.Fprintf(t, "%s: at least as good as without in %g of %g cells (%.0f %%), mean difference %+.2f points\n", kind, x.good,
+				x.cells, 100*x.good/x.cells, x.gain/x.cells)
 		}
 	}
 }
 
 // compare writes test accuracies without and with predictions, beside the paper's.
-func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c trials.Setting) string, more func(trials.Setting, method) []string) {
+func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c trials.Setting) string,
+	more func(trials.Setting, method) []string) {
 	found := scores{}
 	base := math.NaN()
 	p.columns = []string{"validation F1", "test F1", "difference", "paper's test F1"}
@@ -192,14 +204,16 @@ func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c trial
 			row += "+"
 		}
 		found.add(m.kind, mean, base)
-		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), trials.Number(mean-base, 2), paper(row, c)}
+		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)),
+			trials.Number(mean-base, 2), paper(row, c)}
 	}
 	b.write(t, p)
 	found.print(t, b.kinds)
 }
 
 func (b *bench) table2(t *trials.Sheet) {
-	b.compare(t, table{models: b.Models, ranks: b.Ranks, methods: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
+	b.compare(t, table{models: b.Models, ranks: b.Ranks,
+		methods: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
 		func(row string, c trials.Setting) string { return test2.of(row, c.Graph.Name, strconv.Itoa(c.Ranks)) },
 		func(trials.Setting, method) []string { return nil })
 }
@@ -208,7 +222,8 @@ func (b *bench) table4(t *trials.Sheet) {
 	sampled := systems("DistDGL", "Cluster-GCN")
 	neighbour := &sampled[0]
 	neighbour.system = "GraphSAGE" // the paper's name
-	b.compare(t, table{models: []string{"gcn", "gcnii"}, methods: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
+	b.compare(t, table{models: []string{"gcn", "gcnii"},
+		methods: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
 		func(row string, c trials.Setting) string { return test4.of(row, c.Graph.Name, "") },
 		func(c trials.Setting, m method) []string {
 			switch {
@@ -247,13 +262,14 @@ func (b *bench) table3(t *trials.Sheet) {
 func (b *bench) table5(t *trials.Sheet) {
 	methods := b.predicted(false, systems("PipeGCN", "DIGEST")...)
 	each, base := b.seconds(t, methods), math.NaN()
-	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"}, cells: func(c trials.Setting, m method) []string {
-		x := each(c, m, b.rates[0])
-		if m.kind == "" {
-			base = x
-		}
-		return []string{trials.Number(100*x, 2), trials.Number(100*(x/base-1), 1)}
-	}})
+	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"},
+		cells: func(c trials.Setting, m method) []string {
+			x := each(c, m, b.rates[0])
+			if m.kind == "" {
+				base = x
+			}
+			return []string{trials.Number(100*x, 2), trials.Number(100*(x/base-1), 1)}
+		}})
 }
 
 // seconds returns a function with the seconds of an epoch of one of the methods over a link.

@@ -77,12 +77,16 @@ func compare(t *testing.T, part string, kinds ...string) (string, *fakeRunner) {
 func TestParts(t *testing.T) {
 	const refusal = "-: bench sat: no lines here"
 	for part, lines := range map[string][]string{
-		"figure1": {"gcn 4 DIGEST none 0.200, 0.400 0.200, 0.400", "gcn 4 DIGEST transfer 0.020, 0.040 0.020, 0.040 0.020, 0.040 0.020, 0.040 - - 0.020, 0.040 0.100, 0.200", refusal},
-		"table1":  {"flickr-0.01 100 89,250"},
-		"table2": {"gcn 4 DIGEST none 50.00 ± 0.00 50.00 ± 0.00 0.00 52.92±0.32", "gcn 8 DIGEST transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 52.36±0.18", "gcn 4 DistDGL none 50.00",
-			"gcn 4 DIGEST gru-gcn - - - 53.45±0.27", "transfer: at least as good as without in 6 of 6 cells (100 %), mean difference +1.00 points", refusal},
-		"table3":   {"DIGEST none 2.00 1.000 0.18", "DIGEST transfer 2.50 1.250 0.20 2.50 1.250 0.23"},
-		"table4":   {"gcnii 4 GNNAutoScale transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 55.21±0.47", "gcn 4 GraphSAGE none 50.00 ± 0.00 50.00 ± 0.00 0.00 49.23±0.21"},
+		"figure1": {"gcn 4 DIGEST none 0.200, 0.400 0.200, 0.400",
+			"gcn 4 DIGEST transfer 0.020, 0.040 0.020, 0.040 0.020, 0.040 0.020, 0.040 - - 0.020, 0.040 0.100, 0.200", refusal},
+		"table1": {"flickr-0.01 100 89,250"},
+		"table2": {"gcn 4 DIGEST none 50.00 ± 0.00 50.00 ± 0.00 0.00 52.92±0.32",
+			"gcn 8 DIGEST transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 52.36±0.18", "gcn 4 DistDGL none 50.00",
+			"gcn 4 DIGEST gru-gcn - - - 53.45±0.27",
+			"transfer: at least as good as without in 6 of 6 cells (100 %), mean difference +1.00 points", refusal},
+		"table3": {"DIGEST none 2.00 1.000 0.18", "DIGEST transfer 2.50 1.250 0.20 2.50 1.250 0.23"},
+		"table4": {"gcnii 4 GNNAutoScale transfer 51.00 ± 0.00 51.00 ± 0.00 1.00 55.21±0.47",
+			"gcn 4 GraphSAGE none 50.00 ± 0.00 50.00 ± 0.00 0.00 49.23±0.21"},
 		"table5":   {"DIGEST transfer 10.00 0.0"},
 		"figure3":  {"DIGEST transfer 51.00 51.00 51.00 51.00", "exact none 50.00"},
 		"figure4":  {"DIGEST transfer 0.2500 0.1250 0.0500 0.0250 0.1000 0.00 0.1000 0.00"},

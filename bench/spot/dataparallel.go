@@ -55,7 +55,8 @@ func (o Options) table37(t *trials.Sheet) {
 				run            spot.Run
 				paper, dollars float64
 			}{{"checkpoint", c, n.checkpoint[k], n.checkpointDollars}, {"bamboo", b, n.bamboo[k], n.bambooDollars[k]}} {
-				t.Row(n.name, s.name, fmt.Sprintf("%.0f %%", 100*rate), beside(s.run.Throughput, s.paper, 2), beside(s.run.DollarsPerHour, s.dollars, 2),
+				t.Row(n.name, s.name, fmt.Sprintf("%.0f %%", 100*rate), beside(s.run.Throughput, s.paper, 2),
+					beside(s.run.DollarsPerHour, s.dollars, 2),
 					beside(s.run.Value, s.paper/s.dollars, 2))
 			}
 		}

@@ -40,7 +40,8 @@ func (o Options) Book() (*trials.Book, error) {
 	if o.Runs < 1 || o.Runs > 100_000 || o.Zones < 1 || o.Zones > 100 {
 		return nil, fault.New(fault.Usage, op, "", "--runs=%d --zones=%d", o.Runs, o.Zones).Then("set 1 to 100000 runs and 1 to 100 zones")
 	}
-	b := &trials.Book{Name: "Bamboo", Title: "Bamboo's simulations of spot machines", Keys: keys(), Parts: o.parts(), Archive: &trials.Archive{}}
+	b := &trials.Book{Name: "Bamboo", Title: "Bamboo's simulations of spot machines", Keys: keys(),
+		Parts: o.parts(), Archive: &trials.Archive{}}
 	return b, b.Select(op, o.Only, o.HTML)
 }
 

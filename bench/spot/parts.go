@@ -13,8 +13,10 @@ import (
 // parts returns the parts in the order of the paper; systems is our own.
 func (o Options) parts() []trials.Part {
 	return []trials.Part{
-		{Name: "figure3.2", Title: "moments of losses in a day", Paper: "127 moments on EC2, 120 with all losses in one zone; 328 on GCP, 316 in one zone",
-			Why: "generated traces with the same number of moments; the shapes of the paper's traces are in its figure only", Write: o.figure32},
+		{Name: "figure3.2", Title: "moments of losses in a day",
+			Paper: "127 moments on EC2, 120 with all losses in one zone; 328 on GCP, 316 in one zone",
+			Why:   "generated traces with the same number of moments; the shapes of the paper's traces are in its figure only",
+			Write: o.figure32},
 		{Name: "table3.1", Title: "networks, data and pipelines", Paper: "six networks; D is 4, P is 6 or 12",
 			Why: "our networks are graph neural networks with a stage of two layers", Write: o.table31},
 		{Name: "table3.2", Title: "Bamboo on one-GPU machines", Paper: "BERT at 10 %: 98.87 samples/s for $42.23 an hour",
@@ -27,25 +29,39 @@ func (o Options) parts() []trials.Part {
 			Why: "a generated trace with the losses of the authors' published one: 39 % an hour, 3 machines a moment", Write: o.figure33},
 		{Name: "figure3.4", Title: "samples dropped by suspended pipelines", Paper: "more steps to a loss for higher drop rates",
 			Why: "four pipelines of four stages; no network is trained, so there is no loss to compare", Write: o.figure34},
-		{Name: "figure3.11", Title: "a day of BERT and VGG at 10 %", Paper: "throughput and cost follow the number of machines; the value stays above that on demand",
-			Why: "a generated trace", Write: o.figure311},
-		{Name: "figure3.12", Title: "Bamboo and Varuna with BERT", Paper: "Bamboo has 2.5 and 2.7 times the throughput at 10 and 16 %, and 1.67 and 1.64 times the value; Varuna hangs at 33 %",
-			Why: "Varuna never hangs in a simulation, and its own time of a restart is unknown: both have the same", Write: o.figure312},
-		{Name: "table3.5", Title: "overhead of redundant computation, modelled", Paper: "BERT 7.01, 19.77 and 71.51 %, ResNet 7.65, 9.51 and 64.24 %",
-			Why: "the cells of lazy FRC are inputs, those of eager FRC are fitted with one number each, those of eager BRC follow; no GPU runs", Write: o.table35},
-		{Name: "table3.6", Title: "throughput within a zone and across zones, modelled", Paper: "across zones 0.985 of the throughput for BERT, 0.966 for VGG19",
-			Why: "link rates are limits of AWS; the paper states neither its link rates nor the time in which its bytes were sent", Write: o.table36},
-		{Name: "table3.7", Title: "pure data parallelism, simulated", Paper: "Bamboo has 1.64 times the throughput of checkpoints and 1.22 times the value",
-			Why: "the paper's time of a restart is unknown; here it is 30 s, and a loss costs no more than a checkpoint's interval", Write: o.table37},
+		{Name: "figure3.11", Title: "a day of BERT and VGG at 10 %",
+			Paper: "throughput and cost follow the number of machines; the value stays above that on demand",
+			Why:   "a generated trace", Write: o.figure311},
+		{Name: "figure3.12", Title: "Bamboo and Varuna with BERT",
+			Paper: "Bamboo has 2.5 and 2.7 times the throughput at 10 and 16 %, and 1.67 and 1.64 times the value; Varuna hangs at 33 %",
+			Why:   "Varuna never hangs in a simulation, and its own time of a restart is unknown: both have the same", Write: o.figure312},
+		{Name: "table3.5", Title: "overhead of redundant computation, modelled",
+			Paper: "BERT 7.01, 19.77 and 71.51 %, ResNet 7.65, 9.51 and 64.24 %",
+			Why: "the cells of lazy FRC are inputs, those of eager FRC are fitted with one number each, those of eager BRC follow; " +
+				"no GPU runs", Write: o.table35},
+		{Name: "table3.6", Title: "throughput within a zone and across zones, modelled",
+			Paper: "across zones 0.985 of the throughput for BERT, 0.966 for VGG19",
+			Why:   "link rates are limits of AWS; the paper states neither its link rates nor the time in which its bytes were sent",
+			Write: o.table36},
+		{Name: "table3.7", Title: "pure data parallelism, simulated",
+			Paper: "Bamboo has 1.64 times the throughput of checkpoints and 1.22 times the value",
+			Why:   "the paper's time of a restart is unknown; here it is 30 s, and a loss costs no more than a checkpoint's interval",
+			Write: o.table37},
 		{Name: "figure3.13", Title: "pauses after a loss, modelled", Paper: "eager FRC shortens a pause by ~35 %",
 			Why: "the heights of its bars are in the figure only", Write: o.figure313},
-		{Name: "figure3.14", Title: "bubbles and forward passes of BERT, modelled", Paper: "the bubble of the first 4 stages has room for all of the FRC, that of the last 4 for ~60 %",
-			Why: "the growth of the stages is fitted to these two statements", Write: o.figure314},
-		{Name: "failures", Title: "useful time with a failure every 10 minutes", Why: "inputs of BERT; the text with the fractions that Oobleck's paper published is unavailable here", Write: o.failures},
-		{Name: "systems", Title: "value of all systems, same traces", Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
-		{Name: "pause", Title: "time lost with a rank", Why: "measured with siafu launch; epochs are repeated from the state or the checkpoint that a run continues from", Write: o.pause, Extra: true},
-		{Name: "pipelines", Title: "overhead and pauses of trained pipelines", Paper: "table 3.5 and figure 3.13: the overheads of BERT and ResNet, and a pause that eager FRC shortens by ~35 %",
-			Why: "the stages share the cores of a machine, so that redundant passes fill no bubble; the network, its links and its times are others", Write: o.pipelines, Extra: true},
+		{Name: "figure3.14", Title: "bubbles and forward passes of BERT, modelled",
+			Paper: "the bubble of the first 4 stages has room for all of the FRC, that of the last 4 for ~60 %",
+			Why:   "the growth of the stages is fitted to these two statements", Write: o.figure314},
+		{Name: "failures", Title: "useful time with a failure every 10 minutes",
+			Why: "inputs of BERT; the text with the fractions that Oobleck's paper published is unavailable here", Write: o.failures},
+		{Name: "systems", Title: "value of all systems, same traces",
+			Why: "inputs of BERT; each system's own overhead besides redundant computation is not included", Write: o.systems},
+		{Name: "pause", Title: "time lost with a rank", Why: "measured with siafu launch; epochs are repeated from the state or the " +
+			"checkpoint that a run continues from", Write: o.pause, Extra: true},
+		{Name: "pipelines", Title: "overhead and pauses of trained pipelines",
+			Paper: "table 3.5 and figure 3.13: the overheads of BERT and ResNet, and a pause that eager FRC shortens by ~35 %",
+			Why: "the stages share the cores of a machine, so that redundant passes fill no bubble; the network, its links and its times " +
+				"are others", Write: o.pipelines, Extra: true},
 	}
 }
 
@@ -90,8 +106,10 @@ func (o Options) table33(t *trials.Sheet) {
 	in, _ := bert()
 	for _, p := range table33 {
 		r := o.repeat(in, p.probability)
-		t.Row(trials.Number(p.probability, 2), beside(r.Lost, p.preemptions, 2), beside(r.Interval, p.interval, 2), beside(r.Lifetime, p.lifetime, 2),
-			beside(r.Fatal, p.fatal, 2), beside(r.Machines, p.nodes, 2), beside(r.Throughput, p.throughput, 2), beside(r.DollarsPerHour, p.dollars, 2), beside(r.Value, p.value, 2))
+		t.Row(trials.Number(p.probability, 2), beside(r.Lost, p.preemptions, 2), beside(r.Interval, p.interval, 2),
+			beside(r.Lifetime, p.lifetime, 2),
+			beside(r.Fatal, p.fatal, 2), beside(r.Machines, p.nodes, 2), beside(r.Throughput, p.throughput, 2),
+			beside(r.DollarsPerHour, p.dollars, 2), beside(r.Value, p.value, 2))
 	}
 }
 
@@ -100,7 +118,8 @@ func (o Options) table34(t *trials.Sheet) {
 	_, in := bert()
 	for _, p := range table34 {
 		r := o.repeat(in, p.probability)
-		t.Row(trials.Number(p.probability, 2), beside(r.Throughput, p.throughput, 2), beside(r.DollarsPerHour, p.dollars, 2), beside(r.Value, p.value, 2), trials.Number(r.Fatal, 2))
+		t.Row(trials.Number(p.probability, 2), beside(r.Throughput, p.throughput, 2), beside(r.DollarsPerHour, p.dollars, 2),
+			beside(r.Value, p.value, 2), trials.Number(r.Fatal, 2))
 	}
 }
 
@@ -164,7 +183,8 @@ func (o Options) table32(t *trials.Sheet) {
 		in := network(n.Name)
 		for k, rate := range segments {
 			r := o.replay(in, "bamboo", rate)
-			t.Row(n.Name, fmt.Sprintf("%.0f %%", 100*rate), beside(r.Throughput, n.Bamboo[k], 2), beside(r.DollarsPerHour, n.BambooCost[k], 2),
+			t.Row(n.Name, fmt.Sprintf("%.0f %%", 100*rate), beside(r.Throughput, n.Bamboo[k], 2),
+				beside(r.DollarsPerHour, n.BambooCost[k], 2),
 				beside(r.Value, n.Bamboo[k]/n.BambooCost[k], 2), trials.Number(n.DemandS/n.DemandDollar, 2))
 		}
 	}
@@ -190,7 +210,8 @@ func (o Options) figure33(t *trials.Sheet) {
 			}
 			return trials.Number(sum, 1)
 		}
-		t.Row(s.name, of("useful"), of("wasted"), of("restarting"), of("recovering", "reconfiguring"), of("waiting"), trials.Number(s.paper, 0))
+		t.Row(s.name, of("useful"), of("wasted"), of("restarting"), of("recovering", "reconfiguring"),
+			of("waiting"), trials.Number(s.paper, 0))
 	}
 }
 
@@ -211,7 +232,8 @@ func (o Options) figure34(t *trials.Sheet) {
 	in.Depth, in.MinDepth = 4, 4
 	for _, rate := range []float64{0.01, 0.05, 0.1, 0.25, 0.5} {
 		r := o.replay(in, "dropping", rate)
-		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(100*r.Dropped/(r.Samples+r.Dropped), 2), trials.Number(r.Throughput, 2), trials.Number(r.Fatal, 2))
+		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(100*r.Dropped/(r.Samples+r.Dropped), 2),
+			trials.Number(r.Throughput, 2), trials.Number(r.Fatal, 2))
 	}
 }
 
@@ -234,7 +256,8 @@ func (o Options) figure311(t *trials.Sheet) {
 			t.Row(n.Name, trials.Number(at, 1), fmt.Sprint(now.Machines), trials.Number(rate, 2), trials.Number(dollars, 2),
 				trials.Number(rate/dollars, 2), trials.Number(n.DemandS/n.DemandDollar, 2))
 		}
-		t.Draw(&chart.Chart{Name: n.Name + "-speed", Title: "throughput of " + n.Name, X: "hours", Y: "samples/s", Whole: true, Lines: []chart.Line{{Name: "bamboo", Points: speed}}})
+		t.Draw(&chart.Chart{Name: n.Name + "-speed", Title: "throughput of " + n.Name, X: "hours", Y: "samples/s", Whole: true,
+			Lines: []chart.Line{{Name: "bamboo", Points: speed}}})
 		t.Draw(&chart.Chart{Name: n.Name + "-value", Title: "value of " + n.Name, X: "hours", Y: "samples/s per $/h", Whole: true,
 			Lines: []chart.Line{{Name: "bamboo", Points: value}, {Group: demand, Name: "on demand", Points: base}}})
 	}
@@ -256,7 +279,8 @@ func (o Options) figure312(t *trials.Sheet) {
 		in := network("bert")
 		b := o.replay(in, "bamboo", rate)
 		v := o.replay(onDemand(in), "varuna", rate)
-		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(b.Throughput, 2), trials.Number(v.Throughput, 2), trials.Number(b.Throughput/v.Throughput, 2)+" ("+paper[k][0]+")",
+		t.Row(fmt.Sprintf("%.0f %%", 100*rate), trials.Number(b.Throughput, 2), trials.Number(v.Throughput, 2),
+			trials.Number(b.Throughput/v.Throughput, 2)+" ("+paper[k][0]+")",
 			trials.Number(b.Value, 2), trials.Number(v.Value, 2), trials.Number(b.Value/v.Value, 2)+" ("+paper[k][1]+")")
 	}
 }
@@ -279,11 +303,13 @@ func (o Options) systems(t *trials.Sheet) {
 		cells, line := []string{e.Name}, chart.Line{Group: k, Name: e.Name}
 		for _, x := range percents {
 			r := o.replay(network("bert"), e.Name, x/100)
-			cells = append(cells, strings.Join([]string{trials.Number(r.Value, 2), trials.Number(100*r.Fractions["useful"], 1), trials.Number(r.Fatal, 1)}, ", "))
+			cells = append(cells, strings.Join([]string{trials.Number(r.Value, 2), trials.Number(100*r.Fractions["useful"], 1),
+				trials.Number(r.Fatal, 1)}, ", "))
 			line.Points = append(line.Points, chart.Point{X: x, Y: r.Value})
 		}
 		t.Row(cells...)
 		lines = append(lines, line)
 	}
-	t.Draw(&chart.Chart{Name: "systems", Title: "value by losses", X: "losses per hour, %", Y: "samples/s per $/h", Whole: true, Lines: lines})
+	t.Draw(&chart.Chart{Name: "systems", Title: "value by losses", X: "losses per hour, %",
+		Y: "samples/s per $/h", Whole: true, Lines: lines})
 }

@@ -137,14 +137,16 @@ func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 		t.Row(w.name, fmt.Sprint(p.Losses), column(func(p pause) float64 { return p.begin }),
 			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }), fmt.Sprint(others))
 	}
-	fmt.Fprintf(t, "epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
+	fmt.Fprintf(t,
+		"epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
 		simulate.Median(ratios), p.Losses)
 	return nil
 }
 
 func (p *pauses) open() (err error) {
 	if p.Losses < 1 || p.Ranks < 3 || p.Epochs < 10 {
-		return fault.New(fault.Usage, op, "", "--losses=%d --ranks=%d --epochs=%d", p.Losses, p.Ranks, p.Epochs).Then("set 1 loss, 3 ranks and 10 epochs or more")
+		return fault.New(fault.Usage, op, "", "--losses=%d --ranks=%d --epochs=%d", p.Losses, p.Ranks, p.Epochs).
+			Then("set 1 loss, 3 ranks and 10 epochs or more")
 	}
 	rate, err := plan.Bandwidth(p.Rate)
 	if err != nil {

@@ -28,7 +28,8 @@ func TestPause(t *testing.T) {
 	onPath(t)
 	for _, local := range []bool{true, false} {
 		var out bytes.Buffer
-		o := Options{Runs: 1, Zones: 1, Seed: 3, Only: []string{"pause"}, PauseOptions: PauseOptions{Losses: 1, Ranks: 3, Epochs: 16, Rate: "1gbit", Local: local}}
+		o := Options{Runs: 1, Zones: 1, Seed: 3, Only: []string{"pause"},
+			PauseOptions: PauseOptions{Losses: 1, Ranks: 3, Epochs: 16, Rate: "1gbit", Local: local}}
 		if err := o.Run(t.Context(), &out); err != nil {
 			if !local && fault.KindOf(err) == fault.Missing {
 				t.Skip(err)
@@ -36,7 +37,8 @@ func TestPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(out.String()), " ")
-		for _, want := range []string{`--survive 1 [\d.]+ .* [012]\.00 \(\S+ to \S+\) 0 `, `every epoch 1 [\d.]+ .* [012]\.00 \(`, `defaults 1 [\d.]+ .* [4-9]\.00 \(`, `relative to that without --survive: \d\.\d+`} {
+		for _, want := range []string{`--survive 1 [\d.]+ .* [012]\.00 \(\S+ to \S+\) 0 `, `every epoch 1 [\d.]+ .* [012]\.00 \(`,
+			`defaults 1 [\d.]+ .* [4-9]\.00 \(`, `relative to that without --survive: \d\.\d+`} {
 			if !regexp.MustCompile(want).MatchString(text) {
 				t.Errorf("local=%t: no %q in\n%s", local, want, out.String())
 			}
@@ -53,7 +55,8 @@ func TestPipelines(t *testing.T) {
 	}
 	onPath(t)
 	var out bytes.Buffer
-	o := Options{Runs: 1, Zones: 1, Seed: 3, Only: []string{"pipelines"}, PauseOptions: PauseOptions{Losses: 1, Ranks: 3, Epochs: 12, Rate: "1gbit", Local: true, Train: "--layers 4 --hidden 8"}}
+	o := Options{Runs: 1, Zones: 1, Seed: 3, Only: []string{"pipelines"},
+		PauseOptions: PauseOptions{Losses: 1, Ranks: 3, Epochs: 12, Rate: "1gbit", Local: true, Train: "--layers 4 --hidden 8"}}
 	if err := o.Run(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +65,10 @@ func TestPipelines(t *testing.T) {
 		t.Errorf("no update was resumed\n%s", out.String())
 	}
 	const seconds = ` \d+\.\d\d \(\S+ to \S+\)`
-	for redundancy, cells := range map[string]string{"off": "0", "lflb": `-?\d\S+ \(\S+ to \S+\) 7.01, 7.65 [01]`, "eflb": `-?\d\S+ \(\S+ to \S+\) 19.77, 9.51 [01]`, "efeb": `-?\d\S+ \(\S+ to \S+\) 71.51, 64.24 [01]`} {
-		if want := " " + redundancy + ` 1 \d\.\d{3} ` + cells + " of 1" + seconds + seconds + seconds; !regexp.MustCompile(want).MatchString(text) {
+	for redundancy, cells := range map[string]string{"off": "0", "lflb": `-?\d\S+ \(\S+ to \S+\) 7.01, 7.65 [01]`,
+		"eflb": `-?\d\S+ \(\S+ to \S+\) 19.77, 9.51 [01]`, "efeb": `-?\d\S+ \(\S+ to \S+\) 71.51, 64.24 [01]`} {
+		if want := " " + redundancy + ` 1 \d\.\d{3} ` + cells + " of 1" + seconds + seconds +
+			seconds; !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}

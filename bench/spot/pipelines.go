@@ -34,7 +34,8 @@ func ReadTimes(path string) (t Times, err error) {
 		return t, fault.System(op, path, err)
 	}
 	bad := func(format string, args ...any) (Times, error) {
-		return t, fault.New(fault.Data, op, path, format, args...).Then("write name, stages, microbatches, and the seconds of forward and backward by layer")
+		return t, fault.New(fault.Data, op, path, format, args...).
+			Then("write name, stages, microbatches, and the seconds of forward and backward by layer")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -51,7 +52,8 @@ func ReadTimes(path string) (t Times, err error) {
 	case len(t.Backward) != len(t.Forward):
 		return bad("forward has %d layers, backward %d", len(t.Forward), len(t.Backward))
 	}
-	for _, x := range append(append([]float64{t.Transfer, t.Detection, t.Preparation, t.Overlap, 1 - t.Overlap}, t.Forward...), t.Backward...) {
+	for _, x := range append(append([]float64{t.Transfer, t.Detection, t.Preparation, t.Overlap, 1 - t.Overlap},
+		t.Forward...), t.Backward...) {
 		if !(x >= 0 && x <= 1e6) {
 			return bad("a time of %g", x)
 		}
@@ -62,7 +64,8 @@ func ReadTimes(path string) (t Times, err error) {
 // network returns the network of measured times.
 func (t Times) network() piped {
 	p := piped{name: t.Name, origin: "measured layers", Settings: pipeline.Settings{Stages: t.Stages, Microbatches: t.Microbatches}}
-	p.costs = pipeline.Costs{Forward: make([]float64, t.Stages), Backward: make([]float64, t.Stages), Detection: t.Detection, Preparation: t.Preparation, Overlap: t.Overlap}
+	p.costs = pipeline.Costs{Forward: make([]float64, t.Stages), Backward: make([]float64, t.Stages), Detection: t.Detection,
+		Preparation: t.Preparation, Overlap: t.Overlap}
 	for l := range t.Forward {
 		stage := l * t.Stages / len(t.Forward)
 		p.costs.Forward[stage] += t.Forward[l]
@@ -99,7 +102,8 @@ const (
 var settings = []struct {
 	redundancy pipeline.Redundancy
 	name       string
-}{{pipeline.LazyForwardBackward, "lazy FRC, lazy BRC"}, {pipeline.EagerForward, "eager FRC, lazy BRC"}, {pipeline.EagerForwardBackward, "eager FRC, eager BRC"}}
+}{{pipeline.LazyForwardBackward, "lazy FRC, lazy BRC"}, {pipeline.EagerForward, "eager FRC, lazy BRC"},
+	{pipeline.EagerForwardBackward, "eager FRC, eager BRC"}}
 
 // growing returns the costs of stages that grow by a factor. The first forward pass takes one second.
 func growing(stages int, growth float64) (c pipeline.Costs) {
@@ -117,7 +121,8 @@ func (o Options) modelled() (list []piped, err error) {
 		growth float64
 		paper  [3]float64
 	}{{"BERT", bertGrowth, [3]float64{7.01, 19.77, 71.51}}, {"ResNet", resnetGrowth, [3]float64{7.65, 9.51, 64.24}}} {
-		p := piped{n.name, "modelled", pipeline.Settings{Stages: modelStages, Microbatches: modelMicrobatches}, growing(modelStages, n.growth), n.paper}
+		p := piped{n.name, "modelled", pipeline.Settings{Stages: modelStages, Microbatches: modelMicrobatches},
+			growing(modelStages, n.growth), n.paper}
 		p.costs.Preparation, p.costs.Overlap = n.paper[0]/100, overlap
 		list = append(list, p)
 	}
@@ -229,7 +234,8 @@ func (o Options) figure314(t *trials.Sheet) {
 				trials.Number(100*min(bubble[s]/redundant[s], 1), 0), paper)
 			f, b = append(f, chart.Point{X: float64(s + 1), Y: forward[s]}), append(b, chart.Point{X: float64(s + 1), Y: bubble[s]})
 		}
-		t.Draw(&chart.Chart{Name: "bubbles", Title: "forward pass and bubble of " + p.name, X: "stage", Y: "time per microbatch", Whole: true,
+		t.Draw(&chart.Chart{Name: "bubbles", Title: "forward pass and bubble of " + p.name, X: "stage",
+			Y: "time per microbatch", Whole: true,
 			Lines: []chart.Line{{Name: "bubble", Points: b}, {Group: demand, Name: "forward", Points: f}}})
 	}
 }
@@ -243,7 +249,8 @@ func (o Options) table31(t *trials.Sheet) {
 	}{
 		{"ResNet-152 (paper)", "ImageNet", 4, 12}, {"VGG-19 (paper)", "ImageNet", 4, 6}, {"AlexNet (paper)", "synthetic", 4, 6},
 		{"GNMT-16 (paper)", "WMT16 EN-De", 4, 6}, {"BERT-Large (paper)", "Wikicorpus En", 4, 12}, {"GPT-2 (paper)", "Wikicorpus En", 4, 12},
-		{"GCN, 8 layers", "amazon-photo", 2, 4}, {"GraphSAGE, 8 layers", "coauthor-cs", 2, 4}, {"GIN, 6 layers", "fb100-berkeley13-year", 2, 3}, {"GAT, 4 layers", "cora", 2, 2},
+		{"GCN, 8 layers", "amazon-photo", 2, 4}, {"GraphSAGE, 8 layers", "coauthor-cs", 2, 4},
+		{"GIN, 6 layers", "fb100-berkeley13-year", 2, 3}, {"GAT, 4 layers", "cora", 2, 2},
 	} {
 		t.Row(n.name, n.data, fmt.Sprint(n.d), fmt.Sprint(n.p))
 	}

@@ -93,7 +93,8 @@ func TestTable37(t *testing.T) {
 			if r.Throughput >= before || r.Value < n.demand/(workers*3.06) {
 				t.Errorf("%s at %g: %+v", n.name, rate, r)
 			}
-			if before = r.Throughput; k == 0 && !(near(r.Throughput, n.bamboo[k], 0.1) && near(r.DollarsPerHour, n.bambooDollars[k], 0.1) && near(r.Value, n.bamboo[k]/n.bambooDollars[k], 0.1)) {
+			if before = r.Throughput; k == 0 && !(near(r.Throughput, n.bamboo[k], 0.1) && near(r.DollarsPerHour, n.bambooDollars[k], 0.1) &&
+				near(r.Value, n.bamboo[k]/n.bambooDollars[k], 0.1)) {
 				t.Errorf("%s at %g: %+v, in the paper %+v", n.name, rate, r, n)
 			}
 			// "the training cost remains unchanged" with checkpoints (§3.9.3).
@@ -135,11 +136,13 @@ func TestTimes(t *testing.T) {
 		`{"name": "x", "stages": 2, "microbatches": 1, "forward": [1,1]}`:                     "backward 0",
 		`{"name": "x", "stages": 2, "microbatches": 1, "forward": [1,-1], "backward": [1,1]}`: "a time of -1",
 	} {
-		if err := write(text).Run(t.Context(), &bytes.Buffer{}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if err := write(text).Run(t.Context(), &bytes.Buffer{}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if err := (Options{Runs: 1, Zones: 1, Only: []string{"table3.5"}, Times: path + ".missing"}).Run(t.Context(), &bytes.Buffer{}); fault.KindOf(err) != fault.Missing {
+	if err := (Options{Runs: 1, Zones: 1, Only: []string{"table3.5"}, Times: path + ".missing"}).Run(t.Context(),
+		&bytes.Buffer{}); fault.KindOf(err) != fault.Missing {
 		t.Error(err)
 	}
 }

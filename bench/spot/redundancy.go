@@ -81,7 +81,8 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 	if err != nil {
 		return err
 	}
-	t.Row("redundancy", "runs", "s of an epoch", "overhead %", "BERT, ResNet %", "updates resumed", "s until training begins", "s until the update has ended")
+	t.Row("redundancy", "runs", "s of an epoch", "overhead %", "BERT, ResNet %", "updates resumed", "s until training begins",
+		"s until the update has ended")
 	updates := map[pipeline.Redundancy]float64{}
 	for k, x := range list {
 		var ratios []float64 // of interleaved runs

@@ -25,13 +25,15 @@ func TestTable33(t *testing.T) {
 		}
 		r := o.repeat(in, p.probability)
 		if !near(r.Value, p.value, 0.1) || !near(r.Throughput, p.throughput, 0.1) {
-			t.Errorf("%g: value %.2f and %.2f samples/s, in the paper %.2f and %.2f", p.probability, r.Value, r.Throughput, p.value, p.throughput)
+			t.Errorf("%g: value %.2f and %.2f samples/s, in the paper %.2f and %.2f", p.probability, r.Value,
+				r.Throughput, p.value, p.throughput)
 		}
 		if r.Fatal < p.fatal/2 || r.Fatal > 2*p.fatal {
 			t.Errorf("%g: %.2f fatal failures, in the paper %.2f", p.probability, r.Fatal, p.fatal)
 		}
 		if !near(r.Machines, p.nodes, 0.03) || !near(r.DollarsPerHour, p.dollars, 0.03) {
-			t.Errorf("%g: %.2f machines for $%.2f, in the paper %.2f for $%.2f", p.probability, r.Machines, r.DollarsPerHour, p.nodes, p.dollars)
+			t.Errorf("%g: %.2f machines for $%.2f, in the paper %.2f for $%.2f", p.probability, r.Machines,
+				r.DollarsPerHour, p.nodes, p.dollars)
 		}
 		if !near(r.Lost, p.preemptions, 0.1) || !near(r.Lifetime, p.lifetime, 0.1) || !near(r.Interval, p.interval, 0.1) {
 			t.Errorf("%g: %.2f losses, one in %.2f h, life %.2f h", p.probability, r.Lost, r.Interval, r.Lifetime)
@@ -53,7 +55,8 @@ func TestTable34(t *testing.T) {
 	for _, p := range table34 {
 		r := o.repeat(long, p.probability)
 		if !near(r.Value, p.value, 0.1) || !near(r.Throughput, p.throughput, 0.1) || !near(r.DollarsPerHour, p.dollars, 0.03) {
-			t.Errorf("%g: value %.3f, %.2f samples/s, $%.2f; in the paper %.2f, %.2f, $%.2f", p.probability, r.Value, r.Throughput, r.DollarsPerHour, p.value, p.throughput, p.dollars)
+			t.Errorf("%g: value %.3f, %.2f samples/s, $%.2f; in the paper %.2f, %.2f, $%.2f", p.probability, r.Value, r.Throughput,
+				r.DollarsPerHour, p.value, p.throughput, p.dollars)
 		}
 		if u := o.repeat(usual, p.probability); u.Value <= r.Value || u.Throughput <= r.Throughput || u.DollarsPerHour >= r.DollarsPerHour {
 			t.Errorf("%g: %+v, with a long pipeline %+v", p.probability, u, r)
@@ -119,7 +122,8 @@ func TestTable32(t *testing.T) {
 		before := spot.Run{Throughput: math.Inf(1), DollarsPerHour: math.Inf(1)}
 		for k, rate := range segments {
 			r := o.replay(network(n.Name), "bamboo", rate)
-			if r.Throughput >= before.Throughput || r.DollarsPerHour >= before.DollarsPerHour || !near(r.DollarsPerHour, n.BambooCost[k], 0.1) {
+			if r.Throughput >= before.Throughput || r.DollarsPerHour >= before.DollarsPerHour ||
+				!near(r.DollarsPerHour, n.BambooCost[k], 0.1) {
 				t.Errorf("%s at %g: %+v", n.Name, rate, r)
 			}
 			if r.Value < n.DemandS/n.DemandDollar {
@@ -143,7 +147,8 @@ func TestFigure311(t *testing.T) {
 		}
 		for k := 1; k < len(hours); k++ {
 			a, b := hours[k-1], hours[k]
-			if value := (b.Samples - a.Samples) / 3600 / (b.Dollars - a.Dollars); b.Seconds != 3600*float64(k) || value <= n.DemandS/n.DemandDollar {
+			if value := (b.Samples - a.Samples) / 3600 / (b.Dollars - a.Dollars); b.Seconds != 3600*float64(k) ||
+				value <= n.DemandS/n.DemandDollar {
 				t.Errorf("%s: value %.2f in hour %d, at %g s", n.Name, value, k, b.Seconds)
 			}
 		}

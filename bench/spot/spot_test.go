@@ -22,7 +22,8 @@ func TestParts(t *testing.T) {
 		return strings.Join(strings.Fields(parts), " ")
 	}
 	text, again, other := print(1), print(1), print(2)
-	for _, want := range []string{"EC2 64", "(127)", "bert 33 %", "(60.59)", "(709.83)", "(26.24)", "checkpoint", "50 %", "vgg 24.0", "(hangs)", "siafu-copies"} {
+	for _, want := range []string{"EC2 64", "(127)", "bert 33 %", "(60.59)", "(709.83)", "(26.24)", "checkpoint", "50 %",
+		"vgg 24.0", "(hangs)", "siafu-copies"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -34,7 +35,8 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"table3.3: BERT until completion", "throughput of bert", "value by losses", "machine: ", "command: siafu bench", "numbers of the paper: in parentheses", "Whole"} {
+	for _, want := range []string{"table3.3: BERT until completion", "throughput of bert", "value by losses", "machine: ",
+		"command: siafu bench", "numbers of the paper: in parentheses", "Whole"} {
 		if strings.Contains(string(page), want) != (want != "Whole") {
 			t.Errorf("page and %q", want)
 		}
@@ -43,7 +45,8 @@ func TestParts(t *testing.T) {
 
 // Invalid options are refused.
 func TestBadOptions(t *testing.T) {
-	for name, o := range map[string]Options{"--runs=0": {Zones: 3}, "--zones=0": {Runs: 1}, "table9": {Runs: 1, Zones: 1, Only: []string{"table9"}}} {
+	for name, o := range map[string]Options{"--runs=0": {Zones: 3}, "--zones=0": {Runs: 1},
+		"table9": {Runs: 1, Zones: 1, Only: []string{"table9"}}} {
 		if _, err := o.Book(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

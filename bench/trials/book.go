@@ -192,7 +192,8 @@ func Run(ctx context.Context, w io.Writer, op, html string, books ...*Book) erro
 func Origin(paper string) string {
 	var text strings.Builder
 	Machine(&text)
-	fmt.Fprintf(&text, "numbers of the paper: %s, and in lines that begin with \"paper:\"; this command made all others on this machine\n", paper)
+	fmt.Fprintf(&text,
+		"numbers of the paper: %s, and in lines that begin with \"paper:\"; this command made all others on this machine\n", paper)
 	text.WriteString("a dash: does not apply, not printed in the paper, or explained below the table\n")
 	return text.String()
 }
@@ -267,7 +268,8 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 		}
 	}
 	if len(b.left) > 0 {
-		line := fmt.Sprintf("%d trainings were not finished within %g hours; numbers that depend on them are missing. Run the same command again to continue; if the first training alone takes longer, set more --hours.", len(b.left), b.hours)
+		line := fmt.Sprintf("%d trainings were not finished within %g hours; numbers that depend on them are missing. Run the same "+
+			"command again to continue; if the first training alone takes longer, set more --hours.", len(b.left), b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}

@@ -13,7 +13,8 @@ import (
 
 // Machine prints the machine and the command line of a table.
 func Machine(w io.Writer) {
-	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", Processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", Processor(), runtime.NumCPU(), runtime.GOOS,
+		runtime.GOARCH, runtime.Version())
 	if load := Load(); load != "" {
 		fmt.Fprintf(w, "load: %s\n", load)
 	}

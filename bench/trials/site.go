@@ -103,7 +103,8 @@ func RequireMPI(op string) error {
 	if mpi.Available() {
 		return nil
 	}
-	return fault.New(fault.Config, op, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
+	return fault.New(fault.Config, op, "", "this build has no MPI").
+		Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
 }
 
 // Link makes count hosts with links of rate bytes per second, unless they exist, and measures

@@ -28,7 +28,8 @@ type counting struct {
 func (c *counting) Run(_ context.Context, t Trial, folder string) (*Result, error) {
 	c.done++
 	c.folders = append(c.folders, folder)
-	return &Result{Trial: t, Version: "1", Machine: "a box", Load: fmt.Sprint(c.done, ".0 2.0 3.0"), Epochs: []runfolder.Epoch{{Epoch: 1}}}, c.failure
+	return &Result{Trial: t, Version: "1", Machine: "a box", Load: fmt.Sprint(c.done, ".0 2.0 3.0"),
+		Epochs: []runfolder.Epoch{{Epoch: 1}}}, c.failure
 }
 
 func archiveOf(t *testing.T, dir string, hours float64, r Runner) *Archive {
@@ -95,7 +96,8 @@ func TestTimeLimitEndsTraining(t *testing.T) {
 		start := time.Now()
 		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Get(Trial{Data: "graphs/g", Ranks: 2}) }}}}
 		var out strings.Builder
-		if err := Print(t.Context(), &out, "test", "", "", b); err != nil || !strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
+		if err := Print(t.Context(), &out, "test", "", "", b); err != nil ||
+			!strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
 			t.Errorf("%v: %s", err, out.String())
 		}
 		if took := time.Since(start); took != 36*time.Second {
@@ -165,7 +167,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower", "<td>A</td><td>1.5</td><td></td>", "<td>B</td>", "<li>a\tnote</li>\n<li>from",
+	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower",
+		"<td>A</td><td>1.5</td><td></td>", "<td>B</td>", "<li>a\tnote</li>\n<li>from",
 		"bars of B", "key of A", `class="bar g0 `, `class="bar g1 `, "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -45,7 +45,8 @@ func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 		return Training{}, err
 	}
 	if d.Meta.Task == graph.Links {
-		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held-out edges has no labels").Then("measure on the dataset that it was created from")
+		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held-out edges has no labels").
+			Then("measure on the dataset that it was created from")
 	}
 	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
 	g := Training{

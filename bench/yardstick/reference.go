@@ -41,7 +41,8 @@ var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
 
 // start writes operands to a folder, which belongs to the reference, and runs a program with its
 // path and arguments. It waits until the program has read them and run once.
-func (l *Runner) start(ctx context.Context, name string, env []string, files operands, program []string, args ...string) (*Reference, error) {
+func (l *Runner) start(ctx context.Context, name string, env []string, files operands, program []string,
+	args ...string) (*Reference, error) {
 	dir, err := l.stage(files)
 	if err != nil {
 		return nil, err

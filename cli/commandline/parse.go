@@ -26,7 +26,8 @@ func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 func Parse(args []string, c Console, grammar any, options ...kong.Option) error {
 	for i, arg := range args {
 		if !utf8.ValidString(arg) { // the parser, the configuration and summaries would replace its bytes
-			return fault.New(fault.Usage, "", "", "argument %d, %q, is not UTF-8", i+1, arg).Then("rename the file or folder, or give a path through a symbolic link")
+			return fault.New(fault.Usage, "", "", "argument %d, %q, is not UTF-8", i+1, arg).
+				Then("rename the file or folder, or give a path through a symbolic link")
 		}
 	}
 	args, all := cutHelpAll(args)

@@ -24,7 +24,8 @@ func Use(b Binding) { binding = &b }
 func NoGPU(cause error) error {
 	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
 	e.Err = cause
-	return e.Then("check nvidia-smi and CUDA_VISIBLE_DEVICES, request a GPU from the batch system (sbatch --gres=gpu:1), or compute on the CPU with --tensor cpu")
+	return e.Then("check nvidia-smi and CUDA_VISIBLE_DEVICES, request a GPU from the batch system (sbatch --gres=gpu:1), or compute " +
+		"on the CPU with --tensor cpu")
 }
 
 // Unusable returns the fault of GPU n, which does not open: err, if that is one already.
@@ -45,6 +46,7 @@ func Supported(n int, p device.Properties) error {
 	if p.Major >= leastMajor {
 		return nil
 	}
-	return fault.New(fault.Config, "cuda", "", "GPU %d (%s) has compute capability %d.%d, but the kernels need %d.0 or later", n, p.Name, p.Major, p.Minor, leastMajor).
+	return fault.New(fault.Config, "cuda", "", "GPU %d (%s) has compute capability %d.%d, but the kernels need %d.0 or later", n, p.Name,
+		p.Major, p.Minor, leastMajor).
 		Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the CPU with --tensor cpu")
 }

@@ -48,7 +48,8 @@ func (d *opened) openBLAS(library *blasCalls, s *stream) (device.BLAS, error) {
 	workspace, err := d.Alloc(blasWorkspace)
 	if err == nil {
 		b.workspace = workspace
-		err = b.check("cublasSetWorkspace", C.siafu_blas_prepare(d.calls, d.context, library.calls, b.handle, s.handle, C.CUdeviceptr(workspace), blasWorkspace))
+		err = b.check("cublasSetWorkspace",
+			C.siafu_blas_prepare(d.calls, d.context, library.calls, b.handle, s.handle, C.CUdeviceptr(workspace), blasWorkspace))
 	}
 	if err != nil {
 		_ = b.Close()

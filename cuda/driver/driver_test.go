@@ -43,7 +43,8 @@ func TestNoGPU(t *testing.T) {
 		library, variable, value string
 		says                     []string
 	}{
-		"no library":      {"libno-such-driver.so.1", "FAKE_FAIL", "", []string{"no NVIDIA driver", "libno-such-driver.so.1", "install the driver"}},
+		"no library": {"libno-such-driver.so.1", "FAKE_FAIL", "",
+			[]string{"no NVIDIA driver", "libno-such-driver.so.1", "install the driver"}},
 		"no such call":    {partial, "FAKE_FAIL", "", []string{"no NVIDIA driver of CUDA 11.4", "undefined symbol"}},
 		"no device":       {whole, "FAKE_FAIL", "cuInit=100", []string{"finds no GPU", "CUDA_ERROR_NO_DEVICE", "--gres=gpu:1"}},
 		"none counted":    {whole, "FAKE_COUNT", "0", []string{"finds no GPU", "CUDA_VISIBLE_DEVICES"}},
@@ -112,11 +113,14 @@ func TestErrors(t *testing.T) {
 		do   func() error
 		says string
 	}{
-		"cuMemAlloc_v2=2":            {func() error { _, err := d.Alloc(99); return err }, "99 bytes: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
-		"cuModuleLoadDataEx=218":     {func() error { _, err := d.Load("sums", "x"); return err }, "sums: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX: as a test asks: ptxas: line 1"},
-		"cuStreamSynchronize=700":    {s.Synchronize, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"},
-		"cuEventQuery=1":             {func() error { _, err := e.Done(); return err }, "cuEventQuery: CUDA error 1"},
-		"cuDevicePrimaryCtxRetain=2": {func() error { _, err := d.open(0); return err }, "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY"},
+		"cuMemAlloc_v2=2": {func() error { _, err := d.Alloc(99); return err },
+			"99 bytes: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
+		"cuModuleLoadDataEx=218": {func() error { _, err := d.Load("sums", "x"); return err },
+			"sums: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX: as a test asks: ptxas: line 1"},
+		"cuStreamSynchronize=700": {s.Synchronize, "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"},
+		"cuEventQuery=1":          {func() error { _, err := e.Done(); return err }, "cuEventQuery: CUDA error 1"},
+		"cuDevicePrimaryCtxRetain=2": {func() error { _, err := d.open(0); return err },
+			"cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY"},
 	} {
 		t.Run(fail, func(t *testing.T) {
 			t.Setenv("FAKE_FAIL", fail)

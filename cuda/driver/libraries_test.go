@@ -89,7 +89,8 @@ func TestSparse(t *testing.T) {
 		"cusparseCreate", "cusparseSetStream 0x5000", "cusparseCreateCsr 2 3 4 0xa000 0xb000 0xc000 2 2 0 14",
 		"cusparseCreateDnMat 3 5 5 0xd000 14 2", "cusparseCreateDnMat 2 5 5 0xe000 0 2", "cusparseSpMM_bufferSize" + product,
 		"cuMemAlloc_v2 48", "cusparseSpMM_preprocess" + product, "cusparseSpMM" + product, "cusparseSpMM" + product,
-		"cusparseDestroySpMat 0x8100", "cusparseDestroyDnMat 0x15000", "cusparseDestroyDnMat 0x16000", "cuCtxSynchronize", "cuMemFree_v2", "cusparseDestroy",
+		"cusparseDestroySpMat 0x8100", "cusparseDestroyDnMat 0x15000", "cusparseDestroyDnMat 0x16000", "cuCtxSynchronize",
+		"cuMemFree_v2", "cusparseDestroy",
 	}
 	if got := drivertest.Log(t); !slices.Equal(got, want) {
 		t.Errorf("called\n%q\nwant\n%q", got, want)
@@ -150,7 +151,8 @@ func TestLibrariesFail(t *testing.T) {
 			}
 		})
 	}
-	if _, err := openBLAS("libno-such-blas.so", "libc.so.6"); !errors.Is(err, device.ErrLibrary) || !strings.Contains(fmt.Sprint(err), "libno-such-blas") {
+	if _, err := openBLAS("libno-such-blas.so", "libc.so.6"); !errors.Is(err, device.ErrLibrary) ||
+		!strings.Contains(fmt.Sprint(err), "libno-such-blas") {
 		t.Errorf("%v", err)
 	}
 }

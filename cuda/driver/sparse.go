@@ -59,7 +59,8 @@ type spmm struct {
 }
 
 func (l *sparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algorithm) (device.SpMM, error) {
-	if a.Rows != c.Rows || a.Cols != b.Rows || b.Cols != c.Cols || a.Half != b.Half || c.Half || max(a.Rows, a.Cols, a.Edges) > math.MaxInt32 {
+	if a.Rows != c.Rows || a.Cols != b.Rows || b.Cols != c.Cols || a.Half != b.Half || c.Half ||
+		max(a.Rows, a.Cols, a.Edges) > math.MaxInt32 {
 		return nil, fmt.Errorf("cuda: SpMM: shapes or types do not match, or a size exceeds 2³¹-1: %+v, %+v and %+v", a, b, c)
 	}
 	d, p := l.device, &spmm{library: l, handle: (*C.siafu_spmm)(C.calloc(1, C.size_t(unsafe.Sizeof(C.siafu_spmm{}))))}
@@ -70,14 +71,16 @@ func (l *sparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algorith
 	number := [...]C.int{C.SIAFU_SPMM_DEFAULT, C.SIAFU_SPMM_CSR_ALG2, C.SIAFU_SPMM_CSR_ALG3}[algorithm]
 	var bytes C.size_t
 	err := l.check("cusparseSpMM_bufferSize", C.siafu_spmm_describe(d.calls, d.context, l.library.calls, l.handle, p.handle,
-		C.int64_t(a.Rows), C.int64_t(a.Cols), C.int64_t(a.Edges), C.CUdeviceptr(a.Offsets), C.CUdeviceptr(a.Index), C.CUdeviceptr(a.Values), kind,
+		C.int64_t(a.Rows), C.int64_t(a.Cols), C.int64_t(a.Edges), C.CUdeviceptr(a.Offsets), C.CUdeviceptr(a.Index),
+		C.CUdeviceptr(a.Values), kind,
 		C.int64_t(b.Cols), C.CUdeviceptr(b.At), C.CUdeviceptr(c.At), number, &bytes))
 	if err == nil {
 		p.bytes = int(bytes)
 		p.workspace, err = d.Alloc(p.bytes)
 	}
 	if err == nil {
-		err = l.check("cusparseSpMM_preprocess", C.siafu_spmm_preprocess(d.calls, d.context, l.library.calls, l.handle, p.handle, C.CUdeviceptr(p.workspace)))
+		err = l.check("cusparseSpMM_preprocess",
+			C.siafu_spmm_preprocess(d.calls, d.context, l.library.calls, l.handle, p.handle, C.CUdeviceptr(p.workspace)))
 	}
 	if err != nil {
 		_ = p.Close()

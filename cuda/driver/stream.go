@@ -41,7 +41,8 @@ func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
 		return nil
 	}
 	d := s.device
-	return d.check("cuMemcpyHtoDAsync", C.siafu_in(d.calls, d.context, s.handle, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src))))
+	return d.check("cuMemcpyHtoDAsync",
+		C.siafu_in(d.calls, d.context, s.handle, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src))))
 }
 
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
@@ -53,7 +54,8 @@ func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 		return nil
 	}
 	d := s.device
-	return d.check("cuMemcpyDtoHAsync", C.siafu_out(d.calls, d.context, s.handle, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst))))
+	return d.check("cuMemcpyDtoHAsync",
+		C.siafu_out(d.calls, d.context, s.handle, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst))))
 }
 
 func (s *stream) Copy(dst, src device.Ptr, bytes int) error {

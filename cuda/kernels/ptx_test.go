@@ -56,7 +56,8 @@ func TestPTXKeepsOrder(t *testing.T) {
 			if len(words) > 1 && strings.HasPrefix(words[0], "@") {
 				words = words[1:]
 			}
-			for _, banned := range []string{"atom.", "red.", "call", "ld.local", "st.local", "mul.f", "add.f", "sub.f", "div.full", "div.approx", "ex2.", "lg2."} {
+			for _, banned := range []string{"atom.", "red.", "call", "ld.local", "st.local", "mul.f", "add.f", "sub.f", "div.full",
+				"div.approx", "ex2.", "lg2."} {
 				if len(words) > 0 && strings.HasPrefix(words[0], banned) {
 					t.Errorf("%s.ptx:%d: %s", m.Name, number+1, strings.TrimSpace(line))
 				}

@@ -19,7 +19,8 @@ func TestPTXAssembles(t *testing.T) {
 	spills := regexp.MustCompile(`[1-9][0-9]* bytes (stack frame|spill)`)
 	for _, m := range Modules() {
 		for _, arch := range []string{"sm_70", "sm_80", "sm_90"} {
-			out, err := exec.Command("ptxas", "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "cubin"), "ptx/"+m.Name+".ptx").CombinedOutput()
+			out, err := exec.Command("ptxas", "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "cubin"),
+				"ptx/"+m.Name+".ptx").CombinedOutput()
 			if err != nil {
 				t.Errorf("%s for %s: %v\n%s", m.Name, arch, err, out)
 			}

@@ -151,7 +151,8 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 		return have, false, false, nil
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
 		var size int64
-		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &size); err == nil && size == have && (want.Bytes == 0 || size == want.Bytes) {
+		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &size); err == nil && size == have &&
+			(want.Bytes == 0 || size == want.Bytes) {
 			return have, true, false, nil
 		}
 		os.Remove(part) // longer than the file: part is from another version
@@ -167,7 +168,8 @@ func begin(r *http.Response, from, part string, have int64, want file) (start in
 }
 
 // save writes the body to part at offset start and syncs the file.
-func (f *fetcher) save(r *http.Response, from, part string, start int64, want file, cancel context.CancelCauseFunc) (retry bool, err error) {
+func (f *fetcher) save(r *http.Response, from, part string, start int64, want file,
+	cancel context.CancelCauseFunc) (retry bool, err error) {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return false, fault.System(op, part, err)

@@ -48,7 +48,8 @@ func sumOf(b []byte) string {
 
 // server serves data with ranges; before each answer it calls odd with the
 // number of the request, which may answer instead and then returns true.
-func server(t *testing.T, data []byte, odd func(n int32, w http.ResponseWriter, r *http.Request) bool) (url string, requests *atomic.Int32) {
+func server(t *testing.T, data []byte, odd func(n int32, w http.ResponseWriter,
+	r *http.Request) bool) (url string, requests *atomic.Int32) {
 	t.Helper()
 	requests = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +86,8 @@ func TestFetch(t *testing.T) {
 		{name: "success", want: right, requests: 1},
 		{name: "size and checksum unknown", want: unknown, requests: 1},
 		{name: "in the cache", cached: data, want: right, requests: 0},
-		{name: "wrong in the cache", cached: data[1:], want: right, kind: fault.Data, message: "3145727 bytes, expected 3145728", requests: 0},
+		{name: "wrong in the cache", cached: data[1:], want: right, kind: fault.Data,
+			message: "3145727 bytes, expected 3145728", requests: 0},
 		{name: "resume", part: data[:1<<20], want: right, requests: 1,
 			odd: func(n int32, w http.ResponseWriter, r *http.Request) bool {
 				if got := r.Header.Get("Range"); got != "bytes=1048576-" {
@@ -150,7 +152,8 @@ func TestFetch(t *testing.T) {
 				w.Write(append([]byte{data[0] ^ 1}, data[1:]...))
 				return true
 			}},
-		{name: "too long", want: file{Name: "f", Bytes: 10, SHA256: sumOf(data[:10])}, kind: fault.Data, message: "11 bytes, expected 10", requests: 1},
+		{name: "too long", want: file{Name: "f", Bytes: 10, SHA256: sumOf(data[:10])}, kind: fault.Data,
+			message: "11 bytes, expected 10", requests: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url, requests := server(t, data, tt.odd)
@@ -171,7 +174,8 @@ func TestFetch(t *testing.T) {
 				t.Errorf("%d requests, want %d", got, tt.requests)
 			}
 			if tt.message != "" {
-				if fault.KindOf(err) != tt.kind || err == nil || !strings.Contains(err.Error(), tt.message) || !strings.Contains(err.Error(), url) {
+				if fault.KindOf(err) != tt.kind || err == nil || !strings.Contains(err.Error(), tt.message) ||
+					!strings.Contains(err.Error(), url) {
 					t.Errorf("error is %v (kind %d), want kind %d and %q", err, fault.KindOf(err), tt.kind, tt.message)
 				}
 				// Somebody may have put the one there that was not fetched.

@@ -26,7 +26,8 @@ func unzip(path, dst string) error {
 	for _, entry := range z.File {
 		// Compare before subtracting: a sum of such numbers could overflow.
 		if entry.UncompressedSize64 > left {
-			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file can unpack to", entry.Name, entry.UncompressedSize64))
+			return broken(path, fmt.Errorf("entry %q: %d bytes are more than such a file can unpack to",
+				entry.Name, entry.UncompressedSize64))
 		}
 		left -= entry.UncompressedSize64
 		if err := unpack(entry, path, dst); err != nil {

@@ -27,7 +27,8 @@ func TestGeneratedEdgeFeatures(t *testing.T) {
 	}
 	const dim = 16
 	d, none := made(dim, 1), made(0, 1)
-	if d.Meta.EdgeDim != dim || d.Meta.Directed || !slices.Equal(d.In.Cols, none.In.Cols) || !slices.Equal(d.Features.Dense, none.Features.Dense) {
+	if d.Meta.EdgeDim != dim || d.Meta.Directed || !slices.Equal(d.In.Cols, none.In.Cols) ||
+		!slices.Equal(d.Features.Dense, none.Features.Dense) {
 		t.Errorf("%+v", d.Meta)
 	}
 	if !slices.Equal(d.EdgeFeatures, made(dim, 1).EdgeFeatures) {

@@ -127,7 +127,8 @@ func newEdges(o Options) (*edges, error) {
 	}
 	bs := e.ranks.bins()
 	inside, ok1 := drawsFor(o.ofClass()*float64(o.Edges), func(m float64) float64 { return distinctEdges(bs, c, m, true, o.Directed) })
-	outside, ok2 := drawsFor((1-o.ofClass())*float64(o.Edges), func(m float64) float64 { return distinctEdges(bs, c*(c-1), m, false, o.Directed) })
+	outside, ok2 := drawsFor((1-o.ofClass())*float64(o.Edges),
+		func(m float64) float64 { return distinctEdges(bs, c*(c-1), m, false, o.Directed) })
 	if !ok1 || !ok2 {
 		return nil, config("%d edges cannot be sampled with a skew of %g and a homophily of %g", o.Edges, o.Skew, o.Homophily).
 			Then("set a smaller skew or fewer edges")

@@ -282,7 +282,8 @@ func TestStrays(t *testing.T) {
 	const n = 20_000
 	made := func(strays float64) *graph.Dataset {
 		dir := filepath.Join(t.TempDir(), "data")
-		if _, err := Write(dir, Options{Vertices: n, Edges: 15 * n, Features: 4, Classes: 5, Homophily: 0.5, Strays: strays}, false); err != nil {
+		if _, err := Write(dir, Options{Vertices: n, Edges: 15 * n, Features: 4, Classes: 5, Homophily: 0.5,
+			Strays: strays}, false); err != nil {
 			t.Fatal(err)
 		}
 		d, err := graph.Open(dir)

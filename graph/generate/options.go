@@ -126,7 +126,8 @@ func (o *Options) check() error {
 		{o.Vertices >= 2 && o.Vertices <= 1<<32, "vertices", o.Vertices, "2 to 4294967296"},
 		{o.Edges >= 0, "edges", o.Edges, "0 or more"},
 		{o.Classes >= 1 && int64(o.Classes) <= o.Vertices/2, "classes", o.Classes, "1 to half the number of vertices"},
-		{o.Communities >= 1 && int64(o.Communities) <= o.Vertices/2/int64(max(o.Classes, 1)), "communities", o.Communities, "1 to half the number of vertices of a class"},
+		{o.Communities >= 1 && int64(o.Communities) <= o.Vertices/2/int64(max(o.Classes, 1)), "communities", o.Communities,
+			"1 to half the number of vertices of a class"},
 		{o.Memory >= 1 && o.Memory <= 1<<30, "memory", o.Memory, "1 to 1073741824 MiB"},
 		{o.EdgeFeatures >= 0 && o.EdgeFeatures <= graph.MaxEdgeDim, "edge-features", o.EdgeFeatures, fmt.Sprint("0 to ", graph.MaxEdgeDim)},
 		{o.Features >= 0 && o.Features <= 1<<20, "features", o.Features, "1 to 1048576"},
@@ -134,10 +135,13 @@ func (o *Options) check() error {
 		{o.Skew < 1, "skew", o.Skew, "below 1"},
 		{o.Strays < 0.9, "strays", o.Strays, "below 0.9"},
 		{o.flips < 0.5, "strays", o.flips, "below 0.5 with --task " + o.Task},
-		{o.Task == graph.MultiClass && o.Labels == 0 || o.Task != graph.MultiClass && o.Labels >= 1 && o.Labels <= 1<<16, "labels", o.Labels, "1 to 65536 with --task multilabel or regression, and none without"},
-		{slices.Contains([]string{graph.MultiClass, graph.MultiLabel, graph.Regression}, o.Task), "task", o.Task, "multiclass, multilabel or regression"},
+		{o.Task == graph.MultiClass && o.Labels == 0 || o.Task != graph.MultiClass && o.Labels >= 1 && o.Labels <= 1<<16, "labels",
+			o.Labels, "1 to 65536 with --task multilabel or regression, and none without"},
+		{slices.Contains([]string{graph.MultiClass, graph.MultiLabel, graph.Regression}, o.Task), "task", o.Task,
+			"multiclass, multilabel or regression"},
 		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
-		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val), "fractions with a sum of at most 1, less the fraction of communities that only the test set has"},
+		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val),
+			"fractions with a sum of at most 1, less the fraction of communities that only the test set has"},
 	} {
 		if !c.ok {
 			return config("%s %v, expected %s", c.name, c.got, c.want)

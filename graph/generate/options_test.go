@@ -29,7 +29,8 @@ func TestErrors(t *testing.T) {
 		{"classes", func(o *Options) { o.Classes = 501 }, fault.Config, "classes 501"},
 		{"features", func(o *Options) { o.Features = -1 }, fault.Config, "features -1"},
 		{"homophily", func(o *Options) { o.Homophily = 1.5 }, fault.Config, "homophily 1.5"},
-		{"homophily that does not fit", func(o *Options) { o.Homophily = 0.9; o.Classes = 100; o.Edges = 10_000 }, fault.Config, "at most 0.45"},
+		{"homophily that does not fit", func(o *Options) { o.Homophily = 0.9; o.Classes = 100; o.Edges = 10_000 },
+			fault.Config, "at most 0.45"},
 		{"skew", func(o *Options) { o.Skew = 1 }, fault.Config, "skew 1"},
 		{"skew not a number", func(o *Options) { o.Skew = math.NaN() }, fault.Config, "skew NaN"},
 		{"split", func(o *Options) { o.Train, o.Val = 0.7, 0.4 }, fault.Config, "0.7 0.4"},
@@ -78,7 +79,8 @@ func TestPresets(t *testing.T) {
 // list is made. The CSR's 4 bytes an edge and 16 a vertex, and the features, lie outside the heap, where
 // package mapped has such memory.
 func TestLookAlikes(t *testing.T) {
-	named := []string{"reddit-small", "reddit-large", "amazon", "friendster", "flickr", "ogbn-arxiv", "ogbn-products", "ogbn-papers100m", "yelp"}
+	named := []string{"reddit-small", "reddit-large", "amazon", "friendster", "flickr", "ogbn-arxiv",
+		"ogbn-products", "ogbn-papers100m", "yelp"}
 	if names := Presets(); !slices.Equal(names, named) {
 		t.Errorf("look-alikes are %v", names)
 	}

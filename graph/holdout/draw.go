@@ -53,7 +53,8 @@ func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
 	pairs := d.pairs()
 	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
 	if min(sizes[0], sizes[1]) == 0 {
-		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("set larger percentages")
+		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).
+			Then("set larger percentages")
 	}
 	if err := require(d.ds.Dir, heldBytes*(sizes[0]+sizes[1]), "set smaller percentages in --split"); err != nil {
 		return err
@@ -140,7 +141,8 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	}
 	// At most half of the free pairs are used, so that rejection sampling ends soon.
 	if free := float64(n)*float64(n-1)/2 - float64(d.ds.Meta.Edges); float64(len(d.drawn)+count) > free/2 {
-		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f", len(d.drawn)+count, max(free, 0)).
+		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f",
+			len(d.drawn)+count, max(free, 0)).
 			Then("set a smaller --negatives")
 	}
 	for h.Not.Len() < count {
@@ -162,7 +164,8 @@ func (d *drawer) ranked(h *graph.Held, each int) error {
 	h.Each = make([]uint32, 0, h.Edges.Len()*each)
 	for i, u := range h.Edges.Src {
 		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
-			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).Then("disable MRR with --ranked 0")
+			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).
+				Then("disable MRR with --ranked 0")
 		}
 		list := d.candidates(u, each)
 		h.Each = append(append(h.Each, list...), slices.Repeat(h.Edges.Dst[i:i+1], each-len(list))...)

@@ -43,7 +43,8 @@ func (d *drawer) read(h *graph.HeldOut, o Options) error {
 		}
 	}
 	if ranked[0] != ranked[1] {
-		return fault.New(fault.Data, op, o.Test, "it ranks each edge among %d vertices, but %s ranks among %d", ranked[1], o.Val, ranked[0]).
+		return fault.New(fault.Data, op, o.Test,
+			"it ranks each edge among %d vertices, but %s ranks among %d", ranked[1], o.Val, ranked[0]).
 			Then("give the same number for both")
 	}
 	warnOfHeld(h, d.ds.Meta.Directed, o)
@@ -90,7 +91,8 @@ func countHeld(h *graph.HeldOut, directed bool) (c heldCounts) {
 
 func warnOfHeld(h *graph.HeldOut, directed bool, o Options) {
 	if c := countHeld(h, directed); c.any() && o.Log != nil {
-		o.Log("warning: %s and %s: pairs (v, v)=%d, repeated=%d, reversed=%d, in both files=%d: they count twice or are no links; remove them",
+		o.Log("warning: %s and %s: pairs (v, v)=%d, repeated=%d, reversed=%d, in both files=%d: they count twice "+
+			"or are no links; remove them",
 			o.Val, o.Test, c.loops, c.repeated, c.reversed, c.shared)
 	}
 }

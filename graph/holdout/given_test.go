@@ -62,8 +62,9 @@ func TestGiven(t *testing.T) {
 	}{
 		"edges alone":   {holdout.Options{Ranked: 4}, 4, graph.Pairs{}, nil, 2*100 - 4, 2},
 		"a shared list": {holdout.Options{Ranked: 4, ValNegatives: f[2], TestNegatives: f[2]}, 0, shared, nil, 2*100 - 4, 2},
-		"lists of each": {holdout.Options{Ranked: 4, ValCandidates: f[3], TestCandidates: f[4], Negatives: 3}, 3, graph.Pairs{}, []uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
-		"kept":          {holdout.Options{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
+		"lists of each": {holdout.Options{Ranked: 4, ValCandidates: f[3], TestCandidates: f[4], Negatives: 3}, 3, graph.Pairs{},
+			[]uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
+		"kept": {holdout.Options{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
 	} {
 		dst := filepath.Join(t.TempDir(), "links")
 		c.o.Split, c.o.Val, c.o.Test = "85/5/10", f[0], f[1]
@@ -79,7 +80,8 @@ func TestGiven(t *testing.T) {
 		if h.Ranked != c.ranked || !reflect.DeepEqual(h.Val.Edges, val.Edges) || !reflect.DeepEqual(h.Test.Edges, test.Edges) {
 			t.Errorf("%s: %+v", name, h)
 		}
-		if c.not.Len() > 0 && (!reflect.DeepEqual(h.Val.Not, c.not) || !reflect.DeepEqual(h.Test.Not, c.not)) || h.Val.Not.Len() != c.negative {
+		if c.not.Len() > 0 && (!reflect.DeepEqual(h.Val.Not, c.not) || !reflect.DeepEqual(h.Test.Not, c.not)) ||
+			h.Val.Not.Len() != c.negative {
 			t.Errorf("%s: edges are told from %v and %v", name, h.Val.Not, h.Test.Not)
 		}
 		if c.val != nil && !reflect.DeepEqual(h.Val.Each, c.val) || len(h.Val.Each) != 2*c.ranked {
@@ -106,7 +108,8 @@ func TestGivenRefused(t *testing.T) {
 		{holdout.Options{Val: f[0], Test: f[2]}, "src,dst"},
 	} {
 		c.o.Split = "85/5/10"
-		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
 	}
@@ -122,7 +125,8 @@ func TestGivenTwice(t *testing.T) {
 		{f[0], f[3], "pairs (v, v)=0, repeated=0, reversed=0, in both files=1"},
 	} {
 		var log strings.Builder
-		o := holdout.Options{Split: "85/5/10", Val: c.val, Test: c.test, Log: func(format string, args ...any) { fmt.Fprintf(&log, format, args...) }}
+		o := holdout.Options{Split: "85/5/10", Val: c.val, Test: c.test,
+			Log: func(format string, args ...any) { fmt.Fprintf(&log, format, args...) }}
 		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), o, false); err != nil {
 			t.Fatal(err)
 		}

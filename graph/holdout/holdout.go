@@ -101,7 +101,8 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	c := graph.Content{
 		Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
 		Source: strings.TrimPrefix(m.Source+", "+o.source(), ", "),
-		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, EdgeImport: m.EdgeImport, SelfLoops: m.SelfLoops, Repeated: m.Repeated, IDs: d.ds.IDs,
+		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, EdgeImport: m.EdgeImport, SelfLoops: m.SelfLoops,
+		Repeated: m.Repeated, IDs: d.ds.IDs,
 		Task: graph.Links, Labels: make([]int32, n), Split: make([]uint8, n), HeldOut: h,
 	}
 	for v := range c.Labels {

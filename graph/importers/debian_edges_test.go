@@ -37,7 +37,8 @@ func TestDebianEdgeFeatures(t *testing.T) {
 		{"everything", debFixture, []string{"field", "version", "alternative"}, all, map[string]string{
 			"zsh>libc6": "pre-depends recommends version/", "libc6>zsh": "/pre-depends recommends version",
 			"zsh>vim": "recommends/", "vim>zsh": "/recommends",
-			"nothing>zsh": "enhances/", "zsh>nothing": "/enhances", "nothing>vim": "enhances alternative/", "vim>nothing": "/enhances alternative",
+			"nothing>zsh": "enhances/", "zsh>nothing": "/enhances", "nothing>vim": "enhances alternative/",
+			"vim>nothing": "/enhances alternative",
 		}},
 		{"some", debFixture, []string{"alternative", "version"}, []string{"alternative", "version"}, map[string]string{
 			"zsh>libc6": "version/", "libc6>zsh": "/version", "zsh>vim": "/", "vim>zsh": "/",
@@ -47,7 +48,8 @@ func TestDebianEdgeFeatures(t *testing.T) {
 			"tool>zsh": "depends version/recommends", "zsh>tool": "recommends/depends version",
 			"tool>vim": "depends alternative/", "vim>tool": "/depends alternative",
 			"tool>libc6": "suggests enhances version alternative/", "libc6>tool": "/suggests enhances version alternative",
-			"nothing>zsh": "enhances/", "zsh>nothing": "/enhances", "nothing>vim": "enhances alternative/", "vim>nothing": "/enhances alternative",
+			"nothing>zsh": "enhances/", "zsh>nothing": "/enhances", "nothing>vim": "enhances alternative/",
+			"vim>nothing": "/enhances alternative",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,7 +35,8 @@ type debArchive struct {
 	dropped  int             // stanzas superseded by another version
 }
 
-// readDebArchive reads every stanza of r. Of several versions of a package it uses the highest, and the first of equal ones (multi-arch machines list the same
+// readDebArchive reads every stanza of r. Of several versions of a package it uses the highest, and the first
+// of equal ones (multi-arch machines list the same
 // version once per architecture).
 //
 // Design note: packages are sorted by name, not in the order of the file, so that the dataset

@@ -96,7 +96,8 @@ func TestDebian(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, log := debRead(t, tt.src, tt.stdin)
 			checkDebFixture(t, c)
-			want := "debian: packages=4 other_versions=1 relations=6 to_virtual=1 to_unknown=2 unknown_names=2split=random train=60% val=20% test=20% seed=7"
+			want := "debian: packages=4 other_versions=1 relations=6 to_virtual=1 to_unknown=2 unknown_names=2split=random " +
+				"train=60% val=20% test=20% seed=7"
 			if log != want {
 				t.Errorf("log is %q, want %q", log, want)
 			}

@@ -48,7 +48,8 @@ func dglGraph(k *resources, o Options, f *dglfile.File) *graph.Content {
 	d := &dglArrays{input: k.input, graph: must(f.Graph(number)), got: map[string]bool{}}
 	for i, name := range o.EdgeFeatures {
 		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
-			k.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name, strings.Join(d.rest(nil), ", "))
+			k.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name,
+				strings.Join(d.rest(nil), ", "))
 		}
 		if i == 0 {
 			d.features = name
@@ -88,7 +89,8 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 		count := number64(d.graph.Vertices)
 		return &count, "vertices"
 	case "edge_weight":
-		return among(d.graph.EdgeData, "edata", slices.DeleteFunc(slices.Clone(dglNames[name]), func(name string) bool { return name == d.features }))
+		return among(d.graph.EdgeData, "edata",
+			slices.DeleteFunc(slices.Clone(dglNames[name]), func(name string) bool { return name == d.features }))
 	case "edge_attr":
 		if d.features != "" {
 			return among(d.graph.EdgeData, "edata", []string{d.features})
@@ -118,7 +120,8 @@ func (d *dglArrays) get(name string) ndarray {
 	a, at := d.find(name)
 	d.got[at] = true
 	if a == nil {
-		d.require(false, `give the graph one: g.ndata["feat"] = …`, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", "))
+		d.require(false, `give the graph one: g.ndata["feat"] = …`, "there is no %q in ndata: %.200s", dglNames[name][0],
+			strings.Join(d.rest(nil), ", "))
 	}
 	element := d.element(at)
 	return ndarray{Array: a.Called(element.path), input: element}

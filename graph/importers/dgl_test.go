@@ -32,7 +32,8 @@ func TestDGL(t *testing.T) {
 			o.DropWeights = c.drop
 			got := mustLoad(t, "auto", o)
 			same(t, got, want)
-			if !strings.Contains(got.log, "format=dgl") || !strings.Contains(got.log, c.left) || c.left == "" && strings.Contains(got.log, "left_out") {
+			if !strings.Contains(got.log, "format=dgl") || !strings.Contains(got.log, c.left) ||
+				c.left == "" && strings.Contains(got.log, "left_out") {
 				t.Errorf("log:\n%s", got.log)
 			}
 		})
@@ -78,26 +79,41 @@ func TestBadDGL(t *testing.T) {
 		{"empty", nil, nil, fault.Data, []string{"byte 0: 8 bytes expected, 0 left"}},
 		{"text", []byte("import dgl"), nil, fault.Data, []string{"a file of dgl.save_graphs begins with"}},
 		{"head", tiny[:100], nil, fault.Data, []string{"it has 100 bytes but claims 1 graphs", "fetch the file again"}},
-		{"truncated", tiny[:len(tiny)-5], nil, fault.Data, []string{"does not end with the offsets of its 1 graphs", "fetch the file again"}},
-		{"before 0.5", swap(tiny, little(uint64(2)), little(uint64(1)), 0), nil, fault.Data, []string{"version 1, of DGL before 0.5", "with DGL 0.5 or later"}},
+		{"truncated", tiny[:len(tiny)-5], nil, fault.Data,
+			[]string{"does not end with the offsets of its 1 graphs", "fetch the file again"}},
+		{"before 0.5", swap(tiny, little(uint64(2)), little(uint64(1)), 0), nil, fault.Data,
+			[]string{"version 1, of DGL before 0.5", "with DGL 0.5 or later"}},
 		{"version 3", swap(tiny, little(uint64(2)), little(uint64(3)), 0), nil, fault.Data, []string{"version 3 and type 2"}},
-		{"place", swap(tiny, tiny[len(tiny)-16:len(tiny)-8], little(uint64(1<<40)), 1), nil, fault.Data, []string{"graph 0 begins at byte 1099511627776"}},
-		{"types of vertices", testFile("types.dgl"), nil, fault.Data, []string{"graph 0 has 2 vertex types and 1 edge types", "dgl.to_homogeneous"}},
+		{"place", swap(tiny, tiny[len(tiny)-16:len(tiny)-8], little(uint64(1<<40)), 1), nil, fault.Data,
+			[]string{"graph 0 begins at byte 1099511627776"}},
+		{"types of vertices", testFile("types.dgl"), nil, fault.Data,
+			[]string{"graph 0 has 2 vertex types and 1 edge types", "dgl.to_homogeneous"}},
 		{"several", testFile("several.dgl"), nil, fault.Data, []string{"it holds 2 graphs", "--graph, from 0 to 1"}},
 		{"no such graph", tiny, &third, fault.Usage, []string{"no graph -1, the file has 1"}},
-		{"elements", swap(tiny, []byte{2, 32, 1, 0}, []byte{4, 16, 1, 0}, 0), nil, fault.Data, []string{`tensor "feat" has elements of kind 4 with 16 bits`, "float()"}},
-		{"complex", swap(tiny, []byte{2, 32, 1, 0}, []byte{5, 64, 1, 0}, 0), nil, fault.Data, []string{`tensor "feat" has elements of kind 5 with 64 bits`}},
+		{"elements", swap(tiny, []byte{2, 32, 1, 0}, []byte{4, 16, 1, 0}, 0), nil, fault.Data,
+			[]string{`tensor "feat" has elements of kind 4 with 16 bits`, "float()"}},
+		{"complex", swap(tiny, []byte{2, 32, 1, 0}, []byte{5, 64, 1, 0}, 0), nil, fault.Data,
+			[]string{`tensor "feat" has elements of kind 5 with 64 bits`}},
 		{"array", swap(tiny, array, make([]byte, 8), 4), nil, fault.Data, []string{"begins with 0x0, expected 0xdd5e40f096b4a13f"}},
-		{"dimension", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(4), int64(1<<50)), 0), nil, fault.Data, []string{`tensor "feat" has a dimension of 1125899906842624`}},
-		{"bytes", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(4), int64(2), int64(31)), 0), nil, fault.Data, []string{"the shape [4 2] and 31 bytes"}},
-		{"an edge to nowhere", swap(tiny, little([]int64{1, 2, 0, 0}), little([]int64{1, 2, 4, 0}), 0), nil, fault.Data, []string{"edge 2", "4", "0..3"}},
+		{"dimension", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(4), int64(1<<50)), 0), nil, fault.Data,
+			[]string{`tensor "feat" has a dimension of 1125899906842624`}},
+		{"bytes", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(4), int64(2), int64(31)), 0), nil, fault.Data,
+			[]string{"the shape [4 2] and 31 bytes"}},
+		{"an edge to nowhere", swap(tiny, little([]int64{1, 2, 0, 0}), little([]int64{1, 2, 4, 0}), 0), nil, fault.Data,
+			[]string{"edge 2", "4", "0..3"}},
 		{"negative", swap(tiny, little([]int64{1, 2, 0, 0}), little([]int64{1, -2}), 0), nil, fault.Data, []string{"[columns]", "-2"}},
-		{"ids of edges", swap(weighted, little([]int32{3, 2, 1, 0}), little([]int32{3, 2, 3}), 0), nil, fault.Data, []string{"edge 2 has the id 3, which is not unique among 4 edges"}},
-		{"rows", swap(weighted, little([]int32{0, 1, 2, 3, 4}), little([]int32{0, 1, 9}), 0), nil, fault.Data, []string{"row 1 of edges goes from 1 to 9"}},
-		{"format", swap(tiny, little(uint64(1|1<<32)), little(uint64(8|1<<32)), 0), nil, fault.Data, []string{"edges are in the format 0x8, supported are coo, csr and csc"}},
-		{"no features", swap(tiny, []byte("feat"), []byte("fear"), 0), nil, fault.Data, []string{`there is no "feat" in ndata: `, `ndata["fear"]`, `g.ndata["feat"]`}},
-		{"rows of features", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(2), int64(4)), 0), nil, fault.Data, []string{"[vertices]: it is [4], but x has 2 rows"}},
-		{"weights", swap(weighted, little(float32(4), float32(0)), little(float32(-4)), 0), nil, fault.Data, []string{`edata["weight"]`, "the weight of edge 0 is -4"}},
+		{"ids of edges", swap(weighted, little([]int32{3, 2, 1, 0}), little([]int32{3, 2, 3}), 0), nil, fault.Data,
+			[]string{"edge 2 has the id 3, which is not unique among 4 edges"}},
+		{"rows", swap(weighted, little([]int32{0, 1, 2, 3, 4}), little([]int32{0, 1, 9}), 0), nil, fault.Data,
+			[]string{"row 1 of edges goes from 1 to 9"}},
+		{"format", swap(tiny, little(uint64(1|1<<32)), little(uint64(8|1<<32)), 0), nil, fault.Data,
+			[]string{"edges are in the format 0x8, supported are coo, csr and csc"}},
+		{"no features", swap(tiny, []byte("feat"), []byte("fear"), 0), nil, fault.Data,
+			[]string{`there is no "feat" in ndata: `, `ndata["fear"]`, `g.ndata["feat"]`}},
+		{"rows of features", swap(tiny, little(int64(4), int64(2), int64(32)), little(int64(2), int64(4)), 0), nil, fault.Data,
+			[]string{"[vertices]: it is [4], but x has 2 rows"}},
+		{"weights", swap(weighted, little(float32(4), float32(0)), little(float32(-4)), 0), nil, fault.Data,
+			[]string{`edata["weight"]`, "the weight of edge 0 is -4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.dgl")
@@ -115,7 +131,8 @@ func TestBadDGL(t *testing.T) {
 			}
 		})
 	}
-	if _, err := load(t, "npz", Options{Src: "x.npz", Graph: &third}); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "leave --graph out") {
+	if _, err := load(t, "npz", Options{Src: "x.npz", Graph: &third}); fault.KindOf(err) != fault.Usage ||
+		!strings.Contains(fmt.Sprint(err), "leave --graph out") {
 		t.Errorf("--graph of an npz: %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func (o *Options) percentages(otherwise percentages) percentages {
 	}
 	p, ok := graph.ParsePercentages(o.SplitSizes)
 	if !ok {
-		input{"import", o.Src}.refuse("give three percentages above 0 that add up to 100, such as 60/20/20", "--split-sizes=%s", o.SplitSizes)
+		input{"import", o.Src}.refuse("give three percentages above 0 that add up to 100, such as 60/20/20",
+			"--split-sizes=%s", o.SplitSizes)
 	}
 	return percentages{p[0], p[1]}
 }

@@ -210,7 +210,8 @@ var tinyFeatures = []float32{1, 2, 3, 4, 5, 6, 7, 8}
 
 func tinyRaw() map[string][]byte {
 	return map[string][]byte{
-		"meta.json":       []byte(`{"name": "Tiny", "nodes": 4, "edges": 4, "undirected": false, "feature_dim": 2, "classes": 2, "license": "CC0", "synthetic": true}`),
+		"meta.json": []byte(`{"name": "Tiny", "nodes": 4, "edges": 4, "undirected": false, "feature_dim": 2, "classes": 2, ` +
+			`"license": "CC0", "synthetic": true}`),
 		"graph.edges.bin": little([]uint32{0, 1, 1, 2, 2, 0, 3, 0}),
 		"features.bin":    little(tinyFeatures),
 		"labels.bin":      little([]int32{0, 1, 1, 0}),
@@ -225,7 +226,8 @@ func tinyCSR(data []byte) []any {
 }
 
 func tinyNpz(extra ...any) []byte {
-	return bundle(append(append(tinyCSR(i8s(1, 1, 1, 1)), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0)), extra...)...)
+	return bundle(append(append(tinyCSR(i8s(1, 1, 1, 1)), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels",
+		i8s(0, 1, 1, 0)), extra...)...)
 }
 
 func tinyHetero(train ...byte) []byte {
@@ -254,7 +256,8 @@ func tinyOGB() map[string][]byte {
 // tinyPapers returns the layout of ogbn-papers100M.
 func tinyPapers() map[string][]byte {
 	m := map[string][]byte{
-		"raw/data.npz": bundle("edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "node_feat", f4s(4, 2, tinyFeatures...),
+		"raw/data.npz": bundle("edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})),
+			"node_feat", f4s(4, 2, tinyFeatures...),
 			"node_year", i8s(1, 2, 3, 4), "num_nodes_list", i8s(4), "num_edges_list", i8s(4)),
 		"raw/node-label.npz": bundle("node_label", f4s(4, 1, 0, 1, 1, 0)),
 	}
@@ -278,9 +281,11 @@ func tinySAINT() map[string][]byte {
 
 func tinyReddit() map[string][]byte {
 	return map[string][]byte{
-		"reddit_graph.npz": bundle("row", array("<i4", "(4,)", little([]int32{3, 0, 1, 2})), "col", array("<i4", "(4,)", little([]int32{0, 1, 2, 0})),
+		"reddit_graph.npz": bundle("row", array("<i4", "(4,)", little([]int32{3, 0, 1, 2})), "col",
+			array("<i4", "(4,)", little([]int32{0, 1, 2, 0})),
 			"format", array("|S3", "()", []byte("coo")), "shape", i8s(4, 4), "data", i8s(1, 1, 1, 1)),
-		"reddit_data.npz": bundle("feature", f4s(4, 2, tinyFeatures...), "label", i8s(0, 1, 1, 0), "node_types", i8s(1, 1, 2, 3), "node_ids", i8s(9, 8, 7, 6)),
+		"reddit_data.npz": bundle("feature", f4s(4, 2, tinyFeatures...), "label", i8s(0, 1, 1, 0), "node_types",
+			i8s(1, 1, 2, 3), "node_ids", i8s(9, 8, 7, 6)),
 	}
 }
 
@@ -305,7 +310,8 @@ func tinySnap() map[string][]byte {
 
 func tinyCSV() map[string][]byte {
 	return map[string][]byte{
-		"nodes.csv":     []byte("\xef\xbb\xbfid;\"a\";label;split;b\r\n\"a;1\";1;no;train;2\r\n\r\nb;3;yes;Training;4e0\nc; 5 ;yes;val;\"6\"\nd;.7e1;no;test;8"),
+		"nodes.csv": []byte("\xef\xbb\xbfid;\"a\";label;split;b\r\n\"a;1\";1;no;train;2\r\n\r\nb;3;yes;Training;4e0\nc; 5 " +
+			";yes;val;\"6\"\nd;.7e1;no;test;8"),
 		"edges.csv.gz":  gz("dst\tsrc\n\"b\"\ta;1\nc\tb\na;1\tc\na;1\td\n"),
 		"features.list": []byte("unused"),
 	}
@@ -332,8 +338,10 @@ func testFile(name string) []byte {
 
 // tinyPyG returns the tiny graph under the names of PyTorch Geometric's Data.
 func tinyPyG(extra ...any) []byte {
-	return bundle(append([]any{"x", f4s(4, 2, tinyFeatures...), "edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", i8s(0, 1, 1, 0),
-		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 0, 1})}, extra...)...)
+	return bundle(append([]any{"x", f4s(4, 2, tinyFeatures...), "edge_index",
+		array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", i8s(0, 1, 1, 0),
+		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}), "test_mask",
+		array("|b1", "(4,)", []byte{0, 0, 0, 1})}, extra...)...)
 }
 
 // zipped returns a file of torch.save with the given names and parts.

@@ -207,13 +207,20 @@ func TestClaims(t *testing.T) {
 		files           map[string][]byte
 		says            string
 	}{
-		{"classes", "raw", "", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2, "classes": 1000000000000}`), "classes"},
-		{"a stray label", "raw", "", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin", little([]int32{0, 1, 2147483646, 0})), "label of vertex 2 is 2147483646"},
-		{"rows of a matrix without columns", "graphsaint", "", with(tinySAINT(), "adj_full.npz", coo, "feats.npy", empty), "features have shape [" + many + " 0]"},
-		{"posts without columns", "reddit-npz", "", with(tinyReddit(), "reddit_graph.npz", coo, "reddit_data.npz", bundle("feature", empty, "label", nothing, "node_types", nothing)), "features have shape"},
-		{"vertices without columns", "snap", "", with(tinySnap(), "edges.txt", "", "features.npy", empty, "labels.npy", nothing), "features have shape"},
-		{"labels without width", "npz", "h.npz", map[string][]byte{"h.npz": bundle("edges", array("<i8", "(0, 2)", nil), "node_features", empty, "node_labels", nothing)}, "elements without bytes"},
-		{"ragged features", "ogb", "", with(tinyOGB(), "raw/node-feat.csv.gz", line(strings.Repeat("0,", 250_000)+"0\n", 250_000)), "node-feat.csv.gz"},
+		{"classes", "raw", "", with(tinyRaw(), "meta.json",
+			`{"nodes": 4, "edges": 4, "feature_dim": 2, "classes": 1000000000000}`), "classes"},
+		{"a stray label", "raw", "", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin",
+			little([]int32{0, 1, 2147483646, 0})), "label of vertex 2 is 2147483646"},
+		{"rows of a matrix without columns", "graphsaint", "", with(tinySAINT(), "adj_full.npz", coo, "feats.npy", empty),
+			"features have shape [" + many + " 0]"},
+		{"posts without columns", "reddit-npz", "", with(tinyReddit(), "reddit_graph.npz", coo, "reddit_data.npz",
+			bundle("feature", empty, "label", nothing, "node_types", nothing)), "features have shape"},
+		{"vertices without columns", "snap", "",
+			with(tinySnap(), "edges.txt", "", "features.npy", empty, "labels.npy", nothing), "features have shape"},
+		{"labels without width", "npz", "h.npz", map[string][]byte{"h.npz": bundle("edges", array("<i8", "(0, 2)", nil), "node_features",
+			empty, "node_labels", nothing)}, "elements without bytes"},
+		{"ragged features", "ogb", "",
+			with(tinyOGB(), "raw/node-feat.csv.gz", line(strings.Repeat("0,", 250_000)+"0\n", 250_000)), "node-feat.csv.gz"},
 		{"ragged edges", "ogb", "", with(tinyOGB(), "raw/edge.csv.gz", line(strings.Repeat("0,", 250_000)+"0\n", 250_000)), "edge.csv.gz"},
 		{"wide features", "ogb", "", with(tinyOGB(),
 			"raw/num-node-list.csv.gz", gz("100000"), "raw/node-label.csv.gz", gz(strings.Repeat("0\n", 100_000)),
@@ -327,10 +334,11 @@ func TestArchiveWithoutFiles(t *testing.T) {
 		files []any
 		says  string
 	}{
-		"empty":            {nil, "x.tar.zst: it has no file meta.json; pack the files of a dataset"},
-		"without edges":    {[]any{"meta.json", valid["meta.json"]}, "x.tar.zst: it has no file graph.edges.bin"},
-		"damaged":          {[]any{"meta.json", []byte("{")}, "x.tar.zst[meta.json]: "},
-		"of wrong lengths": {[]any{"meta.json", valid["meta.json"], "graph.edges.bin", []byte("1")}, "x.tar.zst[graph.edges.bin]: 1 bytes, expected"},
+		"empty":         {nil, "x.tar.zst: it has no file meta.json; pack the files of a dataset"},
+		"without edges": {[]any{"meta.json", valid["meta.json"]}, "x.tar.zst: it has no file graph.edges.bin"},
+		"damaged":       {[]any{"meta.json", []byte("{")}, "x.tar.zst[meta.json]: "},
+		"of wrong lengths": {[]any{"meta.json", valid["meta.json"], "graph.edges.bin", []byte("1")},
+			"x.tar.zst[graph.edges.bin]: 1 bytes, expected"},
 	} {
 		archive := packedTar(t, func(w *tar.Writer, _ io.Writer) {
 			for i := 0; i < len(c.files); i += 2 {
@@ -343,7 +351,8 @@ func TestArchiveWithoutFiles(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.says)
 		}
 	}
-	if err := tryImport(t, "raw", "x.tar.zst", map[string][]byte{"x.tar.zst": nil}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "x.tar.zst: it has no file meta.json") {
+	if err := tryImport(t, "raw", "x.tar.zst", map[string][]byte{"x.tar.zst": nil}); fault.KindOf(err) != fault.Data ||
+		!strings.Contains(err.Error(), "x.tar.zst: it has no file meta.json") {
 		t.Errorf("a file without bytes: %v", err)
 	}
 }

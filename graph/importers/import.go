@@ -156,7 +156,8 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 			columns.EdgeFeatures = nil
 		}
 		if !reflect.DeepEqual(columns, TableOptions{}) {
-			k.refuse("leave out the flags for csv and parquet, or set --from csv or --from parquet", "it has no columns, but flags name some")
+			k.refuse("leave out the flags for csv and parquet, or set --from csv or --from parquet",
+				"it has no columns, but flags name some")
 		}
 	}
 	if f.isTable() {
@@ -168,7 +169,8 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	complete(c, o)
 	checkContent(k.input, c)
 	scaleTargets(k.input, o, c)
-	if task := cmp.Or(c.Task, graph.MultiClass); o.Task != "" && o.Task != task && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
+	if task := cmp.Or(c.Task, graph.MultiClass); o.Task != "" && o.Task != task &&
+		slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
 		k.refuse("import such labels as npz or csv", "--task=%s, but its labels are for %s", o.Task, task)
 	}
 	return c, nil

@@ -119,14 +119,16 @@ func TestDetails(t *testing.T) {
 		}
 	})
 	t.Run("zero weights are no edges", func(t *testing.T) {
-		m := with(tinySAINT(), "adj_full.npz", bundle("data", i8s(1, 0, 1, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4)))
+		m := with(tinySAINT(), "adj_full.npz",
+			bundle("data", i8s(1, 0, 1, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4)))
 		c := mustLoad(t, "graphsaint", Options{Src: files(t, m)})
 		if want := [][2]uint32{{0, 1}, {2, 0}, {3, 0}}; !slices.Equal(c.edges, want) {
 			t.Errorf("edges %v", c.edges)
 		}
 	})
 	t.Run("reddit has no weights", func(t *testing.T) {
-		m := with(tinyReddit(), "reddit_graph.npz", bundle("row", i8s(3, 0), "col", i8s(0, 1), "format", array("|S3", "()", []byte("coo")), "shape", i8s(4, 4), "data", i8s(2, 1)))
+		m := with(tinyReddit(), "reddit_graph.npz",
+			bundle("row", i8s(3, 0), "col", i8s(0, 1), "format", array("|S3", "()", []byte("coo")), "shape", i8s(4, 4), "data", i8s(2, 1)))
 		c := mustLoad(t, "reddit-npz", Options{Src: files(t, m)})
 		if _, weighted := c.Edges.(graph.WeightedSource); weighted || !strings.Contains(c.log, "weights of edges are dropped") {
 			t.Errorf("edges %T, log %s", c.Edges, c.log)
@@ -252,7 +254,8 @@ func TestUnlabelled(t *testing.T) {
 		files map[string][]byte
 	}{
 		{"raw", with(tinyRaw(), "labels.bin", nil, "split.bin", nil)},
-		{"raw", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin", little([]int32{-1, -1, -1, -1}), "split.bin", []byte{0, 0, 0, 0})},
+		{"raw", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin", little([]int32{-1, -1, -1, -1}),
+			"split.bin", []byte{0, 0, 0, 0})},
 		{"snap", with(tinySnap(), "labels.npy", nil, "split.npy", nil)},
 	} {
 		d, log := imported(t, c.from, Options{Src: files(t, c.files)})
@@ -272,12 +275,14 @@ func TestUnlabelled(t *testing.T) {
 func TestPapersLabels(t *testing.T) {
 	nan := float32(math.NaN())
 	set := func(labels ...float32) map[string][]byte {
-		return with(tinyPapers(), "raw/node-label.npz", bundle("node_label", f4s(len(labels), 1, labels...)), "split/time/test.csv.gz", gz(""))
+		return with(tinyPapers(), "raw/node-label.npz", bundle("node_label", f4s(len(labels), 1, labels...)),
+			"split/time/test.csv.gz", gz(""))
 	}
 	if c := mustLoad(t, "ogb", Options{Src: files(t, set(0, 1, 1, nan))}); !slices.Equal(c.Labels, []int32{0, 1, 1, -1}) {
 		t.Errorf("labels are %v", c.Labels)
 	}
-	for says, m := range map[string]map[string][]byte{"label of vertex 1 is 1.5": set(0, 1.5, 1, 0), "3 labels for 4 vertices": set(0, 1, 1)} {
+	for says, m := range map[string]map[string][]byte{"label of vertex 1 is 1.5": set(0, 1.5, 1, 0),
+		"3 labels for 4 vertices": set(0, 1, 1)} {
 		if _, err := load(t, "ogb", Options{Src: files(t, m)}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}

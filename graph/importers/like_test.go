@@ -16,7 +16,8 @@ var notInput = map[string]string{
 	"Src": "names the source", "Dst": "names the dataset", "Name": "names the dataset", "Force": "replaces a folder",
 	"FeatureFormat": "rounds numbers, and a network takes both formats",
 	"Task":          "labels are no input, and Schema.Fits compares the task", "Label": "labels are no input",
-	"Split": "the split is no input", "Stratify": "the split is no input", "SplitSizes": "the split is no input", "Seed": "the split is no input",
+	"Split": "the split is no input", "Stratify": "the split is no input", "SplitSizes": "the split is no input",
+	"Seed":  "the split is no input",
 	"Graph": "chooses the data", "Nodes": "names a file", "Edges": "names a file", "ID": "ids are no input",
 	"DropUnknown": "without it such edges are refused", "Like": "takes over what others decide",
 	"DropEdgeFeatures": "predict compares the number of features of edges",
@@ -110,9 +111,10 @@ func TestInputOptions(t *testing.T) {
 func TestLikeContradicted(t *testing.T) {
 	plain, _ := inputTable(t, Options{TableOptions: TableOptions{Fill: "zero"}})
 	for name, want := range map[string]string{
-		"Normalize": "--normalize-features contradicts", "Symmetrise": "--symmetrise contradicts", "DropWeights": "--drop-weights contradicts",
-		"Weight": `--weight=amount contradicts --like=` + plain.Dir + `, where the column of weights is "weight"; leave --weight out`,
-		"Ends":   "--ends=dst,src contradicts --like=" + plain.Dir + ", where edges go from column src to dst; leave --ends out",
+		"Normalize": "--normalize-features contradicts", "Symmetrise": "--symmetrise contradicts",
+		"DropWeights": "--drop-weights contradicts",
+		"Weight":      `--weight=amount contradicts --like=` + plain.Dir + `, where the column of weights is "weight"; leave --weight out`,
+		"Ends":        "--ends=dst,src contradicts --like=" + plain.Dir + ", where edges go from column src to dst; leave --ends out",
 	} {
 		o := Options{TableOptions: TableOptions{Like: plain.Dir}}
 		inputOptions[name](&o)
@@ -122,7 +124,8 @@ func TestLikeContradicted(t *testing.T) {
 		}
 	}
 	o := Options{TableOptions: TableOptions{Like: plain.Dir}}
-	if _, err := importTable(t, "id,x,code,about,day\na,1,7,red boats,20240514\n", "src,dst,amount\n", o); err == nil || !strings.Contains(err.Error(), `no column "weight"`) {
+	if _, err := importTable(t, "id,x,code,about,day\na,1,7,red boats,20240514\n", "src,dst,amount\n", o); err == nil ||
+		!strings.Contains(err.Error(), `no column "weight"`) {
 		t.Errorf("a table without the model's weights: %v", err)
 	}
 }
@@ -143,7 +146,8 @@ func TestLikeUnrecorded(t *testing.T) {
 	}
 	meta := *plain.Meta
 	meta.EdgeImport = nil // a dataset of an older version
-	if err := data.Meta.Schema().InputsFit("predict", "data", &meta, everyUse); err == nil || !strings.Contains(err.Error(), "--symmetrise") {
+	if err := data.Meta.Schema().InputsFit("predict", "data", &meta, everyUse); err == nil ||
+		!strings.Contains(err.Error(), "--symmetrise") {
 		t.Errorf("edges in one direction for a model of both: %v", err)
 	}
 	meta.Directed = false
@@ -167,15 +171,18 @@ func TestUnusedInput(t *testing.T) {
 
 // TestImportsOfOtherFormats: formats without columns record their options, too.
 func TestImportsOfOtherFormats(t *testing.T) {
-	src := filepath.Join(files(t, map[string][]byte{"x.npz": tinyPyG("edge_weight", array("<f4", "(4,)", little([]float32{2, 3, 4, 5})))}), "x.npz")
+	src := filepath.Join(files(t,
+		map[string][]byte{"x.npz": tinyPyG("edge_weight", array("<f4", "(4,)", little([]float32{2, 3, 4, 5})))}), "x.npz")
 	one, _ := written(t, "npz", Options{Src: src})
 	both, _ := written(t, "npz", Options{Src: src, Symmetrise: true})
 	light, _ := written(t, "npz", Options{Src: src, TableOptions: TableOptions{DropWeights: true}})
 	for _, c := range []struct {
 		model, data *graph.Dataset
 		want        string
-	}{{both, one, "with --symmetrise"}, {one, both, "without --symmetrise"}, {one, light, "without --drop-weights"}, {light, one, "with --drop-weights"}} {
-		if err := c.model.Meta.Schema().InputsFit("predict", "data", c.data.Meta, everyUse); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), c.want) {
+	}{{both, one, "with --symmetrise"}, {one, both, "without --symmetrise"}, {one, light, "without --drop-weights"},
+		{light, one, "with --drop-weights"}} {
+		if err := c.model.Meta.Schema().InputsFit("predict", "data", c.data.Meta, everyUse); fault.KindOf(err) != fault.Data ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}

@@ -42,12 +42,14 @@ func isOGBLinks(dir, labels string) bool {
 func ogbLinks(k *resources, o Options, c *graph.Content, edges int64) {
 	if at := k.raw(ogbNodeFeatures); !at.exists() {
 		check(fault.New(fault.Missing, k.op, at.path, "vertices have no features, as in ogbl-ddi").
-			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them", c.Vertices))
+			Then("write it with a row of numbers for each of the %d vertices, such as random ones; the network does not train them",
+				c.Vertices))
 	}
 	c.Features = ogbFeatures(k, o, c.Vertices, nil) // first: they prove the number of vertices
 	c.Edges = ogbEdges(k, o, c.Vertices, edges).source()
 	if !o.Symmetrise {
-		o.Log("edges are stored as listed; the benchmark's loader (ogbl-collab, ogbl-ppa, ogbl-ddi) or its examples (ogbl-citation2) add inverse edges: import with --symmetrise to add them")
+		o.Log("edges are stored as listed; the benchmark's loader (ogbl-collab, ogbl-ppa, ogbl-ddi) or its examples (ogbl-citation2) add " +
+			"inverse edges: import with --symmetrise to add them")
 	}
 	ogbHeld(k, o, c)
 }

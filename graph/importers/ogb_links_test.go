@@ -38,9 +38,11 @@ func TestOGBLinks(t *testing.T) {
 		says    []string
 	}{
 		{"weights", tinyLinks(), Options{}, []float32{3, 1, 0.5, 2}, []string{next, "edge_year.csv.gz years are left out", "--symmetrise"}},
-		{"dropped", tinyLinks(), Options{TableOptions: TableOptions{DropWeights: true}}, nil, []string{next, "edge_weight.csv.gz weights are dropped"}},
+		{"dropped", tinyLinks(), Options{TableOptions: TableOptions{DropWeights: true}}, nil,
+			[]string{next, "edge_weight.csv.gz weights are dropped"}},
 		{"all 1", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n1\n1\n1\n")), Options{}, nil, []string{next}},
-		{"none", with(tinyLinks(), "raw/edge_weight.csv.gz", nil, "raw/node_year.csv.gz", gz("1\n1\n1\n1\n")), Options{}, nil, []string{next, "node_year.csv.gz years are left out"}},
+		{"none", with(tinyLinks(), "raw/edge_weight.csv.gz", nil, "raw/node_year.csv.gz", gz("1\n1\n1\n1\n")), Options{}, nil,
+			[]string{next, "node_year.csv.gz years are left out"}},
 		{"one of two", several, Options{Split: "time"}, []float32{3, 1, 0.5, 2}, []string{next}},
 		{"all splits in a file", several, Options{Split: "random"}, []float32{3, 1, 0.5, 2}, []string{one}},
 		{"arrays", tinyVessel(), Options{}, nil, []string{one}},
@@ -48,10 +50,12 @@ func TestOGBLinks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Src = files(t, c.files)
 			d, log := written(t, "ogb", c.o)
-			if !slices.Equal(d.In.Cols, []uint32{2, 3, 0, 1}) || !slices.Equal(d.Weights, c.weights) || !slices.Equal(spread(d.Features), tinyFeatures) {
+			if !slices.Equal(d.In.Cols, []uint32{2, 3, 0, 1}) || !slices.Equal(d.Weights, c.weights) ||
+				!slices.Equal(spread(d.Features), tinyFeatures) {
 				t.Errorf("edges from %v, weights %v, features %v", d.In.Cols, d.Weights, spread(d.Features))
 			}
-			if d.Meta.Train+d.Meta.Val+d.Meta.Test > 0 || slices.ContainsFunc(d.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
+			if d.Meta.Train+d.Meta.Val+d.Meta.Test > 0 ||
+				slices.ContainsFunc(d.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
 				t.Errorf("labels %v, counts of the split %d, %d, %d", d.Labels, d.Meta.Train, d.Meta.Val, d.Meta.Test)
 			}
 			for _, want := range c.says {
@@ -78,24 +82,37 @@ func TestBadOGBLinks(t *testing.T) {
 		kind  fault.Kind
 		want  []string
 	}{
-		{"few edges", with(tinyLinks(), "raw/num-edge-list.csv.gz", gz("5\n")), "", fault.Data, []string{"edge.csv.gz", "4 edges, expected 5", "fetch the file again"}},
-		{"few weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n")), "", fault.Data, []string{"edge_weight.csv.gz", "3 rows for 4 edges", "fetch the file again"}},
-		{"many weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n4\n5\n")), "", fault.Data, []string{"edge_weight.csv.gz", "5 rows for 4 edges"}},
-		{"a word", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\nx\n4\n")), "", fault.Data, []string{"edge_weight.csv.gz", `line 3 column 1: "x"`, "correct the line"}},
-		{"below 0", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n-2\n3\n4\n")), "", fault.Data, []string{"edge_weight.csv.gz", `line 2 column 1: "-2"`}},
-		{"infinite", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n1e39\n3\n4\n")), "", fault.Data, []string{`line 2 column 1: "1e39"`}},
-		{"two columns", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1,1\n2,1\n3,1\n4,1\n")), "", fault.Data, []string{"edge_weight.csv.gz", "line 1 has 2 columns, expected 1"}},
-		{"no features", with(tinyLinks(), "raw/node-feat.csv.gz", nil), "", fault.Missing, []string{"node-feat.csv.gz", "ogbl-ddi", "each of the 4 vertices"}},
-		{"few features", with(tinyLinks(), "raw/num-node-list.csv.gz", gz("4000000000\n")), "", fault.Data, []string{"node-feat.csv.gz", "4000000000 rows"}},
-		{"an end", with(tinyLinks(), "raw/edge.csv.gz", gz("0,1\n1,2\n2,0\n4,0\n")), "", fault.Data, []string{"edge.csv.gz", `line 4 column 1: "4"`, "correct the line"}},
+		{"few edges", with(tinyLinks(), "raw/num-edge-list.csv.gz", gz("5\n")), "", fault.Data,
+			[]string{"edge.csv.gz", "4 edges, expected 5", "fetch the file again"}},
+		{"few weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n")), "", fault.Data,
+			[]string{"edge_weight.csv.gz", "3 rows for 4 edges", "fetch the file again"}},
+		{"many weights", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\n3\n4\n5\n")), "", fault.Data,
+			[]string{"edge_weight.csv.gz", "5 rows for 4 edges"}},
+		{"a word", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n2\nx\n4\n")), "", fault.Data,
+			[]string{"edge_weight.csv.gz", `line 3 column 1: "x"`, "correct the line"}},
+		{"below 0", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n-2\n3\n4\n")), "", fault.Data,
+			[]string{"edge_weight.csv.gz", `line 2 column 1: "-2"`}},
+		{"infinite", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1\n1e39\n3\n4\n")), "", fault.Data,
+			[]string{`line 2 column 1: "1e39"`}},
+		{"two columns", with(tinyLinks(), "raw/edge_weight.csv.gz", gz("1,1\n2,1\n3,1\n4,1\n")), "", fault.Data,
+			[]string{"edge_weight.csv.gz", "line 1 has 2 columns, expected 1"}},
+		{"no features", with(tinyLinks(), "raw/node-feat.csv.gz", nil), "", fault.Missing,
+			[]string{"node-feat.csv.gz", "ogbl-ddi", "each of the 4 vertices"}},
+		{"few features", with(tinyLinks(), "raw/num-node-list.csv.gz", gz("4000000000\n")), "", fault.Data,
+			[]string{"node-feat.csv.gz", "4000000000 rows"}},
+		{"an end", with(tinyLinks(), "raw/edge.csv.gz", gz("0,1\n1,2\n2,0\n4,0\n")), "", fault.Data,
+			[]string{"edge.csv.gz", `line 4 column 1: "4"`, "correct the line"}},
 		{"no edges", with(tinyLinks(), "raw/edge.csv.gz", nil), "", fault.Missing, []string{"edge.csv.gz"}},
 		{"no test", with(tinyLinks(), "split/time/test.pt", nil), "", fault.Missing, []string{"split/time/test.pt"}},
 		{"no split", with(tinyLinks(), "split/time/valid.pt", nil), "", fault.Missing, []string{"node-label.csv.gz"}},
 		{"which split", with(tinyLinks(), "split/random/split_dict.pt", ""), "", fault.Usage, []string{`["random" "time"]`, "--split"}},
 		{"another split", tinyLinks(), "random", fault.Usage, []string{`split "random"`, `["time"]`, "--split"}},
-		{"types of edges", with(tinyLinks(), "raw/edge_reltype.csv.gz", gz("0\n1\n0\n1\n")), "", fault.Data, []string{"edge_reltype.csv.gz", "ogbl-wikikg2", "one type"}},
-		{"types of vertices", with(tinyLinks(), "raw/triplet-type-list.csv.gz", gz("a,b,c\n"), "raw/num-node-list.csv.gz", nil), "", fault.Data, []string{"triplet-type-list.csv.gz", "ogbl-biokg"}},
-		{"features of arrays", with(tinyVessel(), "raw/data.npz", bundle("edge_index", i8s(0, 1), "node_feat", f4s(1, 1, float32(math.NaN())))), "", fault.Data, []string{"data.npz[node_feat]", "NaN"}},
+		{"types of edges", with(tinyLinks(), "raw/edge_reltype.csv.gz", gz("0\n1\n0\n1\n")), "", fault.Data,
+			[]string{"edge_reltype.csv.gz", "ogbl-wikikg2", "one type"}},
+		{"types of vertices", with(tinyLinks(), "raw/triplet-type-list.csv.gz", gz("a,b,c\n"), "raw/num-node-list.csv.gz", nil), "",
+			fault.Data, []string{"triplet-type-list.csv.gz", "ogbl-biokg"}},
+		{"features of arrays", with(tinyVessel(), "raw/data.npz", bundle("edge_index", i8s(0, 1), "node_feat",
+			f4s(1, 1, float32(math.NaN())))), "", fault.Data, []string{"data.npz[node_feat]", "NaN"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dst := filepath.Join(t.TempDir(), "out")

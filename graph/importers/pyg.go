@@ -191,7 +191,8 @@ func pygWeights(o Options, in namedArrays, edges int, features string) []float32
 			continue // no weights
 		}
 		if len(a.Shape) == 2 {
-			a.require(a.Shape[1] <= 1, "rename it edge_attr if it holds edge features", "it has %d columns, but an edge has one weight", a.Shape[1])
+			a.require(a.Shape[1] <= 1, "rename it edge_attr if it holds edge features",
+				"it has %d columns, but an edge has one weight", a.Shape[1])
 		}
 		if name == "edge_attr" && !o.DropWeights {
 			a.checkKinds()
@@ -205,7 +206,8 @@ func pygWeights(o Options, in namedArrays, edges int, features string) []float32
 			return nil
 		}
 		if name == "edge_attr" {
-			o.Log("weights=edge_attr path=%s one column is read as the weight; import it as a feature with --edge-features edge_attr", a.path)
+			o.Log("weights=edge_attr path=%s one column is read as the weight; import it as a feature with "+
+				"--edge-features edge_attr", a.path)
 		}
 		return weights
 	}

@@ -200,7 +200,8 @@ func checkSymmetric(at input, pairs []uint32) {
 	slices.Sort(keys)
 	for i := 0; i < len(pairs); i += 2 {
 		if _, ok := slices.BinarySearch(keys, edgeKey(pairs[i+1], pairs[i])); !ok {
-			at.require(false, "import with --symmetrise", "edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1])
+			at.require(false, "import with --symmetrise",
+				"edge %d: %d→%d has no reverse, but meta.json says undirected", i/2, pairs[i], pairs[i+1])
 		}
 	}
 	// Only duplicates in one direction differ, which are dropped anyway.

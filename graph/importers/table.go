@@ -88,7 +88,8 @@ func (t *tableFile) checkNames() {
 	first := make(map[string]int, len(t.names))
 	for i, name := range t.names {
 		if before, twice := first[name]; twice && name != "" {
-			t.require(false, "give each column a unique name", "%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name)
+			t.require(false, "give each column a unique name",
+				"%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name)
 		}
 		first[name] = i
 	}

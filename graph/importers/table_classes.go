@@ -70,9 +70,11 @@ func (l *classList) canonical(t *tableFile, column int, known []string) []string
 			names[v] = short
 		case isNumber && x == -1:
 		case numeric && x != math.Trunc(x):
-			check(t.fault(l.first[v], column, value, "is a quantity, not a class").Then("write class names or whole numbers, or set --task regression"))
+			check(t.fault(l.first[v], column, value, "is a quantity, not a class").
+				Then("write class names or whole numbers, or set --task regression"))
 		case numeric && x < 0:
-			check(t.fault(l.first[v], column, value, "is negative and not a class").Then("number the classes from 0 or write their names; -1 means no label"))
+			check(t.fault(l.first[v], column, value, "is negative and not a class").
+				Then("number the classes from 0 or write their names; -1 means no label"))
 		default:
 			names[v] = name
 		}
@@ -106,7 +108,8 @@ func (l *classList) fit(t *tableFile, column int, m *graph.Schema) {
 	names := l.canonical(t, column, l.names)
 	for v, name := range names {
 		if name != "" && !slices.Contains(l.names, name) {
-			check(t.fault(l.first[v], column, l.values.at(uint32(v)), "is not a class of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
+			check(t.fault(l.first[v], column, l.values.at(uint32(v)), "is not a class of %s: %.200s",
+				m.Dataset, strings.Join(l.names, ", ")).
 				Then("leave the label of such vertices empty"))
 		}
 	}

@@ -75,7 +75,8 @@ func TestParquetCodes(t *testing.T) {
 	}
 	shop := 1234567.0
 	dir := t.TempDir()
-	if err := parquet.WriteFile(filepath.Join(dir, "nodes.parquet"), []row{{1, -1, "01", &shop}, {2, 1, "1", nil}, {3, 0, "01", &shop}}); err != nil {
+	if err := parquet.WriteFile(filepath.Join(dir, "nodes.parquet"),
+		[]row{{1, -1, "01", &shop}, {2, 1, "1", nil}, {3, 0, "01", &shop}}); err != nil {
 		t.Fatal(err)
 	}
 	type edge struct {
@@ -87,10 +88,12 @@ func TestParquetCodes(t *testing.T) {
 	}
 	got := mustLoad(t, "parquet", Options{Src: dir, TableOptions: TableOptions{Categories: []string{"zip", "shop"}, Fill: "zero"}})
 	zip, shops := got.Table.Columns[0], got.Table.Columns[1]
-	if !slices.Equal(got.Labels, []int32{-1, 1, 0}) || !slices.Equal(zip.Values, []string{"01", "1"}) || !slices.Equal(shops.Values, []string{"1234567"}) {
+	if !slices.Equal(got.Labels, []int32{-1, 1, 0}) || !slices.Equal(zip.Values, []string{"01", "1"}) ||
+		!slices.Equal(shops.Values, []string{"1234567"}) {
 		t.Errorf("labels %v, zips %q, shops %q", got.Labels, zip.Values, shops.Values)
 	}
-	if want := []float32{1, 0, 1, 0, 1, 0, 1, 0, 1}; !slices.Equal(got.dense, want) || !strings.Contains(got.log, "-1 means no label, vertices=1;") {
+	if want := []float32{1, 0, 1, 0, 1, 0, 1, 0, 1}; !slices.Equal(got.dense, want) ||
+		!strings.Contains(got.log, "-1 means no label, vertices=1;") {
 		t.Errorf("features %v, want %v, log\n%s", got.dense, want, got.log)
 	}
 }
@@ -99,8 +102,10 @@ func TestParquetCodes(t *testing.T) {
 // earlier dataset: -1, and numbers without their leading zeros.
 func TestLikeKeepsClassNames(t *testing.T) {
 	schema := &graph.Schema{ClassNames: []string{"-1", "1", "7"}, Classes: 3,
-		Table: &graph.Table{ID: "id", Label: "label", Split: "split", Columns: []graph.Column{{Name: "x", Kind: graph.NumberColumn, Width: 1, Scale: 1}}}}
-	got, err := importTable(t, "id,label,x\na,-1,1\nb,007,2\nc,1,3\nd,,4\n", "src,dst\n", Options{Schema: schema, TableOptions: TableOptions{Like: "run"}})
+		Table: &graph.Table{ID: "id", Label: "label", Split: "split",
+			Columns: []graph.Column{{Name: "x", Kind: graph.NumberColumn, Width: 1, Scale: 1}}}}
+	got, err := importTable(t, "id,label,x\na,-1,1\nb,007,2\nc,1,3\nd,,4\n", "src,dst\n",
+		Options{Schema: schema, TableOptions: TableOptions{Like: "run"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +128,8 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%q is %v, %t, want %v, %t", c.cell, x, ok, c.want, c.ok)
 		}
 	}
-	for cell, want := range map[string]string{"7.0": "7", "1.5e1": "15", "007": "007", "0": "0", "0.0": "0", "0.5": "0.5", "x.0": "x.0", "-01": "-01"} {
+	for cell, want := range map[string]string{"7.0": "7", "1.5e1": "15", "007": "007", "0": "0", "0.0": "0",
+		"0.5": "0.5", "x.0": "x.0", "-01": "-01"} {
 		if got := plainNumber([]byte(cell)); got != want {
 			t.Errorf("%q is named %q, want %q", cell, got, want)
 		}

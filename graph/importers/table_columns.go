@@ -52,7 +52,8 @@ func newEncoder(c graph.Column, at int) *encoder {
 func (e *encoder) fill(t *tableFile, at int64, r *featureRows) {
 	isNumber := e.Kind == graph.NumberColumn || e.Kind == graph.DateColumn
 	if isNumber && e.Fill == nil {
-		check(t.bad("%s %d %s: the cell has no value", t.unit, at, t.called(e.at)).Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out"))
+		check(t.bad("%s %d %s: the cell has no value", t.unit, at, t.called(e.at)).
+			Then("fill missing cells with --fill mean or --fill zero, remove the row, or leave the column out"))
 	}
 	e.missing++
 	if e.Kind == graph.NumberColumn {
@@ -70,7 +71,8 @@ func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) {
 	case graph.NumberColumn:
 		x, ok := number(cell)
 		if !ok {
-			check(t.fault(at, e.at, cell, "is not a float32 number").Then("%s", writeNumber(cell, "write a decimal number (for a date, days since a fixed day), or leave the column out")))
+			check(t.fault(at, e.at, cell, "is not a float32 number").
+				Then("%s", writeNumber(cell, "write a decimal number (for a date, days since a fixed day), or leave the column out")))
 		}
 		r.put(e.First, (x-e.Mean)/e.Scale)
 	case graph.DateColumn:

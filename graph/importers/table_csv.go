@@ -79,7 +79,8 @@ func (c *csvReader) heading() {
 		c.in.Discard(len(mark))
 	}
 	c.require(c.record(), "write the column names in the first line", "line 1: it is empty")
-	c.require(bytes.IndexByte(c.text, '\r') < 0 || bytes.IndexByte(c.text, '"') >= 0, lineEnds, "line 1 has a carriage return in its middle")
+	c.require(bytes.IndexByte(c.text, '\r') < 0 || bytes.IndexByte(c.text, '"') >= 0, lineEnds,
+		"line 1 has a carriage return in its middle")
 	if c.delimiter == 0 {
 		c.delimiter = guessDelimiter(c.text)
 		c.checkColumns(1 + bytes.Count(c.text, []byte{c.delimiter}))
@@ -138,7 +139,8 @@ func (c *csvReader) record() bool {
 			continue
 		}
 		if end && quotes%2 == 1 {
-			check(c.rowFault(c.line+1, "has an unclosed quote: %.60q", c.text).Then("close the quote, and write a quote inside a cell twice"))
+			check(c.rowFault(c.line+1, "has an unclosed quote: %.60q", c.text).
+				Then("close the quote, and write a quote inside a cell twice"))
 		}
 		if !end && quotes%2 == 1 {
 			continue

@@ -230,7 +230,8 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 	case d.others.count > 0:
 		return "", t.fault(d.others.at, column, d.others.value, "is not a date").Then("%s", writeDates)
 	case d.dates.count > 0 && d.numbers.count > 0:
-		return "", t.fault(d.numbers.at, column, d.numbers.value, "is a number, but %d other cells are dates such as %s", d.dates.count, d.dates.value).
+		return "", t.fault(d.numbers.at, column, d.numbers.value, "is a number, but %d other cells are dates such as %s",
+			d.dates.count, d.dates.value).
 			Then("write all dates in one format")
 	case d.zoned.count > 0 && d.local.count > 0:
 		odd, others, has := &d.local, &d.zoned, "no time zone"
@@ -245,7 +246,8 @@ func (p *profile) dateFormat(t *tableFile, column int) (format string, bad *faul
 		return compactDate, nil
 	}
 	if format = unitOf(d.largest); format == "" {
-		return "", t.fault(d.numbers.at, column, d.numbers.value, "is not a date: numeric dates are as 20240514, or seconds, ms, µs or ns since 1970, the largest of a column at least %.0f", float64(leastEpoch)).
+		return "", t.fault(d.numbers.at, column, d.numbers.value, "is not a date: numeric dates are as 20240514, or seconds, ms, µs or ns "+
+			"since 1970, the largest of a column at least %.0f", float64(leastEpoch)).
 			Then("write dates as 2024-05-14, or leave the column out of --dates")
 	}
 	return format, nil
@@ -301,12 +303,15 @@ func (im *tableImport) warnOfCodes() {
 		switch d := &p.dates; {
 		case e.Kind == graph.DateColumn && d.leastCell.count > 0 && e.Format != compactDate && unitOf(d.least) != e.Format:
 			read, _ := readInstant(d.leastCell.value, e.Format)
-			im.Log("warning: column=%s: %s in %s %d is read as %s since 1970, which is %s: the largest cell determines the unit of all cells", e.Name, d.leastCell.value, im.nodes.unit, d.leastCell.at, e.Format, read)
+			im.Log("warning: column=%s: %s in %s %d is read as %s since 1970, which is %s: the largest cell determines the unit of all "+
+				"cells", e.Name, d.leastCell.value, im.nodes.unit, d.leastCell.at, e.Format, read)
 		case e.Kind != graph.NumberColumn:
 		case p.codes.count > 0:
-			im.Log("warning: column=%s has numbers with leading zeros, such as %s, which look like codes: use --categories %s for one feature per code, or --hash %s for 64 hashed features", e.Name, p.codes.value, e.Name, e.Name)
+			im.Log("warning: column=%s has numbers with leading zeros, such as %s, which look like codes: use --categories %s for one "+
+				"feature per code, or --hash %s for 64 hashed features", e.Name, p.codes.value, e.Name, e.Name)
 		case p.dates.numbers.count > 0 && p.dates.compact == p.dates.numbers.count:
-			im.Log("warning: column=%s has numbers such as %s, which look like dates: use --dates %s for date features", e.Name, p.dates.numbers.value, e.Name)
+			im.Log("warning: column=%s has numbers such as %s, which look like dates: use --dates %s for date features", e.Name,
+				p.dates.numbers.value, e.Name)
 		}
 	}
 }

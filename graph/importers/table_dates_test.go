@@ -46,20 +46,27 @@ func TestReadInstant(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ format, cell string }{
-		{"", "2023-02-29"}, {"", "2024-13-01"}, {"", "2024-00-10"}, {"", "0000-01-01"}, {"", "2024-5-14"}, {"", "14-05-2024"}, {"", "2024/05/14"},
-		{"", "2024-05-14T"}, {"", "2024-05-14T24:00"}, {"", "2024-05-14T13"}, {"", "2024-05-14T13:60"}, {"", "2024-05-14T13:22.5"}, {"", "2024-05-14T13:22:10+25"},
+		{"", "2023-02-29"}, {"", "2024-13-01"}, {"", "2024-00-10"}, {"", "0000-01-01"}, {"", "2024-5-14"},
+		{"", "14-05-2024"}, {"", "2024/05/14"},
+		{"", "2024-05-14T"}, {"", "2024-05-14T24:00"}, {"", "2024-05-14T13"}, {"", "2024-05-14T13:60"}, {"", "2024-05-14T13:22.5"},
+		{"", "2024-05-14T13:22:10+25"},
 		{"", "2024-05-14T13:22:10 CET"}, {"", "2024-05-14x13:22"}, {"", "20240514"}, {"", ""},
 		{"", "2024-05-14T13-22"}, {"", "2024-05-14T13:22:10:00"},
-		{"", "2024-05-14T3:22:10.5"}, {"", "2024-05-14  3:22"}, {"", "2024-05-14T13:22:10,5"}, {"", "2024-05-14T13:22:10."}, {"", "2024-05-14T13:22:"}, // package time reads the first three
-		{"", "2024-05-14T13:22+24:00"}, {"", "2024-05-14T13:22+02:60"}, {"", "2024-05-14T13:22+02:"}, {"", "2024-05-14T13:22 "}, // and the first two of these
-		{"s", "1e300"}, {"s", "x"}, {"days", "9999999"}, {"ns", "9223372036854775808000"}, {compactDate, "20230229"}, {compactDate, "2024051"}, {compactDate, "+2240514"},
+		// package time reads the first three
+		{"", "2024-05-14T3:22:10.5"}, {"", "2024-05-14  3:22"}, {"", "2024-05-14T13:22:10,5"},
+		{"", "2024-05-14T13:22:10."}, {"", "2024-05-14T13:22:"},
+		// and the first two of these
+		{"", "2024-05-14T13:22+24:00"}, {"", "2024-05-14T13:22+02:60"}, {"", "2024-05-14T13:22+02:"}, {"", "2024-05-14T13:22 "},
+		{"s", "1e300"}, {"s", "x"}, {"days", "9999999"}, {"ns", "9223372036854775808000"}, {compactDate, "20230229"},
+		{compactDate, "2024051"}, {compactDate, "+2240514"},
 	} {
 		if at, ok := readInstant([]byte(c.cell), c.format); ok {
 			t.Errorf("%q in %q is %v", c.cell, c.format, at)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) { // what is printed is read again
-		want := instant{micros: rapid.Int64Range(-62135596800, 253402300799).Draw(t, "seconds")*1_000_000 + rapid.Int64Range(0, 999_999).Draw(t, "micros")}
+		want := instant{micros: rapid.Int64Range(-62135596800, 253402300799).
+			Draw(t, "seconds")*1_000_000 + rapid.Int64Range(0, 999_999).Draw(t, "micros")}
 		if got, ok := readInstant([]byte(want.String()), ""); !ok || got.micros != want.micros {
 			t.Fatalf("%v is read as %v, %t", want, got, ok)
 		}
@@ -114,7 +121,8 @@ func checkDates(t *testing.T, got *loaded, width int) {
 	}
 	for v, at := range dated[:got.Vertices] {
 		for f, want := range wantDate(at, width) {
-			if x := got.dense[v*width+f]; math.Abs(float64(x-want)) > 2e-6*max(1, math.Abs(float64(want))) { // float32, and Sin of large angles
+			// float32, and Sin of large angles
+			if x := got.dense[v*width+f]; math.Abs(float64(x-want)) > 2e-6*max(1, math.Abs(float64(want))) {
 				t.Errorf("feature %d of %s is %v, want %v", f, at, x, want)
 			}
 		}
@@ -134,8 +142,12 @@ func TestDateColumns(t *testing.T) {
 		width int
 		says  string
 	}{
-		{"ISO 8601", func(at time.Time) string { return at.Format(time.RFC3339) }, TableOptions{}, 7, "column=when kind=date features=7 mean=2023-07-02T20:00:00Z scale=148.807_days\n"},
-		{"another time zone", func(at time.Time) string { return at.In(time.FixedZone("", -5*3600)).Format(time.RFC3339) }, TableOptions{}, 7, ""},
+		{"ISO 8601", func(at time.Time) string { return at.Format(time.RFC3339) }, TableOptions{}, 7,
+			"column=when kind=date features=7 mean=2023-07-02T20:00:00Z scale=148.807_days\n"},
+		{"another time zone", func(at time.Time) string {
+			return at.In(time.FixedZone("", -5*3600)).
+				Format(time.RFC3339)
+		}, TableOptions{}, 7, ""},
 		{"as pandas writes it", func(at time.Time) string { return at.Format(time.DateTime) }, TableOptions{}, 7, ""},
 		{"days", func(at time.Time) string { return at.Format(time.DateOnly) }, TableOptions{}, 5, "kind=date features=5"},
 		{"seconds", unix(time.Second), asked, 7, "format=s\n"},
@@ -188,7 +200,8 @@ func datedParquet(t *testing.T) string {
 	var rows []row
 	for i, at := range dated {
 		ns, set := at.UnixNano(), [...]string{"train", "train", "train", "val", "test"}[i]
-		rows = append(rows, row{fmt.Sprint("v", i), int32(i % 2), set, int32(math.Floor(float64(at.Unix()) / 86400)), at.UnixMilli(), at.UnixMicro(), &ns, spark(at)})
+		rows = append(rows, row{fmt.Sprint("v", i), int32(i % 2), set, int32(math.Floor(float64(at.Unix()) / 86400)), at.UnixMilli(),
+			at.UnixMicro(), &ns, spark(at)})
 	}
 	dir := t.TempDir()
 	if err := parquet.WriteFile(filepath.Join(dir, "nodes.parquet"), rows); err != nil {
@@ -208,7 +221,8 @@ func datedParquet(t *testing.T) string {
 // earlier import as numbers stays numeric.
 func TestLikeDates(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
-	src := files(t, map[string][]byte{"nodes.csv": []byte(datedTable(func(at time.Time) string { return at.Format(time.RFC3339) })), "edges.csv": []byte("src,dst\n")})
+	src := files(t, map[string][]byte{"nodes.csv": []byte(datedTable(func(at time.Time) string { return at.Format(time.RFC3339) })),
+		"edges.csv": []byte("src,dst\n")})
 	if _, err := Import("csv", Options{Src: src, Dst: first}); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +243,8 @@ func TestLikeDates(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", rows, err, want)
 		}
 	}
-	numbers := &graph.Schema{Table: &graph.Table{ID: "id", Label: "label", Split: "split", Columns: []graph.Column{{Name: "us", Kind: graph.NumberColumn, Width: 1, Scale: 1e6}}}, Classes: 2}
+	numbers := &graph.Schema{Table: &graph.Table{ID: "id", Label: "label", Split: "split",
+		Columns: []graph.Column{{Name: "us", Kind: graph.NumberColumn, Width: 1, Scale: 1e6}}}, Classes: 2}
 	got = mustLoad(t, "parquet", Options{Src: datedParquet(t), Schema: numbers, TableOptions: TableOptions{Like: "run"}})
 	if want := float32(dated[1].Unix()); got.Features.Dim != 1 || got.dense[1] != want {
 		t.Errorf("features are %v, want %v", got.dense, want)
@@ -272,18 +287,30 @@ func TestBadDates(t *testing.T) {
 		want        string // of the error, or else of the log
 		fails       bool
 	}{
-		{"another notation", table("2024-05-14", "05/15/2024", "2024-05-16"), asked, `line 3 column 4 (when): "05/15/2024" is not a date; write dates as 2024-05-14 or 2024-05-14T13:22:10Z`, true},
+		{"another notation", table("2024-05-14", "05/15/2024", "2024-05-16"), asked,
+			`line 3 column 4 (when): "05/15/2024" is not a date; write dates as 2024-05-14 or 2024-05-14T13:22:10Z`, true},
 		{"no such day", table("2024-02-30", "2024-03-01"), asked, `line 2 column 4 (when): "2024-02-30" is not a date`, true},
-		{"numbers between", table("2024-05-14", "20240515", "2024-05-16"), asked, `line 3 column 4 (when): "20240515" is a number, but 2 other cells are dates such as 2024-05-14; write all dates in one format`, true},
-		{"years", table("1999", "2024"), asked, `line 2 column 4 (when): "1999" is not a date: numeric dates are as 20240514, or seconds`, true},
-		{"one without a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14T10:00Z"), asked, `line 3 column 4 (when): "2024-05-14T10:00" has no time zone, unlike 2 other cells such as 2024-05-14T10:00Z; write all times with a time zone, or all without`, true},
-		{"one with a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14 11:00"), TableOptions{}, `dropped column=when: line 2 column 4 (when): "2024-05-14T10:00Z" has a time zone`, false},
-		{"mostly dates", table("2024-05-14", "later", "2024-05-16"), TableOptions{}, `dropped column=when: 2 of 3 cells are dates, and "later" in line 3 is not: write dates as 2024-05-14`, false},
-		{"another notation, not asked for", table("05/14/2024", "05/15/2024", "05/16/2024 10:00"), TableOptions{}, `dropped column=when: "05/14/2024" in line 2 looks like a date in an unsupported format: write dates as`, false},
-		{"eight digits, not asked for", table("20240514", "20240515"), TableOptions{}, "warning: column=when has numbers such as 20240514, which look like dates: use --dates when", false},
-		{"two units", table("1715692930000", "1715692930", "1715692930001"), asked, "warning: column=when: 1715692930 in line 3 is read as ms since 1970, which is 1970-01-20T20:34:52.93Z", false},
+		{"numbers between", table("2024-05-14", "20240515", "2024-05-16"), asked, `line 3 column 4 (when): "20240515" is a number, but 2 ` +
+			`other cells are dates such as 2024-05-14; write all dates in one format`, true},
+		{"years", table("1999", "2024"), asked,
+			`line 2 column 4 (when): "1999" is not a date: numeric dates are as 20240514, or seconds`, true},
+		{"one without a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14T10:00Z"), asked,
+			`line 3 column 4 (when): "2024-05-14T10:00" has no time zone, unlike 2 other cells such as ` +
+				`2024-05-14T10:00Z; write all times ` +
+				`with a time zone, or all without`, true},
+		{"one with a zone", table("2024-05-14T10:00Z", "2024-05-14T10:00", "2024-05-14 11:00"), TableOptions{},
+			`dropped column=when: line 2 column 4 (when): "2024-05-14T10:00Z" has a time zone`, false},
+		{"mostly dates", table("2024-05-14", "later", "2024-05-16"), TableOptions{},
+			`dropped column=when: 2 of 3 cells are dates, and "later" in line 3 is not: write dates as 2024-05-14`, false},
+		{"another notation, not asked for", table("05/14/2024", "05/15/2024", "05/16/2024 10:00"), TableOptions{},
+			`dropped column=when: "05/14/2024" in line 2 looks like a date in an unsupported format: write dates as`, false},
+		{"eight digits, not asked for", table("20240514", "20240515"), TableOptions{},
+			"warning: column=when has numbers such as 20240514, which look like dates: use --dates when", false},
+		{"two units", table("1715692930000", "1715692930", "1715692930001"), asked,
+			"warning: column=when: 1715692930 in line 3 is read as ms since 1970, which is 1970-01-20T20:34:52.93Z", false},
 		{"none at all", table("", ""), asked, "dropped column=when: it is empty", false},
-		{"none in training", "id,label,x,split,when\na,0,1,train,\nb,1,1,test,2024-05-14\n", TableOptions{Fill: "zero"}, "column 5 (when): no training row has a date; leave the column out with --features", true},
+		{"none in training", "id,label,x,split,when\na,0,1,train,\nb,1,1,test,2024-05-14\n", TableOptions{Fill: "zero"},
+			"column 5 (when): no training row has a date; leave the column out with --features", true},
 	} {
 		got, err := importTable(t, c.nodes, "src,dst\n", Options{TableOptions: c.o})
 		text := fmt.Sprint(err)

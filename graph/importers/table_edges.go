@@ -139,7 +139,8 @@ func (e *edgeTable) logOmitted() {
 	}
 	switch lost := e.zeros + e.unknown; {
 	case isLarge(lost, e.rows):
-		e.im.Log("warning: edges=%s: %d of %d edges are left out: weight_0=%d unknown_ends=%d; check the weights, and write ids as in the vertex table", e.path, lost, e.rows, e.zeros, e.unknown)
+		e.im.Log("warning: edges=%s: %d of %d edges are left out: weight_0=%d unknown_ends=%d; check the weights, and write ids as in the "+
+			"vertex table", e.path, lost, e.rows, e.zeros, e.unknown)
 	case lost > 0:
 		e.im.Log("edges=%s left_out: weight_0=%d unknown_ends=%d", e.path, e.zeros, e.unknown)
 	}

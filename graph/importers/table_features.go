@@ -25,7 +25,8 @@ func (im *tableImport) chooseColumns() {
 	for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
 		reasons += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
 	}
-	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values", "no column becomes a feature%s", reasons)
+	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values",
+		"no column becomes a feature%s", reasons)
 }
 
 func (im *tableImport) chooseColumn(i int, p *profile) {
@@ -86,7 +87,8 @@ func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte)) {
 		}
 	})
 	if v != n {
-		check(fault.New(fault.IO, im.nodes.op, im.nodes.path, "it changed during the import, from %d rows to %d", n, v).Then("import it again while no program writes to it"))
+		check(fault.New(fault.IO, im.nodes.op, im.nodes.path, "it changed during the import, from %d rows to %d", n, v).
+			Then("import it again while no program writes to it"))
 	}
 }
 

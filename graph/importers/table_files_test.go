@@ -12,7 +12,8 @@ import (
 // TestTablesByOtherNames: where a folder has no nodes and edges, the error lists its tables
 // and the flags that name them; --nodes also chooses the format.
 func TestTablesByOtherNames(t *testing.T) {
-	two := map[string][]byte{"people.csv": []byte("id,label,x\na,p,1\nb,q,2\n"), "follows.csv.gz": gz("src,dst\na,b\n"), "notes.md": []byte("x")}
+	two := map[string][]byte{"people.csv": []byte("id,label,x\na,p,1\nb,q,2\n"),
+		"follows.csv.gz": gz("src,dst\na,b\n"), "notes.md": []byte("x")}
 	got := mustLoad(t, "auto", Options{Src: files(t, two), TableOptions: TableOptions{Nodes: "people.csv", Edges: "follows.csv.gz"}})
 	if got.Vertices != 2 || len(got.edges) != 1 || !strings.Contains(got.log, "format=csv\n") {
 		t.Errorf("%d vertices, edges %v, log %s", got.Vertices, got.edges, got.log)
@@ -23,13 +24,16 @@ func TestTablesByOtherNames(t *testing.T) {
 		src   string
 		want  string
 	}{
-		{"auto", two, "", "the format is not recognised; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv"},
+		{"auto", two, "",
+			"the format is not recognised; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv"},
 		{"auto", two, "people.csv", "give its folder as SRC, and name the tables with --nodes people.csv --edges FILE"},
-		{"csv", two, "", `it has no file nodes with an extension in [".csv" ".csv.gz" ".csv.zst" ".tsv" ".tsv.gz" ".tsv.zst"]; name the tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv`},
+		{"csv", two, "", `it has no file nodes with an extension in [".csv" ".csv.gz" ".csv.zst" ".tsv" ".tsv.gz" ".tsv.zst"]; name the ` +
+			`tables with --nodes FILE --edges FILE, out of follows.csv.gz, people.csv`},
 		{"csv", two, "people.csv", "give its folder as SRC"},
 		{"parquet", two, "", `it has no file nodes with an extension in [".parquet"]; name the tables`},
 		{"auto", map[string][]byte{"notes.md": nil}, "", "name it with --from"},
-		{"auto", map[string][]byte{"nodes.csv.bz2": []byte("BZh"), "edges.csv": nil}, "", "nodes.csv.bz2: .bz2 files are not supported; unpack or convert it"},
+		{"auto", map[string][]byte{"nodes.csv.bz2": []byte("BZh"), "edges.csv": nil}, "",
+			"nodes.csv.bz2: .bz2 files are not supported; unpack or convert it"},
 		{"csv", map[string][]byte{"nodes.csv.bz2": []byte("BZh")}, "", "nodes.csv.bz2: .bz2 files are not supported"},
 		{"csv", map[string][]byte{"nodes.csv": two["people.csv"], "edges.csv.xz": nil}, "", "edges.csv.xz: .xz files are not supported"},
 		{"csv", map[string][]byte{"nodes.csv": []byte("BZh91AY")}, "", "compressed with bzip2, which is not supported"},

@@ -64,7 +64,8 @@ func (im *tableImport) openNodes() {
 			im.like = must(graph.ReadMeta(name)).Schema()
 		}
 		if im.like.Table == nil {
-			input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like", "it was not imported from a table")
+			input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like",
+				"it was not imported from a table")
 		}
 		defaults = *im.like.Table
 		im.applyLike()

@@ -133,9 +133,11 @@ func (im *tableImport) warnOfLeaks() {
 		}
 		switch {
 		case e.Kind == graph.NumberColumn && p.numbering.countsRows():
-			im.Log("warning: column=%s numbers the rows, from %d to %d, so that a network learns the order of the table; leave it out with %s", e.Name, p.numbering.least, p.numbering.most, dropFlag(e.Name))
+			im.Log("warning: column=%s numbers the rows, from %d to %d, so that a network learns the order of the table; leave it out "+
+				"with %s", e.Name, p.numbering.least, p.numbering.most, dropFlag(e.Name))
 		case e.Kind == graph.NumberColumn && p.numbersSeparate(), e.Kind == graph.CategoryColumn && p.valuesSeparate():
-			im.Log("warning: column=%s alone determines the label in every row; if it is known only together with the label, leave it out with %s", e.Name, dropFlag(e.Name))
+			im.Log("warning: column=%s alone determines the label in every row; if it is known only together with the label, leave it out "+
+				"with %s", e.Name, dropFlag(e.Name))
 		}
 	}
 }

@@ -43,7 +43,8 @@ func TestLeaks(t *testing.T) {
 		}
 		for _, o := range []TableOptions{{Drop: []string{"x"}}, {Features: []string{"x"}}} {
 			quiet, err := importTable(t, nodes, "src,dst\nv0,v1\n", Options{TableOptions: o})
-			if err != nil || strings.Contains(quiet.log, "warning: column=x ") || slices.ContainsFunc(quiet.Table.Columns, func(c graph.Column) bool { return c.Name == "x" }) != (o.Features != nil) {
+			if err != nil || strings.Contains(quiet.log, "warning: column=x ") ||
+				slices.ContainsFunc(quiet.Table.Columns, func(c graph.Column) bool { return c.Name == "x" }) != (o.Features != nil) {
 				t.Errorf("%s with %+v: %v\n%s", c.name, o, err, quiet.log)
 			}
 		}

@@ -28,7 +28,8 @@ func TestMissingLabels(t *testing.T) {
 	if got.Classes != 2 || slices.ContainsFunc(got.Labels[4:], func(l int32) bool { return l != graph.Unlabelled }) {
 		t.Errorf("%d classes %q, labels %v", got.Classes, got.ClassNames, got.Labels)
 	}
-	for _, want := range []string{"warning: label=label: cells such as NA mean no label, vertices=10;", "column=colour kind=category features=2 missing=11"} {
+	for _, want := range []string{"warning: label=label: cells such as NA mean no label, vertices=10;",
+		"column=colour kind=category features=2 missing=11"} {
 		if !strings.Contains(got.log, want) {
 			t.Errorf("no %q in\n%s", want, got.log)
 		}

@@ -42,7 +42,8 @@ type columnList struct {
 func (o *TableOptions) lists() []columnList {
 	return []columnList{
 		{"--categories", graph.CategoryColumn, o.Categories}, {"--hash", graph.HashColumn, o.Hash},
-		{"--words", graph.WordsColumn, o.Words}, {"--dates", graph.DateColumn, o.Dates}, {"--drop", "", o.Drop}, {"--features", "", o.Features},
+		{"--words", graph.WordsColumn, o.Words}, {"--dates", graph.DateColumn, o.Dates}, {"--drop", "", o.Drop},
+		{"--features", "", o.Features},
 	}
 }
 
@@ -58,14 +59,17 @@ func (o *TableOptions) asked(name string) string {
 
 func (o *Options) checkTable(at input) {
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
-		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify", "--split, --split-by-time and --stratify exclude each other")
+		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify",
+			"--split, --split-by-time and --stratify exclude each other")
 	}
 	if len(o.Ends) != 0 && len(o.Ends) != 2 {
 		at.refuse("name two, a source and a destination", "--ends names %d columns", len(o.Ends))
 	}
-	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) + len(o.EdgeFeatures) + len(o.Drop) + len(o.Missing)
+	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) +
+		len(o.EdgeFeatures) + len(o.Drop) + len(o.Missing)
 	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
-		at.refuse("leave out --features, --drop, --missing, --categories, --hash, --words, --dates, --edge-features, --standardise and --fill",
+		at.refuse("leave out --features, --drop, --missing, --categories, --hash, --words, --dates, "+
+			"--edge-features, --standardise and --fill",
 			"--like reuses the column settings of %s", o.Like)
 	}
 }
@@ -81,10 +85,12 @@ func (im *tableImport) applyLike() {
 			im.resources.refuse(remedy, "%s contradicts --like=%s, where %s", flag, im.TableOptions.Like, there)
 		}
 	}
-	contradiction(im.Normalize && !like.Normalized, "--normalize-features", "features are not divided by their sums", "leave --normalize-features out")
+	contradiction(im.Normalize && !like.Normalized, "--normalize-features", "features are not divided by their sums",
+		"leave --normalize-features out")
 	im.Normalize = like.Normalized
 	if edges == nil {
-		im.Log("warning: like=%s does not record --symmetrise, --weight, --drop-weights and --ends: give those of the import of the training data", im.TableOptions.Like)
+		im.Log("warning: like=%s does not record --symmetrise, --weight, --drop-weights and --ends: give those of the import of the "+
+			"training data", im.TableOptions.Like)
 		return
 	}
 	const rename = "; rename the column if the table of edges calls it differently"
@@ -94,7 +100,8 @@ func (im *tableImport) applyLike() {
 	}
 	contradiction(im.Symmetrise && like.Directed, "--symmetrise", "edges are stored in one direction", "leave --symmetrise out")
 	contradiction(im.DropWeights && like.Weighted, "--drop-weights", "edges have weights", "leave --drop-weights out")
-	contradiction(im.Weight != "" && im.Weight != edges.Weight, "--weight="+im.Weight, "the column of weights is "+column, "leave --weight out"+rename)
+	contradiction(im.Weight != "" && im.Weight != edges.Weight, "--weight="+im.Weight,
+		"the column of weights is "+column, "leave --weight out"+rename)
 	contradiction(len(im.Ends) > 0 && !slices.Equal(im.Ends, edges.Ends),
 		"--ends="+strings.Join(im.Ends, ","), "edges go from column "+strings.Join(edges.Ends, " to "), "leave --ends out"+rename)
 	im.Symmetrise, im.DropWeights, im.Ends = im.Symmetrise || edges.Symmetrised, im.DropWeights || edges.WeightsDropped, edges.Ends

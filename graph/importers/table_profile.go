@@ -171,7 +171,8 @@ func (p *profile) filled() int64 { return p.rows - p.missing.count }
 // whyText explains why a column of text is not a feature, and which flags make it one.
 func (p *profile) whyText(t *tableFile, column int) string {
 	if d := &p.dates; d.dates.count > 0 {
-		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is not: %s", d.dates.count, p.filled(), d.others.value, t.unit, d.others.at, writeDates)
+		return fmt.Sprintf("%d of %d cells are dates, and %.60q in %s %d is not: %s", d.dates.count, p.filled(), d.others.value,
+			t.unit, d.others.at, writeDates)
 	}
 	if looksLikeDate(p.odd.value) {
 		return fmt.Sprintf("%.60q in %s %d looks like a date in an unsupported format: %s", p.odd.value, t.unit, p.odd.at, writeDates)
@@ -181,7 +182,8 @@ func (p *profile) whyText(t *tableFile, column int) string {
 		many = fmt.Sprint("more than ", p.most)
 	}
 	name := t.names[column]
-	return fmt.Sprintf("it is text with %s different values, such as %.60q: import it with --words %s, --hash %s or --categories %s", many, p.odd.value, name, name, name)
+	return fmt.Sprintf("it is text with %s different values, such as %.60q: import it with --words %s, --hash %s or --categories %s", many,
+		p.odd.value, name, name, name)
 }
 
 // names returns the values of a category, or the most frequent words, as features.

@@ -124,7 +124,8 @@ func (l *times) add(t *tableFile, at int64, cells [][]byte) {
 			kind, other = other, kind
 		}
 		if kind.add(at, cell); other.count > 0 {
-			bad("write all times with a time zone, or all without", "and %s in %s %d: one has a time zone, the other has none", other.value, t.unit, other.at)
+			bad("write all times with a time zone, or all without", "and %s in %s %d: one has a time zone, the other has none",
+				other.value, t.unit, other.at)
 		}
 	}
 	l.values = append(l.values, value)

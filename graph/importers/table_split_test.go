@@ -33,14 +33,18 @@ func TestSplitByTime(t *testing.T) {
 		want        []uint8
 		says        string
 	}{
-		{"numbers", timed(newest), Options{}, []uint8{3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, "split=by_time column=when train=6 val=2 test=2, training from 1 on, validation from 7 on, test from 9 on\n"},
+		{"numbers", timed(newest), Options{}, []uint8{3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+			"split=by_time column=when train=6 val=2 test=2, training from 1 on, validation from 7 on, test from 9 on\n"},
 		{"sizes", timed(newest), Options{SplitSizes: "80/10/10"}, []uint8{3, 2, 1, 1, 1, 1, 1, 1, 1, 1}, "train=8 val=1 test=1"},
 		{"without a label", timed(newest, 0, 1, 2, 3, 4), Options{}, []uint8{0, 0, 0, 0, 0, 3, 2, 1, 1, 1}, "train=3 val=1 test=1"},
-		{"without a time", timed("10 9 8 7 6 5 4 3 2 NA", 9), Options{SplitSizes: "50/25/25"}, []uint8{3, 3, 2, 2, 1, 1, 1, 1, 1, 0}, "train=5 val=2 test=2"},
+		{"without a time", timed("10 9 8 7 6 5 4 3 2 NA", 9), Options{SplitSizes: "50/25/25"},
+			[]uint8{3, 3, 2, 2, 1, 1, 1, 1, 1, 0}, "train=5 val=2 test=2"},
 		{"equal times", timed("1 1 1 1 2 2 2 2 3 3"), Options{}, []uint8{1, 1, 1, 1, 2, 2, 2, 2, 3, 3}, "train=4 val=4 test=2"},
 		{"most at one time", timed("1 2 3 3 3 3 3 3 3 3"), Options{}, []uint8{1, 2, 3, 3, 3, 3, 3, 3, 3, 3}, "train=1 val=1 test=8"},
-		{"dates", timed("2024-05-14 2024-05-13 2020-01-01 2021-01-01 2022-01-01"), Options{}, []uint8{3, 2, 1, 1, 1}, "training from 2020-01-01 on, validation from 2024-05-13 on, test from 2024-05-14 on\n"},
-		{"time zones", timed("2024-05-14_10:00+02:00 2024-05-14_09:00Z 2024-05-14_10:00+01:30"), Options{SplitSizes: "34/33/33"}, []uint8{1, 3, 2}, "training from 2024-05-14T08:00:00Z on"},
+		{"dates", timed("2024-05-14 2024-05-13 2020-01-01 2021-01-01 2022-01-01"), Options{}, []uint8{3, 2, 1, 1, 1},
+			"training from 2020-01-01 on, validation from 2024-05-13 on, test from 2024-05-14 on\n"},
+		{"time zones", timed("2024-05-14_10:00+02:00 2024-05-14_09:00Z 2024-05-14_10:00+01:30"), Options{SplitSizes: "34/33/33"},
+			[]uint8{1, 3, 2}, "training from 2024-05-14T08:00:00Z on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.SplitByTime = "when"
@@ -80,16 +84,27 @@ func TestBadSplits(t *testing.T) {
 		kind  fault.Kind
 		want  string
 	}{
-		{timed("1 2 NA 4"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "" is the time of a vertex with a label; write its time`},
-		{timed("1 2 May 4"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "May" is not a time; write dates as 2024-05-14`},
-		{timed("2024-05-14 2024 3"), Options{TableOptions: by}, fault.Data, `line 3 column 4 (when): "2024" is a time in another format than 2024-05-14 in line 2; write all times in one format`},
-		{timed("2024-05-14_10:00 2024-05-15 2024-05-14_11:00Z"), Options{TableOptions: by}, fault.Data, `line 4 column 4 (when): "2024-05-14 11:00Z" and 2024-05-14 10:00 in line 2: one has a time zone, the other has none; write all times with a time zone`},
-		{timed("1 1 1 1 2 2 2 2"), Options{TableOptions: by}, fault.Data, "column 4 (when): the 8 labelled vertices have fewer than three different times; name a column with more times, or leave --split-by-time out"},
-		{timed("1 2 3"), Options{TableOptions: TableOptions{SplitByTime: "then"}}, fault.Data, `no column "then"; the columns are: id, label, x, when; name the column with --split-by-time`},
-		{timed("1 2 3"), Options{TableOptions: by, SplitSizes: "60/40"}, fault.Usage, "--split-sizes=60/40; give three percentages above 0 that add up to 100, such as 60/20/20"},
-		{timed("1 2 3"), Options{TableOptions: by, Split: "when"}, fault.Usage, "--split, --split-by-time and --stratify exclude each other"},
+		{timed("1 2 NA 4"), Options{TableOptions: by}, fault.Data,
+			`line 4 column 4 (when): "" is the time of a vertex with a label; write its time`},
+		{timed("1 2 May 4"), Options{TableOptions: by}, fault.Data,
+			`line 4 column 4 (when): "May" is not a time; write dates as 2024-05-14`},
+		{timed("2024-05-14 2024 3"), Options{TableOptions: by}, fault.Data,
+			`line 3 column 4 (when): "2024" is a time in another format than 2024-05-14 in line 2; write all times in one format`},
+		{timed("2024-05-14_10:00 2024-05-15 2024-05-14_11:00Z"), Options{TableOptions: by}, fault.Data,
+			`line 4 column 4 (when): "2024-05-14 11:00Z" and 2024-05-14 10:00 in line 2: one has a time zone, the other has none; ` +
+				`write all times with a time zone`},
+		{timed("1 1 1 1 2 2 2 2"), Options{TableOptions: by}, fault.Data,
+			"column 4 (when): the 8 labelled vertices have fewer than three " +
+				"different times; name a column with more times, or leave --split-by-time out"},
+		{timed("1 2 3"), Options{TableOptions: TableOptions{SplitByTime: "then"}}, fault.Data,
+			`no column "then"; the columns are: id, label, x, when; name the column with --split-by-time`},
+		{timed("1 2 3"), Options{TableOptions: by, SplitSizes: "60/40"}, fault.Usage,
+			"--split-sizes=60/40; give three percentages above 0 that add up to 100, such as 60/20/20"},
+		{timed("1 2 3"), Options{TableOptions: by, Split: "when"}, fault.Usage,
+			"--split, --split-by-time and --stratify exclude each other"},
 		{timed("1 2 3"), Options{TableOptions: by, Stratify: true}, fault.Usage, "give one of them"},
-		{"id,a,b,x\n1,0,1,1\n2,1,1,1\n", Options{Stratify: true, TableOptions: TableOptions{Label: "a,b"}}, fault.Usage, "--stratify samples within classes, but the labels are for multilabel"},
+		{"id,a,b,x\n1,0,1,1\n2,1,1,1\n", Options{Stratify: true, TableOptions: TableOptions{Label: "a,b"}}, fault.Usage,
+			"--stratify samples within classes, but the labels are for multilabel"},
 	} {
 		_, err := importTable(t, c.nodes, "src,dst\n", c.o)
 		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) {
@@ -98,7 +113,8 @@ func TestBadSplits(t *testing.T) {
 	}
 	for _, o := range []Options{{Stratify: true}, {SplitSizes: "80/10/10"}} {
 		o.Src = files(t, tinyRaw())
-		if _, err := load(t, "raw", o); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "the source has its own split; leave them out") {
+		if _, err := load(t, "raw", o); fault.KindOf(err) != fault.Usage ||
+			!strings.Contains(fmt.Sprint(err), "the source has its own split; leave them out") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -138,7 +154,8 @@ func TestStratified(t *testing.T) {
 	if err != nil || !strings.Contains(got.log, "warning: 2 classes have too few labelled vertices for all three sets") {
 		t.Errorf("%v, log\n%s", err, got.log)
 	}
-	npz := mustLoad(t, "npz", Options{Src: files(t, map[string][]byte{"tiny.npz": tinyNpz()}) + "/tiny.npz", Stratify: true, SplitSizes: "50/25/25"})
+	npz := mustLoad(t, "npz",
+		Options{Src: files(t, map[string][]byte{"tiny.npz": tinyNpz()}) + "/tiny.npz", Stratify: true, SplitSizes: "50/25/25"})
 	if n := counts(npz.Split); n != [4]int{0, 2, 2, 0} || npz.Split[0] == graph.SplitNone {
 		t.Errorf("split of npz is %v", npz.Split)
 	}

@@ -42,7 +42,8 @@ func (im *tableImport) addID(at int64, id []byte) {
 	case len(id) == 0:
 		check(im.nodes.fault(at, im.id, id, "is not an id").Then("give each vertex a unique id"))
 	case slices.ContainsFunc(id, func(b byte) bool { return b < ' ' }):
-		check(im.nodes.fault(at, im.id, id, "contains a line break or another control character").Then("write ids without control characters"))
+		check(im.nodes.fault(at, im.id, id, "contains a line break or another control character").
+			Then("write ids without control characters"))
 	}
 	if v, fresh := im.ids.add(id); !fresh {
 		check(im.nodes.fault(at, im.id, id, "occurs twice: row %d has the same id", v+1).Then("give each vertex one row and a unique id"))
@@ -62,7 +63,8 @@ func (im *tableImport) settleClasses() {
 		im.Log("warning: label=%s: -1 means no label, vertices=%d; give the class a name if -1 is one", im.table.Label, n)
 	}
 	if g := im.classes.missing; g.count > 0 {
-		im.Log("warning: label=%s: cells such as %s mean no label, vertices=%d; name the texts of missing cells with --missing if one is a class", im.table.Label, g.value, g.count)
+		im.Log("warning: label=%s: cells such as %s mean no label, vertices=%d; name the texts of missing cells with --missing if one is "+
+			"a class", im.table.Label, g.value, g.count)
 	}
 	if im.like == nil {
 		const most = 20
@@ -107,7 +109,8 @@ func (im *tableImport) warnOfLosses(e *encoder) {
 		im.Log("warning: column=%s: %d of %d values are unknown to the model of --like, and set no feature", e.Name, e.unknown, rows)
 	}
 	if 2*e.missing > rows {
-		im.Log("warning: column=%s: %d of %d cells are missing; leave the column out with %s if that is no value", e.Name, e.missing, rows, dropFlag(e.Name))
+		im.Log("warning: column=%s: %d of %d cells are missing; leave the column out with %s if that is no value", e.Name,
+			e.missing, rows, dropFlag(e.Name))
 	}
 }
 
@@ -157,14 +160,16 @@ func (im *tableImport) compareScales() {
 	if most < unlikeScales*least {
 		return
 	}
-	im.Log("warning: scales of features differ by a factor of %.3g (%sabout %.3g, %sabout %.3g): training converges badly; import with --standardise",
+	im.Log("warning: scales of features differ by a factor of %.3g (%sabout %.3g, %sabout %.3g): training converges "+
+		"badly; import with --standardise",
 		most/least, largest, most, smallest, least)
 }
 
 // warnOfDirection warns of edges in only one direction.
 func warnOfDirection(o Options, r *graph.WriteReport) error {
 	if r.Directed && !r.Uneven {
-		o.Log("warning: edges are stored in one direction only, and a vertex aggregates only from its in-neighbours; import with --symmetrise to store both directions")
+		o.Log("warning: edges are stored in one direction only, and a vertex aggregates only from its in-neighbours; import with " +
+			"--symmetrise to store both directions")
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func (t *targetColumns) add(f *tableFile, at int64, cells [][]byte) (label int32
 			missing++
 		}
 		if !ok {
-			check(f.fault(at, c, cells[c], "is not a number").Then("%s", writeNumber(cells[c], "write a number in every --label column of the row, or leave all of them empty")))
+			check(f.fault(at, c, cells[c], "is not a number").
+				Then("%s", writeNumber(cells[c], "write a number in every --label column of the row, or leave all of them empty")))
 		}
 		t.values = append(t.values, float32(y))
 	}

@@ -45,14 +45,23 @@ func TestColumns(t *testing.T) {
 		dim         int
 		says        []string
 	}{
-		{"guessed", whole, TableOptions{}, map[int][]float32{0: {1000, 3000, 4000, 5000, 0, 2000}, 1: {1, 0, 1, 1, 1, 0}, 2: {0, 1, 0, 0, 0, 1}, 3: {7, 7, 9, 9, 7, 9}}, 4,
-			[]string{`dropped column=about: it is text with 5 different values, such as "likes fish and boats": import it with --words about, --hash about or --categories about`, "warning: scales of features differ by a factor of 3.03e+03 (income about 3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
-		{"standardised", whole, TableOptions{Standardise: true, Features: []string{"income"}}, map[int][]float32{0: {-1.3363063, 0.26726124, 1.069045, 1.8708287, -2.1380899, -0.5345225}}, 1,
-			[]string{"column=income kind=number features=1 mean=2666.67 scale=1247.22", "dropped column=city: --features does not name it"}},
-		{"filled", people, TableOptions{Fill: "mean", Features: []string{"income", "city"}}, map[int][]float32{0: {1000, 3000, 2000, 5000, 2000, 2000}}, 3, []string{"missing=2 filled_with=2000"}},
-		{"filled with zero", people, TableOptions{Fill: "zero", Standardise: true, Features: []string{"income"}}, map[int][]float32{0: {-1, 1, -2, 3, -2, 0}}, 1, []string{"missing=2 filled_with=0"}},
-		{"codes", people, TableOptions{Categories: []string{"code"}, Features: []string{"code"}}, map[int][]float32{0: {1, 1, 0, 0, 1, 0}, 1: {0, 0, 1, 1, 0, 1}}, 2, []string{"kind=category features=2"}},
-		{"words", people, TableOptions{Words: []string{"about"}, Features: []string{"about"}}, map[int][]float32{0: {1, 0, 0, 1, 1, 0}, 1: {1, 1, 0, 0, 0, 0}}, 6, []string{"kind=words features=6"}},
+		{"guessed", whole, TableOptions{},
+			map[int][]float32{0: {1000, 3000, 4000, 5000, 0, 2000}, 1: {1, 0, 1, 1, 1, 0}, 2: {0, 1, 0, 0, 0, 1}, 3: {7, 7, 9, 9, 7, 9}}, 4,
+			[]string{`dropped column=about: it is text with 5 different values, such as "likes fish and boats": import it with --words ` +
+				`about, --hash about or --categories about`, "warning: scales of features differ by a factor of 3.03e+03 (income about " +
+				"3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
+		{"standardised", whole, TableOptions{Standardise: true, Features: []string{"income"}},
+			map[int][]float32{0: {-1.3363063, 0.26726124, 1.069045, 1.8708287, -2.1380899, -0.5345225}}, 1,
+			[]string{"column=income kind=number features=1 mean=2666.67 scale=1247.22",
+				"dropped column=city: --features does not name it"}},
+		{"filled", people, TableOptions{Fill: "mean", Features: []string{"income", "city"}},
+			map[int][]float32{0: {1000, 3000, 2000, 5000, 2000, 2000}}, 3, []string{"missing=2 filled_with=2000"}},
+		{"filled with zero", people, TableOptions{Fill: "zero", Standardise: true, Features: []string{"income"}},
+			map[int][]float32{0: {-1, 1, -2, 3, -2, 0}}, 1, []string{"missing=2 filled_with=0"}},
+		{"codes", people, TableOptions{Categories: []string{"code"}, Features: []string{"code"}},
+			map[int][]float32{0: {1, 1, 0, 0, 1, 0}, 1: {0, 0, 1, 1, 0, 1}}, 2, []string{"kind=category features=2"}},
+		{"words", people, TableOptions{Words: []string{"about"}, Features: []string{"about"}},
+			map[int][]float32{0: {1, 0, 0, 1, 1, 0}, 1: {1, 1, 0, 0, 0, 0}}, 6, []string{"kind=words features=6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := importTable(t, c.nodes, edges, Options{TableOptions: c.o})
@@ -74,7 +83,8 @@ func TestColumns(t *testing.T) {
 					t.Errorf("log lacks %q:\n%s", want, got.log)
 				}
 			}
-			if !slices.Equal(got.Labels, []int32{0, 1, 0, -1, 0, 1}) || !slices.Equal(got.Split, []uint8{1, 1, 1, 0, 2, 3}) || !slices.Equal(got.edges, [][2]uint32{{0, 1}, {2, 5}}) {
+			if !slices.Equal(got.Labels, []int32{0, 1, 0, -1, 0, 1}) || !slices.Equal(got.Split, []uint8{1, 1, 1, 0, 2, 3}) ||
+				!slices.Equal(got.edges, [][2]uint32{{0, 1}, {2, 5}}) {
 				t.Errorf("labels %v, split %v, edges %v", got.Labels, got.Split, got.edges)
 			}
 			if got.IDs.At(1) != "bob" || !slices.Equal(got.ClassNames, []string{"gold", "none of it"}) {
@@ -107,7 +117,8 @@ func TestLike(t *testing.T) {
 	}
 	want := mustLoad(t, "csv", Options{Src: src, TableOptions: o})
 	o = TableOptions{Like: first}
-	got, err := importTable(t, "about,code,id,city,income\nboats,7,x,\"Paris, Texas\",3000\nunheard,9,y,Rome,\n", "src,dst\nx,y\n", Options{TableOptions: o})
+	got, err := importTable(t, "about,code,id,city,income\nboats,7,x,\"Paris, Texas\",3000\nunheard,9,y,Rome,\n",
+		"src,dst\nx,y\n", Options{TableOptions: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +126,16 @@ func TestLike(t *testing.T) {
 	if got.Features.Dim != dim || !slices.Equal(got.dense[:dim], want.dense[dim:2*dim]) {
 		t.Errorf("x is %v, bob was %v", got.dense[:dim], want.dense[dim:2*dim])
 	}
-	if !slices.Equal(got.Labels, []int32{-1, -1}) || !slices.Equal(got.ClassNames, want.ClassNames) || !strings.Contains(got.log, "column=city kind=category features=2 unknown_values=1") {
+	if !slices.Equal(got.Labels, []int32{-1, -1}) || !slices.Equal(got.ClassNames, want.ClassNames) ||
+		!strings.Contains(got.log, "column=city kind=category features=2 unknown_values=1") {
 		t.Errorf("labels %v, classes %q, log\n%s", got.Labels, got.ClassNames, got.log)
 	}
 	for _, c := range []struct{ nodes, want string }{
 		{"id,income,city,code\nx,1,Oslo,7\n", `no column "about"`},
 		{"about,code,id,city,income,label\na,7,x,Oslo,1,silver\n", `line 2 column 6 (label): "silver" is not a class of`},
 	} {
-		if _, err := importTable(t, c.nodes, "src,dst\n", Options{TableOptions: o}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), c.want) {
+		if _, err := importTable(t, c.nodes, "src,dst\n", Options{TableOptions: o}); fault.KindOf(err) != fault.Data ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
@@ -147,49 +160,80 @@ func TestBadTables(t *testing.T) {
 		want               []string
 	}{
 		{"empty", "", edges, TableOptions{}, fault.Data, []string{"nodes.csv: line 1", "is empty", "column names"}},
-		{"heading alone", "id,label,x\n", edges, TableOptions{}, fault.Data, []string{"nodes.csv", "no row after the header", "write a row"}},
-		{"no id", "name,label,x\na,p,1\n", edges, TableOptions{}, fault.Data, []string{`line 1: there is no column "id"; the columns are: name, label, x`, "--id"}},
+		{"heading alone", "id,label,x\n", edges, TableOptions{}, fault.Data,
+			[]string{"nodes.csv", "no row after the header", "write a row"}},
+		{"no id", "name,label,x\na,p,1\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 1: there is no column "id"; the columns are: name, label, x`, "--id"}},
 		{"no heading", "a,p,1\nb,q,2\n", edges, TableOptions{}, fault.Data, []string{"line 1", "a, p, 1", "--id"}},
 		{"no label", "id,x\na,1\n", edges, TableOptions{}, fault.Data, []string{`no column "label"`, "--label"}},
 		{"no such split", nodes, edges, TableOptions{Features: []string{"y"}}, fault.Data, []string{`no column "y"`, "--features"}},
-		{"two columns of one name", "id,label,x,x\na,p,1,2\n", edges, TableOptions{}, fault.Data, []string{"line 1", `columns 3 and 4 are both called "x"`, "a unique name"}},
-		{"a cell too many", "id,label,x\na,p,1\nb,q,2,3\n", edges, TableOptions{}, fault.Data, []string{"line 3 has 4 cells, the header has 3", "quote"}},
+		{"two columns of one name", "id,label,x,x\na,p,1,2\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 1", `columns 3 and 4 are both called "x"`, "a unique name"}},
+		{"a cell too many", "id,label,x\na,p,1\nb,q,2,3\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 3 has 4 cells, the header has 3", "quote"}},
 		{"a cell too few", "id,label,x\na,p,1\nb\n", edges, TableOptions{}, fault.Data, []string{"line 3 has 1 cells, the header has 3"}},
-		{"a quote inside", "id,label,x\na,p \"q\",1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2: there is a quote inside", "write a quote inside it twice"}},
-		{"text behind quotes", "id,label,x\na,\"p\"q,1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2: there is a quote"}},
-		{"quotes left open", "id,label,x\na,\"p,1\nb,q,2\n", edges, TableOptions{}, fault.Data, []string{"line 2 has an unclosed quote", `a,\"p`, "close the quote"}},
+		{"a quote inside", "id,label,x\na,p \"q\",1\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 2 column 2: there is a quote inside", "write a quote inside it twice"}},
+		{"text behind quotes", "id,label,x\na,\"p\"q,1\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 2 column 2: there is a quote"}},
+		{"quotes left open", "id,label,x\na,\"p,1\nb,q,2\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 2 has an unclosed quote", `a,\"p`, "close the quote"}},
 		{"Latin-1", "id,label,x\na,K\xf6ln,1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2", `K\xf6ln`, "iconv"}},
 		{"UTF-16", "\xff\xfei\x00d\x00", edges, TableOptions{}, fault.Data, []string{"line 1", "UTF-16", "UTF-8"}},
 		{"gzip", string(gz(nodes)), edges, TableOptions{}, fault.Data, []string{"compressed with gzip", ".gz"}},
 		{"a spreadsheet", "PK\x03\x04rest", edges, TableOptions{}, fault.Data, []string{"spreadsheet", "save the table as CSV"}},
-		{"an empty id", "id,label,x\na,p,1\n,q,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 1 (id): "" is not an id`, "a unique id"}},
-		{"an id twice", "id,label,x\na,p,1\nb,p,1\n\na,q,2\n", edges, TableOptions{}, fault.Data, []string{`line 5 column 1 (id): "a" occurs twice`, "row 1"}},
-		{"an id of two lines", "id,label,x\n\"a\nb\",p,1\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 1 (id): "a\nb"`, "ids without control characters"}},
-		{"a quantity as label", "id,label,x\na,1,1\nb,2.5,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 2 (label): "2.5" is a quantity, not a class`, "whole numbers"}},
-		{"a label below -1", "id,label,x\na,0,1\nb,-2,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 2 (label): "-2" is negative and not a class`, "number the classes from 0"}},
-		{"no label at all", "id,label,x\na,,1\nb,,2\n", edges, TableOptions{}, fault.Data, []string{"column 2 (label): no vertex has a label", "--label"}},
-		{"a label each", "id,label,x\n" + emails.String(), "src,dst\n", TableOptions{}, fault.Data, []string{"column 2 (label): it has 200 different labels in 200 rows", "--label"}},
-		{"no set", "id,label,x,split\na,p,1,train\nb,q,2,holdout\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 4 (split): "holdout" is not a split`, "train, val or test"}},
-		{"training without label", "id,label,x,split\na,p,1,train\nb,,2,test\n", edges, TableOptions{}, fault.Data, []string{"line 3 column 2 (label)", "test set", "leave the split"}},
-		{"a number is missing", "id,label,x\na,p,1\nb,q,\nc,p,3\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 3 (x): the cell has no value`, "--fill"}},
-		{"a number is NA", "id,label,x\na,p,1\nb,q,NA\nc,p,\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 3 (x): the cell has no value`, "--fill"}},
-		{"a word among numbers", strings.Replace(numbers, "v4,p,1", "v4,p,12k", 1), "src,dst\n", TableOptions{}, fault.Data, []string{`line 6 column 3 (x): "12k" is not a float32 number`, "but 7 other cells", "--categories x"}},
-		{"an infinite number", strings.Replace(numbers, "v4,p,1", "v4,p,1e39", 1), "src,dst\n", TableOptions{}, fault.Data, []string{`line 6 column 3 (x): "1e39" is not a float32 number`}},
-		{"commas in numbers", "id;label;x\na;p;1,5\nb;q;2,5\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 3 (x): "1,5" has a decimal comma`, "with a decimal point"}},
+		{"an empty id", "id,label,x\na,p,1\n,q,2\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 1 (id): "" is not an id`, "a unique id"}},
+		{"an id twice", "id,label,x\na,p,1\nb,p,1\n\na,q,2\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 5 column 1 (id): "a" occurs twice`, "row 1"}},
+		{"an id of two lines", "id,label,x\n\"a\nb\",p,1\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 2 column 1 (id): "a\nb"`, "ids without control characters"}},
+		{"a quantity as label", "id,label,x\na,1,1\nb,2.5,2\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 2 (label): "2.5" is a quantity, not a class`, "whole numbers"}},
+		{"a label below -1", "id,label,x\na,0,1\nb,-2,2\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 2 (label): "-2" is negative and not a class`, "number the classes from 0"}},
+		{"no label at all", "id,label,x\na,,1\nb,,2\n", edges, TableOptions{}, fault.Data,
+			[]string{"column 2 (label): no vertex has a label", "--label"}},
+		{"a label each", "id,label,x\n" + emails.String(), "src,dst\n", TableOptions{}, fault.Data,
+			[]string{"column 2 (label): it has 200 different labels in 200 rows", "--label"}},
+		{"no set", "id,label,x,split\na,p,1,train\nb,q,2,holdout\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 4 (split): "holdout" is not a split`, "train, val or test"}},
+		{"training without label", "id,label,x,split\na,p,1,train\nb,,2,test\n", edges, TableOptions{}, fault.Data,
+			[]string{"line 3 column 2 (label)", "test set", "leave the split"}},
+		{"a number is missing", "id,label,x\na,p,1\nb,q,\nc,p,3\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 3 (x): the cell has no value`, "--fill"}},
+		{"a number is NA", "id,label,x\na,p,1\nb,q,NA\nc,p,\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 3 column 3 (x): the cell has no value`, "--fill"}},
+		{"a word among numbers", strings.Replace(numbers, "v4,p,1", "v4,p,12k", 1), "src,dst\n", TableOptions{}, fault.Data,
+			[]string{`line 6 column 3 (x): "12k" is not a float32 number`, "but 7 other cells", "--categories x"}},
+		{"an infinite number", strings.Replace(numbers, "v4,p,1", "v4,p,1e39", 1), "src,dst\n", TableOptions{}, fault.Data,
+			[]string{`line 6 column 3 (x): "1e39" is not a float32 number`}},
+		{"commas in numbers", "id;label;x\na;p;1,5\nb;q;2,5\n", edges, TableOptions{}, fault.Data,
+			[]string{`line 2 column 3 (x): "1,5" has a decimal comma`, "with a decimal point"}},
 		{"no feature", "id,label\na,p\n", edges, TableOptions{}, fault.Data, []string{"no column becomes a feature", "column of numbers"}},
-		{"texts alone", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{}, fault.Data, []string{`no column becomes a feature; column x is dropped, because it is text with 2 different values, such as "m": import it with --words x`}},
-		{"texts as a feature", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{Features: []string{"x"}}, fault.Data, []string{"column 3 (x) cannot be a feature", "--hash"}},
-		{"no column of ends", nodes, "a,b\n", TableOptions{}, fault.Data, []string{"edges.csv", `no column "src"; the columns are: a, b`, "--ends"}},
-		{"an end that is nobody", nodes, "src,dst\na,b\nb,z\n", TableOptions{}, fault.Data, []string{`edges.csv: line 3 column 2 (dst): "z" is not an id in the vertex table`, "--drop-unknown"}},
-		{"an end as a float", "id,label,x\n1,p,1\n2,q,2\n", "src,dst\n1.0,2.0\n", TableOptions{}, fault.Data, []string{`line 2 column 1 (src): "1.0" is not an id in the vertex table`, "write 1, as in the vertex table"}},
-		{"an end is missing", nodes, "src,dst\na,\n", TableOptions{DropUnknown: true}, fault.Data, []string{`line 2 column 2 (dst): "" is not an id`}},
-		{"a weight below 0", nodes, "src,dst,weight\na,b,1\nb,c,-0.5\n", TableOptions{}, fault.Data, []string{`line 3 column 3 (weight): "-0.5" is a negative weight`, "--drop-weights"}},
-		{"an infinite weight", nodes, "src,dst,weight\na,b,1\nb,c,inf\n", TableOptions{}, fault.Data, []string{`line 3 column 3 (weight): "inf" is not a weight`, "write a number"}},
-		{"no weight", nodes, "src,dst,weight\na,b,x\n", TableOptions{DropWeights: true}, fault.Data, []string{`line 2 column 3 (weight): "x" is not a weight`, "write a number"}},
+		{"texts alone", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{}, fault.Data, []string{`no column becomes a feature; column x ` +
+			`is dropped, because it is text with 2 different values, such as "m": import it with --words x`}},
+		{"texts as a feature", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{Features: []string{"x"}}, fault.Data,
+			[]string{"column 3 (x) cannot be a feature", "--hash"}},
+		{"no column of ends", nodes, "a,b\n", TableOptions{}, fault.Data,
+			[]string{"edges.csv", `no column "src"; the columns are: a, b`, "--ends"}},
+		{"an end that is nobody", nodes, "src,dst\na,b\nb,z\n", TableOptions{}, fault.Data,
+			[]string{`edges.csv: line 3 column 2 (dst): "z" is not an id in the vertex table`, "--drop-unknown"}},
+		{"an end as a float", "id,label,x\n1,p,1\n2,q,2\n", "src,dst\n1.0,2.0\n", TableOptions{}, fault.Data,
+			[]string{`line 2 column 1 (src): "1.0" is not an id in the vertex table`, "write 1, as in the vertex table"}},
+		{"an end is missing", nodes, "src,dst\na,\n", TableOptions{DropUnknown: true}, fault.Data,
+			[]string{`line 2 column 2 (dst): "" is not an id`}},
+		{"a weight below 0", nodes, "src,dst,weight\na,b,1\nb,c,-0.5\n", TableOptions{}, fault.Data,
+			[]string{`line 3 column 3 (weight): "-0.5" is a negative weight`, "--drop-weights"}},
+		{"an infinite weight", nodes, "src,dst,weight\na,b,1\nb,c,inf\n", TableOptions{}, fault.Data,
+			[]string{`line 3 column 3 (weight): "inf" is not a weight`, "write a number"}},
+		{"no weight", nodes, "src,dst,weight\na,b,x\n", TableOptions{DropWeights: true}, fault.Data,
+			[]string{`line 2 column 3 (weight): "x" is not a weight`, "write a number"}},
 		{"no table of edges", nodes, "", TableOptions{Edges: "bonds.csv"}, fault.Missing, []string{"bonds.csv", "check the path"}},
 		{"one end", nodes, edges, TableOptions{Ends: []string{"src"}}, fault.Usage, []string{"--ends names 1 columns"}},
 		{"like what is no dataset", nodes, edges, TableOptions{Like: "nowhere"}, fault.Missing, []string{"nowhere"}},
-		{"like and standardise", nodes, edges, TableOptions{Like: "nowhere", Standardise: true}, fault.Usage, []string{"leave out --features"}},
+		{"like and standardise", nodes, edges, TableOptions{Like: "nowhere", Standardise: true}, fault.Usage,
+			[]string{"leave out --features"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src, parent := files(t, map[string][]byte{"nodes.csv": []byte(c.nodes), "edges.csv": []byte(c.edges)}), t.TempDir()
@@ -230,7 +274,8 @@ func TestParquetCells(t *testing.T) {
 	}
 	dir, three := t.TempDir(), 3.0
 	path := filepath.Join(dir, "x.parquet")
-	if err := parquet.WriteFile(path, []row{{true, -7, 1 << 63, 0.1, 0.1, &three, -12345, " Ö ", 0}, {false, 7, 1, 1e-9, math.NaN(), nil, 5, "", 1}}); err != nil {
+	if err := parquet.WriteFile(path,
+		[]row{{true, -7, 1 << 63, 0.1, 0.1, &three, -12345, " Ö ", 0}, {false, 7, 1, 1e-9, math.NaN(), nil, 5, "", 1}}); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *tableFile { return openParquet(input{"test", path}) }
@@ -338,7 +383,8 @@ func TestCodes(t *testing.T) {
 		t.Errorf("%v, features %v, log\n%s", err, got.dense, got.log)
 	}
 	got, err = importTable(t, zip("01234", "99999", "00001"), "src,dst\n", Options{})
-	if err != nil || !strings.Contains(got.log, "warning: column=zip has numbers with leading zeros, such as 01234, which look like codes: use --categories zip") {
+	if err != nil || !strings.Contains(got.log,
+		"warning: column=zip has numbers with leading zeros, such as 01234, which look like codes: use --categories zip") {
 		t.Errorf("%v, log\n%s", err, got.log)
 	}
 }

@@ -17,7 +17,8 @@ func (a ndarray) setLabels(o Options, c *graph.Content) {
 		columns = a.Shape[1]
 	}
 	values := must(a.Float32s())
-	if (o.Task == graph.MultiClass || o.Task == "" && !slices.ContainsFunc(values, isFraction)) && columns == 1 && slices.ContainsFunc(values, isNaN) {
+	if (o.Task == graph.MultiClass || o.Task == "" && !slices.ContainsFunc(values, isFraction)) && columns == 1 &&
+		slices.ContainsFunc(values, isNaN) {
 		a.Array = withoutNaN(a.Array, values)
 	}
 	if o.Task == graph.MultiClass || o.Task == "" && columns == 1 && !slices.ContainsFunc(values, isFraction) {
@@ -78,7 +79,8 @@ func setTargets(o Options, c *graph.Content, values []float32, columns int, at i
 	}
 	if labels, ok := oneHotClasses(values, columns); ok && o.Task == "" && c.Task == graph.MultiLabel {
 		c.Targets, c.Labels, c.Task = nil, labels, graph.MultiClass
-		o.Log("task=%s classes=%d: each row of labels has one 1; set --task %s if a vertex may have several labels", c.Task, columns, graph.MultiLabel)
+		o.Log("task=%s classes=%d: each row of labels has one 1; set --task %s if a vertex may have several labels",
+			c.Task, columns, graph.MultiLabel)
 		return
 	}
 	o.Log("task=%s columns=%d", c.Task, columns)
@@ -99,11 +101,13 @@ func scaleTargets(at input, o Options, c *graph.Content) {
 			if s := m.scaling(); o.Standardise {
 				c.TargetScaling = append(c.TargetScaling, s)
 			} else if math.Abs(s.Mean) > largeTargets || s.Scale > largeTargets {
-				o.Log("warning: column %d of the labels has mean %.4g and deviation %.4g: training converges badly; import with --standardise", j, s.Mean, s.Scale)
+				o.Log("warning: column %d of the labels has mean %.4g and deviation %.4g: training converges badly; import with "+
+					"--standardise", j, s.Mean, s.Scale)
 			}
 		}
 	case o.Standardise && c.Table == nil:
-		at.refuse("leave --standardise out, or import the features as csv", "--standardise scales numbers of tables and targets of regressions")
+		at.refuse("leave --standardise out, or import the features as csv",
+			"--standardise scales numbers of tables and targets of regressions")
 	}
 }
 

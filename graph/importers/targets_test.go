@@ -18,7 +18,8 @@ var nan = float32(math.NaN())
 func TestTargets(t *testing.T) {
 	flags, numbers := []float32{0, 1, 1, 1, nan, nan, 0, 0}, []float32{0.5, -1, 2, 3}
 	pyg := func(y []byte) map[string][]byte {
-		return map[string][]byte{"a.npz": bundle("x", f4s(4, 2, tinyFeatures...), "edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", y)}
+		return map[string][]byte{"a.npz": bundle("x", f4s(4, 2, tinyFeatures...), "edge_index",
+			array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", y)}
 	}
 	table := func(nodes string) map[string][]byte {
 		return map[string][]byte{"nodes.csv": []byte(nodes), "edges.csv": []byte("src,dst\n0,1\n")}
@@ -35,12 +36,18 @@ func TestTargets(t *testing.T) {
 		{"npz flags as numbers", "npz", "a.npz", pyg(f4s(4, 2, flags...)), graph.Regression, "", graph.Regression, flags, nil},
 		{"npz numbers", "npz", "a.npz", pyg(f4s(4, 1, numbers...)), "", "", graph.Regression, numbers, nil},
 		{"npz whole numbers", "npz", "a.npz", pyg(i8s(3, 1, 0, 2)), graph.Regression, "", graph.Regression, []float32{3, 1, 0, 2}, nil},
-		{"npz two columns of numbers", "npz", "a.npz", pyg(f4s(4, 2, 0, 1.5, 1, 1, nan, nan, 0, 0)), "", "", graph.Regression, []float32{0, 1.5, 1, 1, nan, nan, 0, 0}, nil},
-		{"csv flags", "csv", "", table("id,a,f,b\n0,0,2,1\n1,1,3,1\n2,,4,\n3,0,5,0\n"), "", "a,b", graph.MultiLabel, flags, []string{"a", "b"}},
-		{"csv numbers", "csv", "", table("id,f,label\n0,2,0.5\n1,3,-1\n2,4,2\n3,5,3\n"), graph.Regression, "", graph.Regression, numbers, []string{"label"}},
-		{"csv numbers in two columns", "csv", "", table("id,a,f,b\n0,0,2,1.5\n1,1,3,1\n2,NA,4,nan\n3,0,5,0\n"), "", "a,b", graph.Regression, []float32{0, 1.5, 1, 1, nan, nan, 0, 0}, []string{"a", "b"}},
-		{"graphsaint", "graphsaint", "", with(with(tinySAINT(), "class_map.json", `{"3": [0, 0], "0": [0, 1], "1": [1, 1]}`), "role.json", `{"tr": [0, 1], "va": [], "te": [3]}`), "", "", graph.MultiLabel, flags, nil},
-		{"ogb", "ogb", "", with(tinyOGB(), "raw/node-label.csv.gz", gz("0,1\n1,1\n0,0\n1,0\n")), "", "", graph.MultiLabel, []float32{0, 1, 1, 1, 0, 0, 1, 0}, nil},
+		{"npz two columns of numbers", "npz", "a.npz", pyg(f4s(4, 2, 0, 1.5, 1, 1, nan, nan, 0, 0)), "", "", graph.Regression,
+			[]float32{0, 1.5, 1, 1, nan, nan, 0, 0}, nil},
+		{"csv flags", "csv", "", table("id,a,f,b\n0,0,2,1\n1,1,3,1\n2,,4,\n3,0,5,0\n"), "", "a,b",
+			graph.MultiLabel, flags, []string{"a", "b"}},
+		{"csv numbers", "csv", "", table("id,f,label\n0,2,0.5\n1,3,-1\n2,4,2\n3,5,3\n"), graph.Regression, "",
+			graph.Regression, numbers, []string{"label"}},
+		{"csv numbers in two columns", "csv", "", table("id,a,f,b\n0,0,2,1.5\n1,1,3,1\n2,NA,4,nan\n3,0,5,0\n"), "", "a,b", graph.Regression,
+			[]float32{0, 1.5, 1, 1, nan, nan, 0, 0}, []string{"a", "b"}},
+		{"graphsaint", "graphsaint", "", with(with(tinySAINT(), "class_map.json", `{"3": [0, 0], "0": [0, 1], "1": [1, 1]}`), "role.json",
+			`{"tr": [0, 1], "va": [], "te": [3]}`), "", "", graph.MultiLabel, flags, nil},
+		{"ogb", "ogb", "", with(tinyOGB(), "raw/node-label.csv.gz", gz("0,1\n1,1\n0,0\n1,0\n")), "", "", graph.MultiLabel,
+			[]float32{0, 1, 1, 1, 0, 0, 1, 0}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dst := t.TempDir() + "/out"
@@ -54,7 +61,8 @@ func TestTargets(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ds.Close()
-			if same := slices.EqualFunc(ds.Targets, c.targets, func(a, b float32) bool { return a == b || a != a && b != b }); !same || ds.Meta.Task != c.want {
+			if same := slices.EqualFunc(ds.Targets, c.targets, func(a, b float32) bool { return a == b || a != a && b != b }); !same ||
+				ds.Meta.Task != c.want {
 				t.Errorf("%s %v, want %s %v", ds.Meta.Task, ds.Targets, c.want, c.targets)
 			}
 			if !slices.Equal(ds.Meta.ClassNames, c.names) || ds.Meta.Classes != len(c.targets)/4 {
@@ -76,7 +84,9 @@ func TestBadTargets(t *testing.T) {
 		kind               fault.Kind
 		want               string
 	}{
-		{"id,a,f,b\n0,0,2,1\n1,1,3,\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"1\" is in a row that has labels in 1 of 2 columns; write a number in every one of these columns, or in none"},
+		{"id,a,f,b\n0,0,2,1\n1,1,3,\n", "", "a,b", fault.Data,
+			"line 3 column 2 (a): \"1\" is in a row that has labels in 1 of 2 columns; " +
+				"write a number in every one of these columns, or in none"},
 		{"id,a,f,b\n0,0,2,1\n1,x,3,1\n", "", "a,b", fault.Data, "line 3 column 2 (a): \"x\" is not a number"},
 		{"id,a,f,b\n0,0,2,1\n1,2,3,1\n", graph.MultiLabel, "a,b", fault.Data, "column 0 of row 1 is 2: a label must be 0 or 1"},
 		{"id,a,f,b\n0,0,2,1\n", "", "a,c", fault.Data, "--label"},
@@ -101,11 +111,13 @@ func TestStandardisedTargets(t *testing.T) {
 	table.Label, table.Standardise = "a,b", true
 	arrays := Options{Src: files(t, map[string][]byte{"a.npz": bundle("x", f4s(4, 2, tinyFeatures...),
 		"edge_index", array("<i8", "(2, 2)", little([]int64{0, 1, 1, 2})), "y", f4s(4, 2, 100, 7, 300, 7, 9000, 8.5, nan, nan),
-		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 0, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}))}) + "/a.npz"}
+		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 0, 0}), "test_mask",
+		array("|b1", "(4,)", []byte{0, 0, 1, 0}))}) + "/a.npz"}
 	arrays.Standardise = true
 	scaled, run := written(t, "csv", table)
 	fromArrays, _ := written(t, "npz", arrays)
-	like := Options{Src: files(t, map[string][]byte{"nodes.csv": []byte("id,f,a,b,split\n9,1,-5,1,train\n8,3,6,2,test\n"), "edges.csv": []byte("src,dst\n9,8\n")})}
+	like := Options{Src: files(t,
+		map[string][]byte{"nodes.csv": []byte("id,f,a,b,split\n9,1,-5,1,train\n8,3,6,2,test\n"), "edges.csv": []byte("src,dst\n9,8\n")})}
 	like.Like = scaled.Dir
 	newer, _ := written(t, "csv", like)
 	for name, d := range map[string]*graph.Dataset{"csv": scaled, "npz": fromArrays, "like": newer} {
@@ -121,7 +133,8 @@ func TestStandardisedTargets(t *testing.T) {
 		t.Error(run)
 	}
 	table.Standardise = false
-	if d, log := written(t, "csv", table); d.Meta.TargetScaling != nil || !strings.Contains(log, "column 0 of the labels has mean 200 and deviation 100: training converges badly; import with --standardise") {
+	if d, log := written(t, "csv", table); d.Meta.TargetScaling != nil || !strings.Contains(log,
+		"column 0 of the labels has mean 200 and deviation 100: training converges badly; import with --standardise") {
 		t.Errorf("%v %s", d.Meta.TargetScaling, log)
 	}
 	classes := Options{Src: files(t, map[string][]byte{"a.npz": tinyPyG()}) + "/a.npz", Dst: t.TempDir() + "/out"}

@@ -27,7 +27,8 @@ func TestParseFloat(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"0", "-0", "-0.0", "+1.5", ".5", "5.", "1e22", "1e23", "9007199254740993", "123456789012345678",
-		"1234567890123456789012", "1e-22", "0.1e-21", "1e400", "-1e-400", "nan", "inf", "", "-", ".", "e5", "1e", "1e+", "1.2.3", "0x10", " 1"} {
+		"1234567890123456789012", "1e-22", "0.1e-21", "1e400", "-1e-400", "nan", "inf", "", "-", ".", "e5", "1e",
+		"1e+", "1.2.3", "0x10", " 1"} {
 		compare(t, s)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,7 +177,8 @@ func FuzzBsnap(f *testing.F) {
 			}
 		}
 		n := int64(len(labels))
-		if f, err := caught(func() graph.Features { return bsnapFeatures(input{path: "x"}, x, n) }); err == nil && len(f.Dense) != f.Rows*f.Dim {
+		if f, err := caught(func() graph.Features { return bsnapFeatures(input{path: "x"}, x, n) }); err == nil &&
+			len(f.Dense) != f.Rows*f.Dim {
 			t.Fatalf("%d numbers for %d x %d", len(f.Dense), f.Rows, f.Dim)
 		}
 		pairs, err := caught(func() graph.EdgePairs { pairs, _ := bsnapEdges(input{path: "e"}, e, n); return pairs })

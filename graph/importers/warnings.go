@@ -17,7 +17,8 @@ func warnOfLabels(c *graph.Content, o Options) {
 		o.Log("warning: no vertex has a label: use the dataset with siafu predict or siafu holdout")
 	case first < 0 || c.Targets != nil:
 	case !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled && l != c.Labels[first] }):
-		o.Log("warning: all labelled vertices have the same class, so there is nothing to learn; a label of -1 means no label: number the classes from 0")
+		o.Log("warning: all labelled vertices have the same class, so there is nothing to learn; a label of -1 means no " +
+			"label: number the classes from 0")
 	}
 }
 
@@ -25,9 +26,11 @@ func warnOfLabels(c *graph.Content, o Options) {
 func (f *importer) warnOfEdges(c *graph.Content, o Options, r *graph.WriteReport) {
 	switch {
 	case r.Edges == 0:
-		o.Log("warning: the graph has no edges (self loops are dropped: %d), so that vertices learn nothing from each other; check the edges of the source", r.SelfLoops)
+		o.Log("warning: the graph has no edges (self loops are dropped: %d), so that vertices learn nothing from each other; check the "+
+			"edges of the source", r.SelfLoops)
 	case f.numbersByRow(c) && !namesFirst(c.Edges):
-		o.Log("warning: no edge has vertex 0: the ids of edges are row numbers, numbered from 0; if the ids in the source start at 1, subtract 1 from each")
+		o.Log("warning: no edge has vertex 0: the ids of edges are row numbers, numbered from 0; if the ids in the source " +
+			"start at 1, subtract 1 from each")
 	}
 }
 

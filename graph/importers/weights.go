@@ -94,7 +94,8 @@ func (a ndarray) checkKinds() {
 	least, most := slices.Min(values), slices.Max(values)
 	isInteger := !strings.ContainsAny(a.Type, "fb")
 	a.require(least == most || least < 0 || most >= fewKinds || least > 0 && !isInteger,
-		"import kinds of edges with --edge-features edge_attr, leave them out with --drop-weights, or rename the array to edge_weight if it has weights",
+		"import kinds of edges with --edge-features edge_attr, leave them out with --drop-weights, or rename the array to "+
+			"edge_weight if it has weights",
 		"its whole numbers from %g to %g may be kinds of edges", least, most)
 }
 

@@ -20,10 +20,14 @@ func TestWeights(t *testing.T) {
 		"saint/feats.npy": saint["feats.npy"], "saint/class_map.json": saint["class_map.json"], "saint/role.json": saint["role.json"],
 		"nodes.csv": []byte(nodes), "edges.csv": []byte(edges),
 		"weights.npz": tinyPyG("edge_weight", f4s(4, 1, 0.5, 2, 0, 4)), "bad.npz": tinyPyG("edge_attr", f4s(4, 1, 1, 1, -1, 1)),
-		"csr.npz":            bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{0.5, 2, 0, 4}))), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
-		"below.npz":          bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{1, 1, 1, -1}))), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
-		"saint/adj_full.npz": bundle("data", i8s(3, 1, 0, 2), "row", i8s(0, 1, 2, 3), "col", i8s(1, 0, 0, 0), "shape", i8s(4, 4), "format", array("|S3", "()", []byte("coo"))),
-		"columns.npz":        tinyPyG("edge_attr", f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)), "ones.npz": tinyPyG("edge_attr", f4s(4, 1, 1, 1, 1, 1)),
+		"csr.npz": bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{0.5, 2, 0, 4}))), "attr_matrix",
+			f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
+		"below.npz": bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{1, 1, 1, -1}))), "attr_matrix",
+			f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
+		"saint/adj_full.npz": bundle("data", i8s(3, 1, 0, 2), "row", i8s(0, 1, 2, 3), "col", i8s(1, 0, 0, 0), "shape", i8s(4, 4), "format",
+			array("|S3", "()", []byte("coo"))),
+		"columns.npz": tinyPyG("edge_attr", f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)),
+		"ones.npz":    tinyPyG("edge_attr", f4s(4, 1, 1, 1, 1, 1)),
 	})
 	for _, c := range []struct {
 		name, file string
@@ -37,10 +41,13 @@ func TestWeights(t *testing.T) {
 		{"symmetrised", "", Options{Symmetrise: true}, []uint32{1, 0, 2, 1}, []float32{2.75, 2.75, 1, 1}, false, "weight_0=1"},
 		{"dropped", "", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{1, 0, 1}, nil, true, "weights are dropped"},
 		{"arrays", "weights.npz", Options{}, []uint32{3, 0, 1}, []float32{4, 0.5, 2}, true, ""},
-		{"arrays dropped", "weights.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true, "edge_weight is dropped"},
+		{"arrays dropped", "weights.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil,
+			true, "edge_weight is dropped"},
 		{"an adjacency", "csr.npz", Options{}, []uint32{3, 0, 1}, []float32{4, 0.5, 2}, true, ""},
-		{"an adjacency dropped", "csr.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{3, 0, 1}, nil, true, "weights of edges are dropped"},
-		{"below 0, dropped", "below.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true, "weights of edges are dropped"},
+		{"an adjacency dropped", "csr.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{3, 0, 1}, nil, true,
+			"weights of edges are dropped"},
+		{"below 0, dropped", "below.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true,
+			"weights of edges are dropped"},
 		{"coordinates", "saint", Options{}, []uint32{1, 3, 0}, []float32{1, 2, 3}, true, ""},
 		{"several columns", "columns.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, "edge_features=2"},
 		{"ones", "ones.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, ""},
@@ -57,7 +64,8 @@ func TestWeights(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			if !slices.Equal(d.In.Cols, c.cols) || !slices.Equal(d.Weights, c.weights) || d.Meta.Weighted != (c.weights != nil) || d.Meta.Directed != c.directed {
+			if !slices.Equal(d.In.Cols, c.cols) || !slices.Equal(d.Weights, c.weights) || d.Meta.Weighted != (c.weights != nil) ||
+				d.Meta.Directed != c.directed {
 				t.Errorf("edges from %v with weights %v, directed %t", d.In.Cols, d.Weights, d.Meta.Directed)
 			}
 			if !strings.Contains(log.String(), c.says) {

@@ -56,8 +56,9 @@ func TestPublished(t *testing.T) {
 // object returns an array of objects in NumPy 1.24's format: the header and a pickle, here of
 // None as in np.savez(…, class_names=None).
 func object(shape string) []byte {
-	return array("|O", shape, []byte("\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02C\x01bq\x03\x87q\x04Rq\x05"+
-		"(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87q\x08Rq\t(K\x03X\x01\x00\x00\x00|q\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0bb\x89]q\x0cNatq\rb."))
+	return array("|O", shape,
+		[]byte("\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02C\x01bq\x03\x87q\x04Rq\x05"+
+			"(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87q\x08Rq\t(K\x03X\x01\x00\x00\x00|q\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0bb\x89]q\x0cNatq\rb."))
 }
 
 // words4 returns an array of words of at most four characters.
@@ -102,7 +103,8 @@ func dotted(contents []any) []any {
 // saved returns SciPy's save_npz file of the tiny graph.
 func saved(form string, more ...any) []byte {
 	one := array("|b1", "(4,)", []byte{1, 1, 1, 1})
-	places := []any{"indices", array("<i4", "(4,)", little([]int32{1, 2, 0, 0})), "indptr", array("<i4", "(5,)", little([]int32{0, 1, 2, 3, 4}))}
+	places := []any{"indices", array("<i4", "(4,)", little([]int32{1, 2, 0, 0})), "indptr",
+		array("<i4", "(5,)", little([]int32{0, 1, 2, 3, 4}))}
 	if form == "coo" {
 		places = []any{"row", array("<i4", "(4,)", little([]int32{0, 1, 2, 3})), "col", array("<i4", "(4,)", little([]int32{1, 2, 0, 0}))}
 	}
@@ -114,7 +116,8 @@ func saved(form string, more ...any) []byte {
 // type and form, is the same dataset.
 func TestWriters(t *testing.T) {
 	want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw())})
-	attributes := []any{"attr_data", array("<f4", "(8,)", little(tinyFeatures)), "attr_indices", array("<i4", "(8,)", little([]int32{0, 1, 0, 1, 0, 1, 0, 1})),
+	attributes := []any{"attr_data", array("<f4", "(8,)", little(tinyFeatures)), "attr_indices",
+		array("<i4", "(8,)", little([]int32{0, 1, 0, 1, 0, 1, 0, 1})),
 		"attr_indptr", array("<i4", "(5,)", little([]int32{0, 2, 4, 6, 8})), "attr_shape", i8s(4, 2)}
 	adjacency := tinyCSR(array("<f4", "(4,)", little([]float32{1, 1, 1, 1})))
 	labels := []any{"labels", array("|i1", "(4,)", []byte{0, 1, 1, 0})}
@@ -132,17 +135,25 @@ func TestWriters(t *testing.T) {
 		classes         []string
 		says            string // in the log
 	}{
-		{"gnn-benchmark", "npz", "a.npz", npz(adjacency, attributes, labels, names, []any{"class_names", words4("odd", "even")}), []string{"odd", "even"}, "left_out=node_names,attr_names,metadata\n"},
-		{"gnn-benchmark, class names are objects", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", object("(2,)")}), nil, `left_out=class_names (read npy: `},
-		{"gnn-benchmark, class names are numbers", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", i8s(0, 1)}), nil, "type <i8 holds no words"},
-		{"gnn-benchmark, names of more classes", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", words4("a", "b", "c")}), []string{"a", "b", "c"}, ""},
-		{"gnn-benchmark, names of fewer classes", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", words4("a")}), nil, "left_out=class_names (1 names for 2 classes)"},
+		{"gnn-benchmark", "npz", "a.npz", npz(adjacency, attributes, labels, names, []any{"class_names", words4("odd", "even")}),
+			[]string{"odd", "even"}, "left_out=node_names,attr_names,metadata\n"},
+		{"gnn-benchmark, class names are objects", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", object("(2,)")}),
+			nil, `left_out=class_names (read npy: `},
+		{"gnn-benchmark, class names are numbers", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", i8s(0, 1)}),
+			nil, "type <i8 holds no words"},
+		{"gnn-benchmark, names of more classes", "npz", "a.npz",
+			npz(adjacency, attributes, labels, []any{"class_names", words4("a", "b", "c")}), []string{"a", "b", "c"}, ""},
+		{"gnn-benchmark, names of fewer classes", "npz", "a.npz", npz(adjacency, attributes, labels, []any{"class_names", words4("a")}),
+			nil, "left_out=class_names (1 names for 2 classes)"},
 		{"gnn-benchmark, labels are a matrix", "npz", "a.npz", npz(adjacency, attributes, oneHot), nil, ""},
 		{"gnn-benchmark, features by column", "npz", "a.npz", npz(adjacency, labels, []any{"attr_matrix", fortran}), nil, ""},
-		{"ppnp", "npz", "a.npz", npz(dotted(adjacency), dotted(attributes), labels, names, []any{"class_names", object("()")}), nil, "left_out=class_names"},
-		{"ppnp, compressed", "npz", "a.npz", map[string][]byte{"a.npz": compressed(slices.Concat(dotted(adjacency), dotted(attributes), labels)...)}, nil, ""},
+		{"ppnp", "npz", "a.npz", npz(dotted(adjacency), dotted(attributes), labels, names, []any{"class_names", object("()")}),
+			nil, "left_out=class_names"},
+		{"ppnp, compressed", "npz", "a.npz",
+			map[string][]byte{"a.npz": compressed(slices.Concat(dotted(adjacency), dotted(attributes), labels)...)}, nil, ""},
 		{"scipy's matrix", "graphsaint", "", with(tinySAINT(), "adj_full.npz", saved("csr"), "feats.npy", fortran), nil, ""},
-		{"scipy's array", "graphsaint", "", with(tinySAINT(), "adj_full.npz", saved("csr", "_is_array", array("|b1", "()", []byte{1}))), nil, ""},
+		{"scipy's array", "graphsaint", "",
+			with(tinySAINT(), "adj_full.npz", saved("csr", "_is_array", array("|b1", "()", []byte{1}))), nil, ""},
 		{"scipy's coordinates", "reddit-npz", "", with(tinyReddit(), "reddit_graph.npz", saved("coo")), nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,7 +31,8 @@ func openArrays(r reader) (get func(name string) (*npy.Array, error), done func(
 	dict, ok := f.Value.(*pickle.Dict)
 	if !ok {
 		defer f.Close()
-		return nil, nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
+		return nil, nil, f.Bad("it has %s, expected a dict of tensors", pickle.Describe(f.Value)).
+			Then("give a split file of the Open Graph Benchmark, or save {'edge': edge}")
 	}
 	if part, ok := dict.Get(r.part).(*pickle.Dict); ok {
 		dict = part
@@ -77,7 +78,8 @@ func readArrays(r reader, s *Split) error {
 		}
 		return err
 	case source == nil || target == nil:
-		return r.bad("it has neither edge nor source_node and target_node").Then("give the arrays the names of the Open Graph Benchmark's split files")
+		return r.bad("it has neither edge nor source_node and target_node").
+			Then("give the arrays the names of the Open Graph Benchmark's split files")
 	}
 	if s.Edges.Src, err = r.vertices(source, "source_node"); err == nil {
 		s.Edges.Dst, err = r.vertices(target, "target_node")
@@ -96,7 +98,8 @@ func readArrays(r reader, s *Split) error {
 
 func arrayRows(r reader) ([]uint32, int, error) {
 	if kindOf(r.path) != "npy" {
-		return nil, 0, r.bad("it is neither a .npy file nor text").Then("save the array with numpy.save, or name an archive with target_node_neg as the file of edges")
+		return nil, 0, r.bad("it is neither a .npy file nor text").
+			Then("save the array with numpy.save, or name an archive with target_node_neg as the file of edges")
 	}
 	a, done, err := npy.Map(r.path)
 	if err != nil {
@@ -109,7 +112,8 @@ func arrayRows(r reader) ([]uint32, int, error) {
 // rows returns the vertices of a matrix in row-major order, and its number of columns.
 func (r reader) rows(a *npy.Array, name string) ([]uint32, int, error) {
 	if len(a.Shape) != 2 {
-		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).Then("give the same number of vertices for each edge")
+		return nil, 0, r.bad("%s has shape %v, expected [edges vertices]", name, a.Shape).
+			Then("give the same number of vertices for each edge")
 	}
 	all, err := r.vertices(a, name)
 	return all, a.Shape[1], err

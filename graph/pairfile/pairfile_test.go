@@ -37,8 +37,9 @@ func TestText(t *testing.T) {
 		"words":   {words(), "p.csv", "dst,year,src\na,1999,17\n b,2000,a\n"},
 		"tabs":    {words(), "p.tsv", "src\tdst\n17\ta\na\tb\n"},
 		"numbers": {pairfile.NewNames(&graph.IDs{Ints: []int64{30, 20, 10}}, 3), "p.txt", "src,dst\n10,30\n30,20\n"},
-		"guarded": {pairfile.NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3), "p.csv", "src,dst\n'@c,'=a\n=a,b\n"},
-		"none":    {pairfile.NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
+		"guarded": {pairfile.NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3),
+			"p.csv", "src,dst\n'@c,'=a\n=a,b\n"},
+		"none": {pairfile.NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
 	} {
 		s, err := pairfile.Read("test", file(t, c.file, c.text), c.names)
 		if err != nil || !reflect.DeepEqual(s, &pairfile.Split{Edges: want}) {
@@ -136,7 +137,8 @@ func TestArrays(t *testing.T) {
 	both := pairfile.Split{Edges: edges, Not: graph.Pairs{Src: []uint32{1}, Dst: []uint32{1}}}
 	ranked := pairfile.Split{Edges: edges, Each: []uint32{1, 2, 0, 0, 1, 0}, Ranked: 2}
 	for name, want := range map[string]pairfile.Split{
-		"rows.npy": plain, "columns.npy": plain, "words.npy": plain, "both.npz": both, "both.pt": both, "ranked.npz": ranked, "ranked.pt": ranked,
+		"rows.npy": plain, "columns.npy": plain, "words.npy": plain, "both.npz": both, "both.pt": both,
+		"ranked.npz": ranked, "ranked.pt": ranked,
 	} {
 		if s, err := pairfile.Read("test", filepath.Join(dir, name), names); err != nil || !reflect.DeepEqual(*s, want) {
 			t.Errorf("%s: %+v, %v", name, s, err)

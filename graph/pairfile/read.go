@@ -87,5 +87,6 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 
 // unknown returns the fault that no vertex has the id at a place of the file.
 func (r reader) unknown(place string, id any) error {
-	return r.bad("%s names %q, but no vertex has that id", place, id).Then("give ids of the dataset; siafu info prints its number of vertices")
+	return r.bad("%s names %q, but no vertex has that id", place, id).
+		Then("give ids of the dataset; siafu info prints its number of vertices")
 }

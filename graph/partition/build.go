@@ -34,7 +34,8 @@ func divide(dir, final string, o Options) (*Report, error) {
 	if err := replaceable(final); err != nil {
 		return nil, err
 	}
-	if err := host.RequireMemory(op, dir, memoryNeed(ds.Meta, o.withDefaults().Method), "use a machine with more memory, or another --method"); err != nil {
+	if err := host.RequireMemory(op, dir, memoryNeed(ds.Meta, o.withDefaults().Method),
+		"use a machine with more memory, or another --method"); err != nil {
 		return nil, err
 	}
 	owner, err := Assign(ds, o)
@@ -140,7 +141,8 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	}
 	c := newCarver(ds, owner, chosen.Vertices, o.Parts, shard.Shard{
 		Vertices: ds.Meta.Vertices, Fingerprint: m.Fingerprint, Assignment: m.Assignment,
-		Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim,
+		Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim, Classes: ds.Meta.Classes,
+		FeatureDim: ds.Meta.FeatureDim,
 		TrainTotal: ds.Meta.Train, ValTotal: ds.Meta.Val, TestTotal: ds.Meta.Test,
 		MajorityTest: majorityTest(ds),
 	})

@@ -136,13 +136,15 @@ func TestServes(t *testing.T) {
 			t.Errorf("%+v is served: %t", o, !want)
 		}
 	}
-	if got, want := m.Complete(Options{Order: "rabbit"}), (Options{Method: "ldg", Order: "rabbit", Seed: 4, Passes: 2, Slack: 1.5}); got != want {
+	if got, want := m.Complete(Options{Order: "rabbit"}),
+		(Options{Method: "ldg", Order: "rabbit", Seed: 4, Passes: 2, Slack: 1.5}); got != want {
 		t.Errorf("%+v, expected %+v", got, want)
 	}
 	if got := (&Meta{Method: "ldg", Order: "rcm"}).Complete(Options{}); got.Method != "ldg" || got.Order != "auto" {
 		t.Errorf("%+v of a partitioning in an order that no longer exists", got)
 	}
-	if got, want := m.Complete(Options{Method: "hash", Seed: 1}), (Options{Method: "hash", Order: "auto", Seed: 1, Passes: 3, Slack: 1.05}); got != want {
+	if got, want := m.Complete(Options{Method: "hash", Seed: 1}),
+		(Options{Method: "hash", Order: "auto", Seed: 1, Passes: 3, Slack: 1.05}); got != want {
 		t.Errorf("%+v, expected %+v", got, want)
 	}
 	var none *Meta
@@ -361,7 +363,8 @@ func TestBlocks(t *testing.T) {
 			owner := hashed(ds.In.Rows(), 2, 1)
 			var sums []string
 			for _, bytes := range []int64{blockBytes, 1} {
-				c := newCarver(ds, owner, nil, 2, shard.Shard{Vertices: ds.Meta.Vertices, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim})
+				c := newCarver(ds, owner, nil, 2,
+					shard.Shard{Vertices: ds.Meta.Vertices, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim})
 				c.blockBytes = bytes
 				m, dir := &Meta{Report: &Report{}, Files: map[string]graph.FileInfo{}}, t.TempDir()
 				if err := m.writeShard(c, 0, dir); err != nil {

@@ -104,7 +104,8 @@ func weightOf(u, v uint32) float32 { return float32(min(u, v)) + 1/float32(2+max
 
 // cutAll returns all shards of ds, made in small blocks; free releases them.
 func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
-	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim})
+	c := newCarver(ds, owner, order, parts,
+		shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted, EdgeDim: ds.Meta.EdgeDim})
 	c.blockBytes = 100
 	a := mapped.NewArena()
 	for p := range parts {
@@ -157,7 +158,8 @@ func TestShardsAreTheGraph(t *testing.T) {
 				if s.InDegree[i] != uint32(len(ds.In.Row(int(v)))) || s.OutDegree[i] != uint32(len(ds.Out.Row(int(v)))) {
 					t.Fatalf("rank %d: degrees of vertex %d", p, v)
 				}
-				if ds.Meta.Weighted && (s.InStrength[i] != strengthOf(ds.In.Row(int(v)), v) || s.OutStrength[i] != strengthOf(ds.Out.Row(int(v)), v)) {
+				if ds.Meta.Weighted && (s.InStrength[i] != strengthOf(ds.In.Row(int(v)), v) ||
+					s.OutStrength[i] != strengthOf(ds.Out.Row(int(v)), v)) {
 					t.Fatalf("rank %d: strengths of vertex %d", p, v)
 				}
 			}

@@ -73,7 +73,8 @@ func TestSideBySide(t *testing.T) {
 			{"", "rabbit", "2-hash-rabbit-1", false},
 			{"ldg", "", "2", false},
 		} {
-			folder, report, err := place.Ensure(partition.Options{Method: c.method, Order: c.order, Parts: 2, Seed: 1}, func(partition.Options) {})
+			folder, report, err := place.Ensure(partition.Options{Method: c.method, Order: c.order, Parts: 2, Seed: 1},
+				func(partition.Options) {})
 			if err != nil || folder != filepath.Join(base, c.folder) || (report != nil) != c.made {
 				t.Errorf("%s %s: %s, made %v, %v; want %+v", c.method, c.order, folder, report != nil, err, c)
 			}
@@ -90,7 +91,8 @@ func TestSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := partition.Options{Method: "hash", Order: "rabbit", Parts: 2, Seed: 1}
-	if folder, report, err := (partition.Place{Data: data, Root: root}).Ensure(o, func(partition.Options) {}); err != nil || report == nil || folder != filepath.Dir(damaged) {
+	if folder, report, err := (partition.Place{Data: data, Root: root}).Ensure(o, func(partition.Options) {}); err != nil ||
+		report == nil || folder != filepath.Dir(damaged) {
 		t.Errorf("of a damaged folder: %s, made %v, %v", folder, report != nil, err)
 	}
 	if foreign, err := graph.Partitionings().Foreign(root); err != nil || foreign != "" {

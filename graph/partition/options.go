@@ -43,7 +43,8 @@ var methods = []*method{
 // Choices describes the names that Options.Method accepts.
 func Choices() []catalog.Entry {
 	return append(catalog.Entries(methods, nil), entry{Name: "file", Form: filePrefix + "PATH",
-		Help: "the rank of vertex v in line v, or an `.npy` of integers; ranks may be empty. For METIS, KaHIP, Dorylus's `.parts` or your own"})
+		Help: "the rank of vertex v in line v, or an `.npy` of integers; ranks may be empty. For METIS, KaHIP, " +
+			"Dorylus's `.parts` or your own"})
 }
 
 // Usage lists the names that Options.Method accepts.

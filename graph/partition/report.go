@@ -125,7 +125,8 @@ func (r *Report) String() string {
 		r.Balance.Vertices, r.Balance.Edges, r.Balance.Train)
 	fmt.Fprintf(&b, "a hidden layer of %d sends %.3g MB per epoch (ghosts x 4 bytes x %d, forward and backward)\n",
 		predictedWidth, float64(r.PredictedBytes)/1e6, predictedWidth)
-	fmt.Fprintf(&b, "vertex order %s, computed in %.2f s: estimated cache misses of a gather %.1f%% of edges, in the dataset's order %.1f%%\n",
+	fmt.Fprintf(&b,
+		"vertex order %s, computed in %.2f s: estimated cache misses of a gather %.1f%% of edges, in the dataset's order %.1f%%\n",
 		r.Order.Name, r.Order.Seconds, 100*r.Order.Misses, 100*r.Order.NaturalMisses)
 	t := table.Right("rank", "vertices", "edges", "cut", "ghosts", "train", "send rows")
 	for rank, o := range r.Ranks {

@@ -149,7 +149,8 @@ func TestReportTable(t *testing.T) {
 	r.Vertices, r.Edges, r.CutEdges, r.Ghosts = 301, 20, 5, 7
 	r.finish()
 	text := r.String()
-	for _, want := range []string{"hash, 2 parts of 301 vertices and 20 edges", "edge cut 25.0% (5 edges), 7 ghosts", "balance (largest/mean): vertices 1.993, edges 2.000, train 1.000"} {
+	for _, want := range []string{"hash, 2 parts of 301 vertices and 20 edges", "edge cut 25.0% (5 edges), 7 ghosts",
+		"balance (largest/mean): vertices 1.993, edges 2.000, train 1.000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

@@ -7,7 +7,8 @@ import (
 )
 
 var ldgMethod = method{
-	entry: entry{Name: "ldg", Help: "as `fennel`, weighting neighbours by the free capacity. Compare with `fennel` and use the one that cuts less"},
+	entry: entry{Name: "ldg",
+		Help: "as `fennel`, weighting neighbours by the free capacity. Compare with `fennel` and use the one that cuts less"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 {
 		return newStream(ds, o, func(mean, _ float64) score { return ldg(mean, o.Slack) }).run()
 	},
@@ -15,7 +16,8 @@ var ldgMethod = method{
 }
 
 var fennelMethod = method{
-	entry:  entry{Name: "fennel", Help: "streams over vertices; places each where its neighbours are, minus a penalty for full ranks. The default"},
+	entry: entry{Name: "fennel",
+		Help: "streams over vertices; places each where its neighbours are, minus a penalty for full ranks. The default"},
 	assign: func(ds *graph.Dataset, o Options) []uint32 { return newStream(ds, o, fennel).run() },
 	passes: true, slack: true,
 }

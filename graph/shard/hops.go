@@ -67,7 +67,8 @@ func (c Counts) Halo(n int, share float64, vertices int64) (hops []Hop, exact bo
 // split divides a hop into the share with the fewest edges, and the rest.
 func (h Hop) split(share float64) (first, rest Hop) {
 	part := func(n int64) int64 { return int64(math.Round(share * float64(n))) }
-	first = Hop{Ghosts: part(h.Ghosts), Cut: part(h.Cut), SendRows: part(h.SendRows), FeatureNNZ: part(h.FeatureNNZ), SendNNZ: part(h.SendNNZ), Edges: part(h.Edges)}
+	first = Hop{Ghosts: part(h.Ghosts), Cut: part(h.Cut), SendRows: part(h.SendRows), FeatureNNZ: part(h.FeatureNNZ),
+		SendNNZ: part(h.SendNNZ), Edges: part(h.Edges)}
 	if len(h.Quarters) == 3 {
 		at := slices.Concat([]int64{0}, h.Quarters, []int64{h.Edges})
 		k := min(int(4*share), 3)

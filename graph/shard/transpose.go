@@ -49,7 +49,8 @@ func (e Edges) Len() int {
 
 // OwnEdges returns the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
-	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn(), Featured: s.EdgeDim > 0}
+	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights,
+		Sources: s.NumOwn(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
 		e.counted, e.sketch = int(s.counts.Edges-s.counts.Cut), true
 	}
@@ -58,7 +59,8 @@ func (s *Shard) OwnEdges() Edges {
 
 // GhostEdges returns the edges from ghosts to own vertices.
 func (s *Shard) GhostEdges() Edges {
-	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts(), Featured: s.EdgeDim > 0}
+	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(),
+		Sources: s.NumGhosts(), Featured: s.EdgeDim > 0}
 	if s.counts != nil {
 		e.counted, e.sketch = int(s.counts.Cut), true
 	}

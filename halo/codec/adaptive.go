@@ -11,8 +11,9 @@ import (
 const idAdaptive = 5 // in block headers
 
 var adaptiveKind = kind{
-	entry: entry{Name: "adaptive", Form: "adaptive[:BITS]", Help: "as `int8`, with 8, 4 or 2 bits a number, BITS on average (2 to 8, default 4), " +
-		"more of them where they lower the error most (after AdaQP, MLSys'23, section 4)"},
+	entry: entry{Name: "adaptive", Form: "adaptive[:BITS]",
+		Help: "as `int8`, with 8, 4 or 2 bits a number, BITS on average (2 to 8, default 4), " +
+			"more of them where they lower the error most (after AdaQP, MLSys'23, section 4)"},
 	make: newAdaptive, param: &parameter{defaultBudget, leastBudget, mostBudget}, class: "int4", auto: []string{"", "+s2"},
 }
 

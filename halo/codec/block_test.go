@@ -49,7 +49,8 @@ func TestBombs(t *testing.T) {
 	zeros := enc.EncodeAll(make([]byte, 64<<20), nil)
 	long := binary.AppendUvarint(nil, 1<<40)
 	dst := codec.Rows{X: make([]float32, 24), Cols: 12, Len: 2}
-	for name, body := range map[string][]byte{"zstd": zeros, "int4+zstd": zeros, "s2": long, "int4+s2": long, "polyline:2+s2": binary.AppendUvarint(nil, 64<<20)} {
+	for name, body := range map[string][]byte{"zstd": zeros, "int4+zstd": zeros, "s2": long, "int4+s2": long,
+		"polyline:2+s2": binary.AppendUvarint(nil, 64<<20)} {
 		c, payload := named(t, name), append([]byte{1}, body...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -49,7 +49,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", "gzip", "int4:3", "adaptive:1", "adaptive:9", "polyline:x", "polyline:10", "polyline:", "none+ef", "s2+ef", "zeros+ef", "zeros:1",
+		"", "gzip", "int4:3", "adaptive:1", "adaptive:9", "polyline:x", "polyline:10", "polyline:", "none+ef",
+		"s2+ef", "zeros+ef", "zeros:1",
 		"int4+gzip", "int4+ef+zstd", "int4+", "+zstd", "zstd:1", "int4+zstd+s2",
 	} {
 		if _, err := codec.ByName(name); err == nil || !strings.Contains(err.Error(), codec.Names()) {

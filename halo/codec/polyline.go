@@ -11,8 +11,10 @@ import (
 const idPolyline = 6 // in block headers
 
 var polylineKind = kind{
-	entry: entry{Name: "polyline", Form: "polyline[:DECIMALS]", Help: "numbers in units of 10 to the power of -DECIMALS (0 to 9, default 4), " +
-		"as differences of neighbouring columns, in groups of 5 bits and a continuation bit: an error of at most half a unit (SAT, section V-D)"},
+	entry: entry{Name: "polyline", Form: "polyline[:DECIMALS]",
+		Help: "numbers in units of 10 to the power of -DECIMALS (0 to 9, default 4), " +
+			"as differences of neighbouring columns, in groups of 5 bits and a continuation bit: an error of at most " +
+			"half a unit (SAT, section V-D)"},
 	make: newPolyline, param: &parameter{defaultDecimals, 0, mostDecimals},
 }
 

@@ -35,7 +35,8 @@ func (c taskCodec) Most(rows, cols int) int {
 func (c taskCodec) Encode(dst []byte, x []float32, cols int, ids []uint32, k task.Key) []byte {
 	v := k.Value
 	layer := taskLayers + v.Layer<<valueBits | int(v.Value)
-	return c.Codec.Encode(dst, Rows{X: x, Cols: cols, Len: len(ids), IDs: ids}, Key{Seed: k.Seed, Epoch: k.Epoch, Layer: layer, Backward: v.Back})
+	return c.Codec.Encode(dst, Rows{X: x, Cols: cols, Len: len(ids), IDs: ids},
+		Key{Seed: k.Seed, Epoch: k.Epoch, Layer: layer, Backward: v.Back})
 }
 
 func (c taskCodec) Decode(x []float32, cols int, payload []byte) error {

@@ -24,7 +24,8 @@ func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, err
 	for q := range inCounts {
 		n := binary.LittleEndian.Uint64(received[8*q:])
 		if n > most(q) {
-			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d announces %d numbers to rank %d, which expects at most %d", q, n, c.Rank(), most(q))
+			return nil, fault.New(fault.Runtime, "exchange", "",
+				"rank %d announces %d numbers to rank %d, which expects at most %d", q, n, c.Rank(), most(q))
 		}
 		inCounts[q], total = 4*int(n), total+int(n)
 	}

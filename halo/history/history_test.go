@@ -43,7 +43,8 @@ type member struct {
 func together(t *testing.T, f history.Format, part func(m *member) error) {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "planted")
-	if _, err := generate.Write(data, generate.Options{Vertices: vertices, Edges: 2000, Features: 4, Classes: 3, Seed: 5}, false); err != nil {
+	if _, err := generate.Write(data,
+		generate.Options{Vertices: vertices, Edges: 2000, Features: 4, Classes: 3, Seed: 5}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := partition.Run(data, partition.Options{Method: "hash", Parts: ranks, Seed: 1}); err != nil {
@@ -197,7 +198,8 @@ func TestMemoryIsEquationSeven(t *testing.T) {
 	} {
 		total := make([]int64, ranks)
 		together(t, f, func(m *member) error {
-			o := history.Options{Shapes: []halo.Shape{{Layer: 1, Width: dim}, {Layer: 2, Width: dim}}, Plan: halo.NewPlan(m.shard), Format: f}
+			o := history.Options{Shapes: []halo.Shape{{Layer: 1, Width: dim}, {Layer: 2, Width: dim}},
+				Plan: halo.NewPlan(m.shard), Format: f}
 			total[m.Rank()] = history.New(o, mapped.NewSketch()).Bytes()
 			return nil
 		})
@@ -274,7 +276,8 @@ func TestPackAndUnpack(t *testing.T) {
 			if !bytes.Equal(again.Pack(), m.store.Pack()) {
 				return fmt.Errorf("%s: the rows differ", history.Formats[f])
 			}
-			for name, bad := range map[string][]byte{"cut off": blob[:len(blob)-1], "empty": {}, "longer": append(slices.Clone(blob), 1), "one rank's": m.store.Pack()[:30]} {
+			for name, bad := range map[string][]byte{"cut off": blob[:len(blob)-1], "empty": {}, "longer": append(slices.Clone(blob), 1),
+				"one rank's": m.store.Pack()[:30]} {
 				if err := empty(f).Unpack(bad); fault.KindOf(err) != fault.Data && !(name == "empty" && err != nil) {
 					return fmt.Errorf("%s: %v", name, err)
 				}

@@ -94,5 +94,6 @@ func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]sentRows, 
 }
 
 func (s *Store) damaged(q int) error {
-	return fault.New(fault.Runtime, "history", "", "rank %d: corrupt message from rank %d about its %d sets of vertices", s.o.Comm.Rank(), q, len(s.sets.own))
+	return fault.New(fault.Runtime, "history", "", "rank %d: corrupt message from rank %d about its %d sets of vertices",
+		s.o.Comm.Rank(), q, len(s.sets.own))
 }

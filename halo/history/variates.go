@@ -104,7 +104,8 @@ func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels
 	a = a.For(halo.Ghosts)
 	v := &Variates{
 		pulled: pulled{s}, ops: ops, shard: of, col: col, sets: make([]int, p.Parts),
-		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
+		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts),
+		rest: mapped.Make[float32](a, most*width),
 	}
 	v.take = v.takeSamples
 	return v, s.ExchangeSets([]Set{AllGhosts(p.Ghosts)}, a)

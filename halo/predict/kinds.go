@@ -90,5 +90,6 @@ const (
 
 // String describes the reason.
 func (f Fallback) String() string {
-	return [...]string{"", "fewer sampled own rows than twice their width", "a singular matrix", "rows that are not finite", "no gain on held-out rows"}[f]
+	return [...]string{"", "fewer sampled own rows than twice their width", "a singular matrix", "rows that are not finite",
+		"no gain on held-out rows"}[f]
 }

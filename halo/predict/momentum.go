@@ -13,7 +13,8 @@ import (
 const momentum = "momentum"
 
 // momentumChoice describes it.
-var momentumChoice = entry{Name: momentum, Form: "momentum:B", Help: "a moving average of the history (GraphFM-OB) with weight B of the rows that a batch computes for vertices outside, from their neighbours in the batch; --batch history:N only"}
+var momentumChoice = entry{Name: momentum, Form: "momentum:B", Help: "a moving average of the history (GraphFM-OB) with weight B of the " +
+	"rows that a batch computes for vertices outside, from their neighbours in the batch; --batch history:N only"}
 
 // MomentumShare returns B of the value momentum:B of --predict. ok is false if name is another value, or
 // if B is not above 0 and at most 1.
@@ -43,12 +44,14 @@ type Momentum struct {
 // NewMomentum makes a source that averages the rows of inner, at most the given number. computed returns
 // ĥ [outside x width] of a layer from the batch's rows of this layer and of those before; replace stores
 // the averages. Memory comes from a, for the purpose Memory. Not collective.
-func NewMomentum(inner halo.Collective, share float32, outside int, shapes []halo.Shape, computed func(halo.Slot, kernels.Mat) kernels.Mat, replace func(halo.Slot, kernels.Mat), a *mapped.Arena) *Momentum {
+func NewMomentum(inner halo.Collective, share float32, outside int, shapes []halo.Shape, computed func(halo.Slot, kernels.Mat) kernels.Mat,
+	replace func(halo.Slot, kernels.Mat), a *mapped.Arena) *Momentum {
 	widest := 0
 	for _, l := range shapes {
 		widest = max(widest, l.Width)
 	}
-	return &Momentum{Collective: inner, share: share, computed: computed, replace: replace, rows: mapped.Make[float32](a.For(Memory), outside*widest)}
+	return &Momentum{Collective: inner, share: share, computed: computed, replace: replace,
+		rows: mapped.Make[float32](a.For(Memory), outside*widest)}
 }
 
 // Offer implements halo.Source. It computes ĥ.

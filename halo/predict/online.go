@@ -24,7 +24,8 @@ import (
 // With past rows, the regression has the sums of earlier steps, too, each with half the weight of the
 // step after it. The readout is multiplied by a gain in [0, 1]: the one with which the readout of the
 // training before, which has not seen the epoch, predicts sampled rows best, or that of the training
-// before if it is less. So nothing is predicted before the third training. A layer uses stale rows until the next training unless, in all parts,
+// before if it is less. So nothing is predicted before the third training. A layer uses stale rows until the
+// next training unless, in all parts,
 // that prediction of held-out rows is better than the stale ones (the constraint of equation 9).
 const (
 	mostSteps = 2   // most steps of Adam in a training, and at most one for each epoch since the last

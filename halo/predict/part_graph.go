@@ -108,7 +108,8 @@ func (g *partGraph) attend(t *kernels.Team, dst, x kernels.Mat, w matrices) {
 	stats, near := kernels.HostMat(g.rows, 2, at.stats), kernels.HostMat(g.rows, 1, at.near)
 	all := kernels.Emitted{X: kernels.HostMat(g.rows, columns+1, at.emitted)}
 	t.AttentionGather(at.Attention, dst.Part(0, g.own), kernels.Mat{}, stats.Part(0, g.own), g.into, all, near.Part(0, g.own), false)
-	t.AttentionGather(at.Attention, dst.Part(g.own, g.rows), kernels.Mat{}, stats.Part(g.own, g.rows), g.ghosts, all, near.Part(g.own, g.rows), false)
+	t.AttentionGather(at.Attention, dst.Part(g.own, g.rows), kernels.Mat{}, stats.Part(g.own, g.rows), g.ghosts, all,
+		near.Part(g.own, g.rows), false)
 	t.AttentionFinish(at.Attention, dst, kernels.Mat{}, kernels.HostMat(g.rows, 1, at.lse), stats)
 }
 

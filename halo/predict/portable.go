@@ -94,7 +94,8 @@ func otherSize(layer int) error {
 
 // portable returns the arrays that a predictor goes on from.
 func (n *network) portable() [][]float32 {
-	return [][]float32{n.weights, n.moments, n.readout, n.scales, n.projected, n.features, n.inputs, n.state, n.window, n.latest, n.earlier, n.held}
+	return [][]float32{n.weights, n.moments, n.readout, n.scales, n.projected, n.features, n.inputs, n.state,
+		n.window, n.latest, n.earlier, n.held}
 }
 
 func (n *network) unpack(own halo.StoredRows) error {

@@ -174,7 +174,8 @@ const tolerance = 1e-3
 // rows of a batch, all of one epoch.
 func TestStoredRows(t *testing.T) {
 	for name, epoch := range map[string]func(row int) int{
-		"one epoch": func(int) int { return 4 }, "none": func(int) int { return 0 }, "two epochs": func(row int) int { return 4 + row/(own-1) },
+		"one epoch": func(int) int { return 4 }, "none": func(int) int { return 0 },
+		"two epochs": func(row int) int { return 4 + row/(own-1) },
 	} {
 		r := newRun(t, "transfer", "previous:none", 1, own, func(o *predict.Options) {
 			o.Plan.Own -= 10 // of the smallest batch
@@ -475,7 +476,8 @@ func TestOthersPassThrough(t *testing.T) {
 		for epoch := 1; epoch < 6; epoch++ {
 			r.epoch(epoch, ownRows(epoch, nil), func(int) int { return epoch - 1 })
 		}
-		for _, at := range []halo.Slot{{Epoch: 5, Layer: 1, OutsideTraining: true}, {Epoch: 5, Layer: 1, Backward: true}, {Epoch: 5}, {Epoch: 5, Layer: 9}} {
+		for _, at := range []halo.Slot{{Epoch: 5, Layer: 1, OutsideTraining: true}, {Epoch: 5, Layer: 1, Backward: true},
+			{Epoch: 5}, {Epoch: 5, Layer: 9}} {
 			view, err := r.View(at)
 			if err != nil || &view.Rows.Host()[0] != &r.inner.view.Rows.Host()[0] {
 				t.Errorf("%+v: predicted", at)
@@ -599,7 +601,8 @@ func TestCompressedRows(t *testing.T) {
 		for epoch := 1; epoch < 30; epoch++ {
 			view := r.epoch(epoch, ownRows(epoch, nil), func(ghost int) int { return max(epoch-5-(epoch+ghost)%5, 0) })
 			if wrong[history] = largestError(view, epoch); epoch == 29 {
-				t.Logf("%s: rows are wrong by %.2g, received ones by %.2g; %d bytes", history, wrong[history], largestError(r.inner.view, epoch), r.TakeCounts().Bytes)
+				t.Logf("%s: rows are wrong by %.2g, received ones by %.2g; %d bytes", history, wrong[history],
+					largestError(r.inner.view, epoch), r.TakeCounts().Bytes)
 			}
 		}
 		bytes[history] = r.TakeCounts().Bytes
@@ -623,7 +626,8 @@ func TestCompressedRows(t *testing.T) {
 }
 
 func TestValidHistory(t *testing.T) {
-	for history, want := range map[string]bool{"": true, "none": true, "auto": true, "polyline:0": true, "polyline:9": true, "polyline": false, "polyline:10": false, "polyline:-1": false, "zstd": false, "auto:3": false} {
+	for history, want := range map[string]bool{"": true, "none": true, "auto": true, "polyline:0": true, "polyline:9": true,
+		"polyline": false, "polyline:10": false, "polyline:-1": false, "zstd": false, "auto:3": false} {
 		if predict.ValidHistory(history) != want {
 			t.Errorf("%q: %t", history, !want)
 		}

@@ -7,9 +7,11 @@ import (
 )
 
 var (
-	lstmGCNKind = kind{entry: entry{Name: "lstm-gcn", Help: "a learned LSTM whose gates are graph convolutions (GCRN, Seo et al. 2018), of the rows that have arrived so far"}, cell: kernels.LSTM}
+	lstmGCNKind = kind{entry: entry{Name: "lstm-gcn", Help: "a learned LSTM whose gates are graph convolutions (GCRN, Seo et al. 2018), " +
+		"of the rows that have arrived so far"}, cell: kernels.LSTM}
 	gruGCNKind  = kind{entry: entry{Name: "gru-gcn", Help: "the same with a GRU"}, cell: kernels.GRU}
-	lstmGATKind = kind{entry: entry{Name: "lstm-gat", Help: "an LSTM whose gates have attention over neighbours in place of their mean"}, cell: kernels.LSTM, attends: true}
+	lstmGATKind = kind{entry: entry{Name: "lstm-gat", Help: "an LSTM whose gates have attention over neighbours in place of their mean"},
+		cell: kernels.LSTM, attends: true}
 )
 
 // recurrent predicts the change of rows of a layer with a recurrent cell for each vertex of a part

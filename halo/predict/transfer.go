@@ -12,7 +12,8 @@ import (
 )
 
 var transferKind = kind{
-	entry: entry{Name: "transfer", Help: "an affine map from the own rows of the ghosts' epoch to those of the current epoch, fitted again in each epoch, layer and part"},
+	entry: entry{Name: "transfer", Help: "an affine map from the own rows of the ghosts' epoch to those of the current epoch, fitted " +
+		"again in each epoch, layer and part"},
 	kept:  func(width int) int { return 1 + (2*width+1)*width },
 	model: newTransfer,
 }
@@ -68,7 +69,8 @@ func newTransfer(width, rows int, team *kernels.Team, a *mapped.Arena) model {
 	square := func() []float32 { return mapped.Make[float32](a, width*width) }
 	return &transfer{
 		team: team, centred: mapped.Make[float32](a, min(rows, gramRows)*width), product: square(), half: square(),
-		means: mapped.Make[float32](a, width), matrix: mapped.Make[float32](a, (width+1)*width), factor: mapped.Make[float64](a, width*width),
+		means: mapped.Make[float32](a, width), matrix: mapped.Make[float32](a, (width+1)*width),
+		factor: mapped.Make[float64](a, width*width),
 	}
 }
 

@@ -30,7 +30,8 @@ func TestUnits(t *testing.T) {
 				for i, x := range rows {
 					// A number of more than 24 bits is rounded once more, to float32.
 					most := math.Ldexp(0.5, exponent) + math.Abs(float64(x))/(1<<24)
-					if d := math.Abs(float64(got[i]) - float64(x)); math.Float32bits(got[i]) != math.Float32bits(x) && !(d <= most) || math.Float32bits(again[i]) != math.Float32bits(got[i]) {
+					if d := math.Abs(float64(got[i]) - float64(x)); math.Float32bits(got[i]) != math.Float32bits(x) && !(d <= most) ||
+						math.Float32bits(again[i]) != math.Float32bits(got[i]) {
 						t.Fatalf("scale %g, 2^%d: %g became %g, then %g", scale, exponent, x, got[i], again[i])
 					}
 				}
@@ -44,7 +45,8 @@ func TestChooseUnit(t *testing.T) {
 	rows := []float32{0.3, -1.7, 0, 5.25}
 	for _, bound := range []float64{1e-6, 1e-3, 0.1, 10} {
 		e := chooseUnit(rows, bound)
-		if unitError(rows, math.Ldexp(1, e), math.Inf(1)) > bound || e < mostUnit && unitError(rows, math.Ldexp(1, e+1), math.Inf(1)) <= bound {
+		if unitError(rows, math.Ldexp(1, e), math.Inf(1)) > bound ||
+			e < mostUnit && unitError(rows, math.Ldexp(1, e+1), math.Inf(1)) <= bound {
 			t.Errorf("bound %g: 2^%d", bound, e)
 		}
 	}

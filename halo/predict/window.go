@@ -25,7 +25,9 @@ func Histories() []catalog.Entry {
 	return catalog.Entries([]catalog.Entry{
 		{Name: Uncompressed, Help: "as they are"},
 		{Name: "polyline", Form: "polyline:P", Help: "with P decimals, 0 to 9, in the codec polyline (SAT, section V-D)"},
-		{Name: "auto", Help: "in units of the largest power of two with a rounding error below 0.5 % of the change of the rows during the least age of a ghost, in groups of 3 bits and a continuation bit"},
+		{Name: "auto",
+			Help: "in units of the largest power of two with a rounding error below 0.5 % of the change of the rows during the " +
+				"least age of a ghost, in groups of 3 bits and a continuation bit"},
 	}, nil)
 }
 

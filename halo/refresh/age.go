@@ -3,8 +3,10 @@ package refresh
 import "siafu/halo"
 
 var ageKind = kind{
-	entry: entry{Name: "age", Form: "age:N[,DECAY]", Help: "ghost rows come from an additional forward pass before epochs 1, N+1, …; they are multiplied by DECAY (default 1) for each epoch of age; " +
-		"gradients are sent in epochs N·i+1 (REST, arXiv 2410.05416; VISAGNN, arXiv 2511.12434)"},
+	entry: entry{Name: "age", Form: "age:N[,DECAY]",
+		Help: "ghost rows come from an additional forward pass before epochs 1, N+1, …; they " +
+			"are multiplied by DECAY (default 1) for each epoch of age; " +
+			"gradients are sent in epochs N·i+1 (REST, arXiv 2410.05416; VISAGNN, arXiv 2511.12434)"},
 	timetable: aged, needsStoredRows: true, passes: true, share: shareOfRefreshes,
 	least: 1, defaults: Policy{Value: 1}, params: []parameter{
 		epochs("N a number of epochs, 1 or more", 1, mostEpochs),

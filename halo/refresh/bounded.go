@@ -236,7 +236,8 @@ func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
 	lo, hi, from, err = s.at(at).take(s.o.Codec)
 	if err != nil {
-		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: corrupt rows of layer %d from rank %d: %v", s.o.Rank, at.Layer, from, err)
+		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: corrupt rows of layer %d from rank %d: %v",
+			s.o.Rank, at.Layer, from, err)
 	}
 	s.count(halo.Stats{Decode: time.Since(began)})
 	return lo, hi, from, nil
@@ -251,7 +252,8 @@ func (s *Bounded) View(at halo.Slot) (halo.View, error) {
 	r := s.at(at)
 	for _, b := range r.blocks {
 		if b.Epoch < at.Epoch-1-s.o.Staleness || b.Epoch > at.Epoch+1+s.o.Staleness {
-			return halo.View{}, fault.New(fault.Runtime, "halo", "", "rank %d in epoch %d needs rows of rank %d, but the newest are of epoch %d, beyond the staleness bound %d",
+			return halo.View{}, fault.New(fault.Runtime, "halo", "",
+				"rank %d in epoch %d needs rows of rank %d, but the newest are of epoch %d, beyond the staleness bound %d",
 				s.o.Rank, at.Epoch, r.owner(b.First), b.Epoch, s.o.Staleness)
 		}
 	}

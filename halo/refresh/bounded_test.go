@@ -83,9 +83,11 @@ func TestBoundedStaleness(t *testing.T) {
 	}
 	for epoch := 4; epoch <= 12; epoch++ {
 		view, err := s.View(halo.Slot{Epoch: epoch})
-		if within := epoch >= 6 && epoch <= 10; within != (err == nil) || within && !slices.Equal(view.Blocks, []halo.Block{{First: 0, Rows: 6, Epoch: 8}}) {
+		if within := epoch >= 6 && epoch <= 10; within != (err == nil) ||
+			within && !slices.Equal(view.Blocks, []halo.Block{{First: 0, Rows: 6, Epoch: 8}}) {
 			t.Errorf("epoch %d: %v, %v", epoch, view.Blocks, err)
-		} else if !within && !strings.Contains(err.Error(), fmt.Sprintf("epoch %d needs rows of rank 1, but the newest are of epoch 8, beyond the staleness bound 1", epoch)) {
+		} else if !within && !strings.Contains(err.Error(),
+			fmt.Sprintf("epoch %d needs rows of rank 1, but the newest are of epoch 8, beyond the staleness bound 1", epoch)) {
 			t.Error(err)
 		}
 	}

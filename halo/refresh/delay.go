@@ -8,7 +8,8 @@ import (
 
 var delayKind = kind{
 	entry: entry{Name: "delay", Form: "delay:R", Help: "one of R groups (at most 64) is sent in each epoch and used R epochs later: " +
-		"R to 2R-1 epochs old; the group is the vertex id modulo R, with pre-aggregation that of a sum's destination (DistGNN's cd-R, SC'21)"},
+		"R to 2R-1 epochs old; the group is the vertex id modulo R, with pre-aggregation that of a sum's " +
+		"destination (DistGNN's cd-R, SC'21)"},
 	timetable: delayed, needsStoredRows: true,
 	share:  func(p Policy, _ int) (float64, bool) { return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1 },
 	copies: func(p Policy) int64 { return 2 * int64(min(p.Epochs, 1)) },

@@ -8,8 +8,9 @@ import (
 )
 
 var driftKind = kind{
-	entry: entry{Name: "drift", Form: "drift:THETA[,K]", Help: "the rows, or gradients, of one layer for one rank are sent when ‖H − S‖ ≥ THETA·‖S‖, where S are those sent last, " +
-		"and after K (default 10) epochs at the latest (SANCUS, VLDB'22)"},
+	entry: entry{Name: "drift", Form: "drift:THETA[,K]",
+		Help: "the rows, or gradients, of one layer for one rank are sent when ‖H − S‖ ≥ THETA·‖S‖, where S are those sent last, " +
+			"and after K (default 10) epochs at the latest (SANCUS, VLDB'22)"},
 	timetable: drifting, needsStoredRows: true, frames: true, share: atMostAll,
 	least: 1, defaults: Policy{Epochs: 10}, params: []parameter{
 		value("THETA a fraction of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),

@@ -3,8 +3,9 @@ package refresh
 import "siafu/halo"
 
 var everyKind = kind{
-	entry: entry{Name: "every", Form: "every:N[,LAG]", Help: "ghost rows are sent in epochs 1, N+1, 2N+1, … and used from LAG (0 to N) epochs later: at most N-1+LAG epochs old; " +
-		"gradients are sent in the same epochs and used once, LAG epochs later (DIGEST, §3 and algorithm 1)"},
+	entry: entry{Name: "every", Form: "every:N[,LAG]",
+		Help: "ghost rows are sent in epochs 1, N+1, 2N+1, … and used from LAG (0 to N) epochs later: at most N-1+LAG epochs old; " +
+			"gradients are sent in the same epochs and used once, LAG epochs later (DIGEST, §3 and algorithm 1)"},
 	timetable: every, needsStoredRows: true, pushes: true, share: shareOfRefreshes,
 	copies: func(p Policy) int64 { return 2 * int64(min(p.Lag, 1)) },
 	least:  1, params: []parameter{

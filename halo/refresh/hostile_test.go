@@ -253,7 +253,8 @@ func (h *hostile) run(out *counted) error {
 	}
 	raw := 4 * epochs * ((widths[0]+widths[1])*len(h.shard.SendRows) + widths[1]*h.shard.NumGhosts())
 	if s := h.source.TakeStats(); s.RawBytes != int64(raw) || s.SentBytes != out.bytes || s.Messages != out.messages {
-		return fmt.Errorf("%d raw bytes, want %d; %d bytes sent in %d messages, want %d in %d", s.RawBytes, raw, s.SentBytes, s.Messages, out.bytes, out.messages)
+		return fmt.Errorf("%d raw bytes, want %d; %d bytes sent in %d messages, want %d in %d", s.RawBytes, raw, s.SentBytes,
+			s.Messages, out.bytes, out.messages)
 	}
 	if s := h.source.TakeStats(); s != (halo.Stats{}) {
 		return fmt.Errorf("%+v is counted twice", s)

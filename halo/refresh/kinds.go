@@ -65,8 +65,9 @@ var (
 		uses:  usesExact, pushes: true,
 	}
 	neverKind = kind{
-		entry: entry{Name: NameNever, Help: "no ghost rows: each rank trains on the edges between its own vertices, with degrees counted on these edges; ranks share weight gradients only"},
-		uses:  usesNone, share: func(Policy, int) (float64, bool) { return 0, true },
+		entry: entry{Name: NameNever, Help: "no ghost rows: each rank trains on the edges between its own vertices, with degrees counted " +
+			"on these edges; ranks share weight gradients only"},
+		uses: usesNone, share: func(Policy, int) (float64, bool) { return 0, true },
 	}
 	// Each epoch of auto is one of always or of never, chosen outside this package.
 	autoKind = kind{

@@ -114,7 +114,8 @@ func (s *Timed) Unpack(l halo.SourceState) error {
 // sortPending sorts exchanges by the order of sending.
 func sortPending(list []halo.PendingRows) {
 	slices.SortFunc(list, func(a, b halo.PendingRows) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), compareFlags(a.Backward, b.Backward), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), compareFlags(a.Backward, b.Backward),
+			cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Part, b.Part))
 	})
 }
 

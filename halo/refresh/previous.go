@@ -71,7 +71,8 @@ type slotKey struct {
 // NewPrevious makes the transfers of all layers. seed is the seed of codecs with random
 // rounding. The other arguments are those of halo.NewExchange; each transfer gets a fork of
 // ops. Collective.
-func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
+func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel,
+	ops kernels.Ops, a *mapped.Arena) *Previous {
 	s, lost := &Previous{slots: map[slotKey]*[2]*halo.Transfer{}}, halo.Feedbacks{}
 	s.TransferSource.Choice = s
 	add := func(at slotKey, width int) {

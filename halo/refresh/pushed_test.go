@@ -111,7 +111,8 @@ func (l *testPump) ofEpoch(epoch, want int) error {
 	for i, v := range l.m.shard.Ghosts {
 		for k := range widths[0] {
 			if got := view.Rows.Host()[i*widths[0]+k]; ages[i] != want || got != row(v, want, 0, k) {
-				return fmt.Errorf("epoch %d: ghost of vertex %d has %v of epoch %d, want %v of %d", epoch, v, got, ages[i], row(v, want, 0, k), want)
+				return fmt.Errorf("epoch %d: ghost of vertex %d has %v of epoch %d, want %v of %d", epoch, v, got,
+					ages[i], row(v, want, 0, k), want)
 			}
 		}
 	}

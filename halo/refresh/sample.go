@@ -7,8 +7,9 @@ import (
 )
 
 var sampleKind = kind{
-	entry: entry{Name: "sample", Form: "sample:P", Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
-		"rows and gradients are multiplied by 1/P, except in attention (BNS-GCN, MLSys'22, algorithm 1)"},
+	entry: entry{Name: "sample", Form: "sample:P",
+		Help: "each vertex is a ghost with probability P in an epoch, for all layers and ranks; " +
+			"rows and gradients are multiplied by 1/P, except in attention (BNS-GCN, MLSys'22, algorithm 1)"},
 	timetable: sample, samples: true,
 	share: func(p Policy, _ int) (float64, bool) { return p.Value, p.Value == 1 },
 	least: 1, params: []parameter{

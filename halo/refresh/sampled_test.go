@@ -23,7 +23,8 @@ func TestSampleOfAttention(t *testing.T) {
 			}
 			for i, v := range m.shard.Ghosts {
 				score := view.Rows.Host()[i*w+w-1]
-				if drawn := refresh.Drawn(seed, epoch, v, 0.5); drawn != (score == row(v, epoch, l, w-1)) || !drawn && math.Exp(0.01*float64(score)) != 0 {
+				if drawn := refresh.Drawn(seed, epoch, v, 0.5); drawn != (score == row(v, epoch, l, w-1)) ||
+					!drawn && math.Exp(0.01*float64(score)) != 0 {
 					return fmt.Errorf("epoch %d: the score of vertex %d is %v", epoch, v, score)
 				}
 			}

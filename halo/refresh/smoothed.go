@@ -9,9 +9,10 @@ import (
 )
 
 var previousKind = kind{
-	entry: entry{Name: "previous", Form: "previous[:SMOOTHING]", Help: "ghost rows of the previous epoch, zeros in the first; rows have a whole epoch to arrive. " +
-		"SMOOTHING: `none`, or a moving average of rows (`F0.95`), of gradients (`G0.95`) or of both (`GF0.95`, the default): " +
-		"0.95 · average + 0.05 · new, initially 0 (PipeGCN, ICLR'22, algorithm 1 and §3.4)"},
+	entry: entry{Name: "previous", Form: "previous[:SMOOTHING]",
+		Help: "ghost rows of the previous epoch, zeros in the first; rows have a whole epoch to arrive. " +
+			"SMOOTHING: `none`, or a moving average of rows (`F0.95`), of gradients (`G0.95`) or of both (`GF0.95`, the default): " +
+			"0.95 · average + 0.05 · new, initially 0 (PipeGCN, ICLR'22, algorithm 1 and §3.4)"},
 	timetable: smoothed, needsStoredRows: true, awaitsLast: true,
 	copies: func(p Policy) int64 {
 		if p.unsmoothed() {
@@ -26,7 +27,8 @@ var previousKind = kind{
 		return NewPrevious(o.Shapes, o.Seed, o.Comm, o.Plan, o.Codec, o.Team, o.Ops, o.Arena)
 	},
 	defaults: Policy{Value: 0.95, Rows: true, Grads: true},
-	params:   []parameter{{"SMOOTHING none, or F, G or GF and DECAY, from 0 to below 1, as in previous:GF0.95", (*Policy).setSmoothing, (*Policy).smoothing}},
+	params: []parameter{{"SMOOTHING none, or F, G or GF and DECAY, from 0 to below 1, as in previous:GF0.95",
+		(*Policy).setSmoothing, (*Policy).smoothing}},
 }
 
 // unsmoothed reports whether previous uses rows of the previous epoch as they arrive.

@@ -92,8 +92,10 @@ func TestDrift(t *testing.T) {
 					}
 					for i, v := range m.shard.Ghosts {
 						for k := range w {
-							if got, want := view.Rows.Host()[i*w+k], factors[leaves[epoch]]*row(v, 1, l, k); got != want || int(view.Epochs[i]) != leaves[epoch] {
-								return fmt.Errorf("epoch %d: ghost of vertex %d has %v of epoch %d, want %v of %d", epoch, v, got, view.Epochs[i], want, leaves[epoch])
+							if got, want := view.Rows.Host()[i*w+k], factors[leaves[epoch]]*row(v, 1, l, k); got != want ||
+								int(view.Epochs[i]) != leaves[epoch] {
+								return fmt.Errorf("epoch %d: ghost of vertex %d has %v of epoch %d, want %v of %d", epoch, v, got,
+									view.Epochs[i], want, leaves[epoch])
 							}
 						}
 						if age := epoch - int(view.Epochs[i]); age >= most {
@@ -110,7 +112,8 @@ func TestDrift(t *testing.T) {
 						}
 					}
 					if got := s.TakeStats(); got.RawBytes != raw || got.Messages != messages || raw == 0 && got.SentBytes != 0 {
-						return fmt.Errorf("epoch %d: %d bytes of rows as %d in %d messages, want %d in %d", epoch, got.RawBytes, got.SentBytes, got.Messages, raw, messages)
+						return fmt.Errorf("epoch %d: %d bytes of rows as %d in %d messages, want %d in %d", epoch, got.RawBytes,
+							got.SentBytes, got.Messages, raw, messages)
 					}
 				}
 				return m.Barrier()

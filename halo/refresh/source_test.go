@@ -251,7 +251,8 @@ func (m *member) forward(s halo.Source, epoch, l int) error {
 			}
 			at := i*widths[l] + k
 			if got, then := view.Rows.Host()[at], predicted.Rows.Host()[at]; got != want || then != soon {
-				return fmt.Errorf("epoch %d layer %d: ghost of vertex %d is said to be of epoch %d and has %v, want %v; predicted is %v, want %v",
+				return fmt.Errorf("epoch %d layer %d: ghost of vertex %d is said to be of epoch %d and has %v, want "+
+					"%v; predicted is %v, want %v",
 					epoch, l, v, ages[i], got, want, then, soon)
 			}
 		}

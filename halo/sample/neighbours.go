@@ -72,7 +72,8 @@ func NewNeighbours(o Options, a *mapped.Arena) (*Neighbours, error) {
 
 func newNeighbours(o Options, a *mapped.Arena) *Neighbours {
 	a = a.For(Lists)
-	n := &Neighbours{o: o, others: map[Vertex]uint32{}, places: mapped.Make[int32](a, o.Shard.NumOwn()), asked: make([][]uint32, o.Comm.Size())}
+	n := &Neighbours{o: o, others: map[Vertex]uint32{}, places: mapped.Make[int32](a, o.Shard.NumOwn()),
+		asked: make([][]uint32, o.Comm.Size())}
 	n.ghosts = vertices(mapped.Make[uint64](a, o.Shard.NumGhosts()))
 	n.field.Ends, n.field.Layers = make([]int, len(o.Fanouts)+1), make([]Edges, len(o.Fanouts))
 	return n

@@ -78,7 +78,8 @@ func TestNeighbours(t *testing.T) {
 		for _, self := range []bool{false, true} {
 			together(t, ranks, self, func(m *member) error {
 				fanouts := []int{4, 100, 3}
-				n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 2, Fanouts: fanouts, Self: self, Team: m.team}, m.arena)
+				n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 2, Fanouts: fanouts,
+					Self: self, Team: m.team}, m.arena)
 				if err != nil {
 					return err
 				}
@@ -104,8 +105,10 @@ func TestNeighbours(t *testing.T) {
 					}
 					for i, id := range f.IDs {
 						want := m.ds.Features.Dense[4*id : 4*id+4]
-						if in := uint32(len(m.neighbours(id, false))); f.InDegree[i] != in || !slices.Equal(x.Part(i, i+1).Host()[:4], want) {
-							return fmt.Errorf("vertex %d has degree %d and features %v, want %d and %v", id, f.InDegree[i], x.Part(i, i+1).Host(), in, want)
+						if in := uint32(len(m.neighbours(id, false))); f.InDegree[i] != in ||
+							!slices.Equal(x.Part(i, i+1).Host()[:4], want) {
+							return fmt.Errorf("vertex %d has degree %d and features %v, want %d and %v", id, f.InDegree[i],
+								x.Part(i, i+1).Host(), in, want)
 						}
 					}
 				}
@@ -142,7 +145,8 @@ func TestSumsAreUnbiased(t *testing.T) {
 	const steps, fanout = 4000, 3
 	value := func(id uint32) float64 { return math.Sin(1.7 * float64(id)) }
 	together(t, 3, true, func(m *member) error {
-		n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 3, Fanouts: []int{fanout}, Self: true, Team: m.team}, m.arena)
+		n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 3, Fanouts: []int{fanout},
+			Self: true, Team: m.team}, m.arena)
 		if err != nil {
 			return err
 		}
@@ -270,7 +274,8 @@ func TestApproximate(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		together(t, 3, directed, func(m *member) error {
 			const share = 0.3
-			n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 2, Fanouts: []int{math.MaxInt32}, Team: m.team}, m.arena)
+			n, err := sample.NewNeighbours(sample.Options{Comm: m, Shard: m.shard, Seed: 2,
+				Fanouts: []int{math.MaxInt32}, Team: m.team}, m.arena)
 			if err != nil {
 				return err
 			}
@@ -305,7 +310,8 @@ func TestApproximate(t *testing.T) {
 					}
 				}
 			}
-			if last := f.Layers[1]; len(last.Offsets) != own+1 || len(last.Sources) != int(last.Offsets[own]) || !slices.Equal(out, f.OutDegree) {
+			if last := f.Layers[1]; len(last.Offsets) != own+1 || len(last.Sources) != int(last.Offsets[own]) ||
+				!slices.Equal(out, f.OutDegree) {
 				return fmt.Errorf("%d offsets of own vertices, out-degrees %v, want %v", len(last.Offsets), f.OutDegree, out)
 			}
 			mean := degrees / float64(len(f.Rows)-own)

@@ -61,7 +61,8 @@ func TestRoundTrip(t *testing.T) {
 	if string(blocks) != "blocks" {
 		t.Error("the array that was filled in two blocks differs")
 	}
-	if !slices.Equal(offsets, []int64{0, 1 << 40, -1}) || len(none) != 0 || !slices.Equal(streamed, []uint32{1, 2, 3}) || string(text) != "words" {
+	if !slices.Equal(offsets, []int64{0, 1 << 40, -1}) || len(none) != 0 ||
+		!slices.Equal(streamed, []uint32{1, 2, 3}) || string(text) != "words" {
 		t.Errorf("%v %v %v %q", offsets, none, streamed, text)
 	}
 	if !f.Has("text") || f.Has("absent") {

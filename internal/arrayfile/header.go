@@ -134,7 +134,8 @@ func decode(b []byte, length int64) (h header, crc uint32, err error) {
 		}
 		if e.offset < page || e.offset%page != 0 || e.offset > length ||
 			e.count < 0 || e.count > (length-e.offset)/elemTypes[e.typ].size {
-			return h, 0, fmt.Errorf("array %q at byte %d with %d elements is outside the file's %d bytes", e.name, e.offset, e.count, length)
+			return h, 0, fmt.Errorf("array %q at byte %d with %d elements is outside the file's %d bytes",
+				e.name, e.offset, e.count, length)
 		}
 		h.entries = append(h.entries, e)
 	}

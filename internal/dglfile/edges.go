@@ -64,7 +64,8 @@ func (c *cursor) matrix(format int64) edges {
 	} else {
 		c.magic(csrMagic, "a matrix in rows")
 	}
-	e := edges{file: c.file, format: format, cols: c.i64(), rows: c.i64(), starts: c.array("rows"), others: c.array("columns"), ids: c.array("ids of edges")}
+	e := edges{file: c.file, format: format, cols: c.i64(), rows: c.i64(), starts: c.array("rows"),
+		others: c.array("columns"), ids: c.array("ids of edges")}
 	c.take(flags)
 	return e
 }

@@ -75,7 +75,8 @@ func (f *File) read() error {
 	}
 	end := len(f.bytes) - 8
 	places := end - 8*int(graphs)
-	if size := binary.LittleEndian.Uint64(f.bytes[end:]); size != 8+8*graphs || places < head+16 || binary.LittleEndian.Uint64(f.bytes[places-8:]) != graphs {
+	if size := binary.LittleEndian.Uint64(f.bytes[end:]); size != 8+8*graphs || places < head+16 ||
+		binary.LittleEndian.Uint64(f.bytes[places-8:]) != graphs {
 		return f.Bad("it does not end with the offsets of its %d graphs", graphs).Then(truncated)
 	}
 	f.Graphs, f.starts = int(graphs), f.bytes[places:end]

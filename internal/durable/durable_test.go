@@ -116,7 +116,8 @@ func waysOf(kind string) []way {
 		[]string{"sync .target.tmp", "exchange .target.tmp target", "sync ."}, 3, 2, 0,
 	}, {
 		"replace without exchange", func(d disk, dir string) error { return folder(noExchange{d.(*recorder)}, dir) },
-		[]string{"sync .target.tmp", "exchange .target.tmp target", "rename target .target.tmp.old", "rename .target.tmp target", "sync ."}, 5, 2, 5,
+		[]string{"sync .target.tmp", "exchange .target.tmp target", "rename target .target.tmp.old",
+			"rename .target.tmp target", "sync ."}, 5, 2, 5,
 	}}
 }
 

@@ -130,7 +130,8 @@ func OpenInPlace(op, path string, flags int) (*os.File, error) {
 	}
 	if !regular {
 		f.Close() // nil is allowed
-		return nil, fault.New(fault.Usage, op, path, "it is a symbolic link or not a regular file, so siafu does not write it").Then("move it away")
+		return nil, fault.New(fault.Usage, op, path, "it is a symbolic link or not a regular file, so siafu does not write it").
+			Then("move it away")
 	}
 	return f, nil
 }

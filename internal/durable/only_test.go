@@ -18,15 +18,16 @@ const root = "../.."
 // byHand are the files outside this package that write, make or rename by
 // themselves, with the calls that they make and why they may.
 var byHand = map[string][]string{
-	"internal/scratch":               {"Mkdir", "Rename"},                              // this package's own ground
-	"internal/testkit":               {"MkdirAll", "MkdirTemp", "Rename", "WriteFile"}, // for tests
-	"graph/download/unzip.go":        {"MkdirAll"},                                     // only temporary
-	"ranks/runfolder/claim.go":       {"Mkdir"},                                        // undone with the claim, else synced
-	"internal/disk/file.go":          {"CreateTemp"},                                   // without a name
-	"ranks/checkpoint/metrics.go":    {"WriteFile"},                                    // of a file that is open for appending; a checkpoint syncs it
-	"internal/host/memory.go":        {"WriteFile"},                                    // to the kernel
-	"slurm/launch/launch.go":         {"WriteFile"},                                    // for as long as the launcher lives
-	"slurm/hosts":                    {"WriteFile"},                                    // until the hosts are closed
+	"internal/scratch":         {"Mkdir", "Rename"},                              // this package's own ground
+	"internal/testkit":         {"MkdirAll", "MkdirTemp", "Rename", "WriteFile"}, // for tests
+	"graph/download/unzip.go":  {"MkdirAll"},                                     // only temporary
+	"ranks/runfolder/claim.go": {"Mkdir"},                                        // undone with the claim, else synced
+	"internal/disk/file.go":    {"CreateTemp"},                                   // without a name
+	// of a file that is open for appending; a checkpoint syncs it
+	"ranks/checkpoint/metrics.go":    {"WriteFile"},
+	"internal/host/memory.go":        {"WriteFile"}, // to the kernel
+	"slurm/launch/launch.go":         {"WriteFile"}, // for as long as the launcher lives
+	"slurm/hosts":                    {"WriteFile"}, // until the hosts are closed
 	"slurm/testdata/standin/main.go": {"MkdirAll", "WriteFile"},
 	"bench":                          {"Create", "Mkdir", "MkdirAll", "MkdirTemp", "WriteFile"}, // measures, and keeps nothing
 }

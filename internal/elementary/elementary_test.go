@@ -48,7 +48,8 @@ func TestRecordedBits(t *testing.T) {
 			values := arguments(f.low, f.high)
 			for i, x := range values {
 				got, want := f.of(x), f.math(x)
-				if unit := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want); got != want && !(math.Abs(got-want) <= units*unit) {
+				if unit := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want); got != want &&
+					!(math.Abs(got-want) <= units*unit) {
 					t.Errorf("of %v: %v, math has %v", x, got, want)
 				}
 				values[i] = got

@@ -13,7 +13,8 @@ import (
 func TestMessage(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{
-		"open: f.bin: 3 bytes: cause; import again": &Error{Op: "open", Path: "f.bin", Detail: "3 bytes", Remedy: "import again", Err: cause},
+		"open: f.bin: 3 bytes: cause; import again": &Error{Op: "open", Path: "f.bin", Detail: "3 bytes",
+			Remedy: "import again", Err: cause},
 		"open: 3 of 4":               New(Data, "open", "", "%d of %d", 3, 4),
 		"train: --lr=0; set 1 or so": New(Usage, "train", "", "--lr=0").Then("set %d or so", 1),
 	} {
@@ -43,7 +44,8 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d", err, got, want)
 		}
 	}
-	if got := System("write", "f", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}).Error(); got != "write: f: no space left on device; free disk space or choose another folder" {
+	if got := System("write", "f", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}).
+		Error(); got != "write: f: no space left on device; free disk space or choose another folder" {
 		t.Error(got)
 	}
 }

@@ -65,7 +65,8 @@ const worthFreeing = 64 << 20
 // this process is smaller than 64 MiB: a collection takes milliseconds of a short run.
 func FreeMemory() {
 	heap := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
 	}
 	metrics.Read(heap)
 	size := uint64(0)

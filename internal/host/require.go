@@ -14,7 +14,8 @@ func RequireMemory(op, path string, bytes int64, remedy string) error {
 		return nil
 	}
 	const mega = 1e6
-	return fault.New(fault.Config, op, path, "it needs about %d MB of memory, but %s has %d MB", (bytes+mega-1)/mega, m.LimitedBy, m.Available/mega).
+	return fault.New(fault.Config, op, path, "it needs about %d MB of memory, but %s has %d MB", (bytes+mega-1)/mega,
+		m.LimitedBy, m.Available/mega).
 		Then("%s", remedy)
 }
 

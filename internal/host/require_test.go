@@ -16,7 +16,8 @@ func TestRequireMemory(t *testing.T) {
 	}
 	err := RequireMemory("import", "a.csv", 6e6+1, "remove columns")
 	const want = "import: a.csv: it needs about 7 MB of memory, but"
-	if fault.KindOf(err) != fault.Config || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "has 5 MB; remove columns") {
+	if fault.KindOf(err) != fault.Config || !strings.HasPrefix(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), "has 5 MB; remove columns") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -42,7 +42,8 @@ func TestClear(t *testing.T) {
 	}
 	own := []string{"book", "list.txt", unfinished("list.txt"), "box-1/sheet", "box-22/sheet", "box-22/" + unfinished("sheet")}
 	for _, foreign := range []string{
-		"", "notes", "book2", "list.txt.tmp-", "list.txt.tmp-x", "list.txt.tmp-aaaaaaaaaaaaaaaa", "box-1/sheet.tmp-aaaaaaaaaaaaaaaa", "listxtxt", "box-1/notes", "box-1/sub/sheet", "box-13/sheet", "box-/sheet", "sheet", "box-7",
+		"", "notes", "book2", "list.txt.tmp-", "list.txt.tmp-x", "list.txt.tmp-aaaaaaaaaaaaaaaa", "box-1/sheet.tmp-aaaaaaaaaaaaaaaa",
+		"listxtxt", "box-1/notes", "box-1/sub/sheet", "box-13/sheet", "box-/sheet", "sheet", "box-7",
 	} {
 		t.Run(foreign, func(t *testing.T) {
 			dir := t.TempDir()
@@ -91,7 +92,8 @@ func TestOverwrite(t *testing.T) {
 	if err := os.Symlink("ours", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]fault.Kind{"none": fault.Runtime, "none/none": fault.Runtime, "ours": fault.Runtime, "mine": fault.Usage, "link": fault.Usage, ".": fault.Usage, "mine/x": fault.IO} {
+	for name, want := range map[string]fault.Kind{"none": fault.Runtime, "none/none": fault.Runtime, "ours": fault.Runtime,
+		"mine": fault.Usage, "link": fault.Usage, ".": fault.Usage, "mine/x": fault.IO} {
 		err := Overwrite("test", filepath.Join(dir, name), func([]byte) bool { return name != "mine" })
 		if (err == nil) != (want == fault.Runtime) || fault.KindOf(err) != want {
 			t.Errorf("%s: %v", name, err)

@@ -188,8 +188,10 @@ func (a *Arena) take(size int) []byte {
 
 // exhausted returns the error of a failed request for memory.
 func (a *Arena) exhausted(size int, err error) *fault.Error {
-	e := fault.New(fault.Config, "memory", "", "cannot allocate an array of %.1f MB in addition to the %.1f MB in use", float64(size)/1e6, float64(a.total)/1e6).
-		Then(`estimate the memory of a run with "siafu plan", use more ranks on more hosts, or raise the limits of this process ("ulimit -v", vm.overcommit_memory)`)
+	e := fault.New(fault.Config, "memory", "", "cannot allocate an array of %.1f MB in addition to the %.1f MB in use",
+		float64(size)/1e6, float64(a.total)/1e6).
+		Then(`estimate the memory of a run with "siafu plan", use more ranks on more hosts, or raise the limits of this process ` +
+			`("ulimit -v", vm.overcommit_memory)`)
 	e.Err = err
 	return e
 }

@@ -176,7 +176,8 @@ func unreadable(at uintptr, cause error) *fault.Error {
 		Then("check the disk (dmesg); if the file is damaged, create it again")
 	e.Err = cmp.Or(cause, error(unix.EIO))
 	if info, err := os.Stat(m.path); err == nil && info.Mode().IsRegular() && info.Size() <= offset {
-		e = fault.New(fault.IO, "read", m.path, "byte %d is missing: another process has truncated the file to %d bytes", offset, info.Size()).
+		e = fault.New(fault.IO, "read", m.path,
+			"byte %d is missing: another process has truncated the file to %d bytes", offset, info.Size()).
 			Then("create the file again, and do not change it during a run")
 	}
 	return e

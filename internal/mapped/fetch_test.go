@@ -50,7 +50,8 @@ func TestFetch(t *testing.T) {
 		return nil
 	}
 	for name, err := range map[string]error{"fetch": mapped.Fetch(b[page:]), "touch": mapped.Touch(b[page:]), "access": access()} {
-		if fault.ExitCode(err) != 74 || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), fmt.Sprint("byte ", 4*page)) {
+		if fault.ExitCode(err) != 74 || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(err.Error(), fmt.Sprint("byte ", 4*page)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -163,7 +163,8 @@ func (m *mapping) leave() {
 
 // restore makes bytes of the mapping, whole pages, show the file.
 func (m *mapping) restore(lo, hi int) error {
-	_, err := unix.MmapPtr(int(m.file.Fd()), m.offset+int64(lo), unsafe.Pointer(&pages(m.data)[lo]), uintptr(hi-lo), m.protection, unix.MAP_SHARED|unix.MAP_FIXED)
+	_, err := unix.MmapPtr(int(m.file.Fd()), m.offset+int64(lo), unsafe.Pointer(&pages(m.data)[lo]), uintptr(hi-lo), m.protection,
+		unix.MAP_SHARED|unix.MAP_FIXED)
 	return err
 }
 

@@ -16,7 +16,8 @@ func TestSpill(t *testing.T) {
 	a.Spill(dir, "rows")
 	const n = 1 << 20
 	arrays := [][]float32{
-		mapped.Make[float32](a.For("rows"), n), mapped.Make[float32](a.Like().For("rows"), n), mapped.Make[float32](a.For("rows"), n), mapped.Make[float32](a, n),
+		mapped.Make[float32](a.For("rows"), n), mapped.Make[float32](a.Like().For("rows"), n),
+		mapped.Make[float32](a.For("rows"), n), mapped.Make[float32](a, n),
 	}
 	mapped.Make[float32](a.For("rows"), 10)
 	if got := a.Spilled(); got != 2*4*n {

@@ -46,11 +46,13 @@ func newZip(b []byte, path string) (*Zip, error) {
 	if err != nil {
 		return nil, &fault.Error{Op: "open npz", Kind: fault.Data, Path: path, Err: err}
 	}
-	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, arena: mapped.NewArena(), close: func() error { return nil }}
+	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, arena: mapped.NewArena(),
+		close: func() error { return nil }}
 	packed := uint64(0)
 	for _, f := range r.File {
 		if packed += f.CompressedSize64; f.CompressedSize64 > uint64(len(b)) || packed > uint64(len(b)) {
-			return nil, fault.New(fault.Data, "open npz", path, "its files overlap: the files up to %q claim %d of %d bytes", f.Name, packed, len(b))
+			return nil, fault.New(fault.Data, "open npz", path,
+				"its files overlap: the files up to %q claim %d of %d bytes", f.Name, packed, len(b))
 		}
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
@@ -104,7 +106,8 @@ func (z *Zip) content(f *zip.File, where string) ([]byte, error) {
 		return b, nil
 	}
 	if f.UncompressedSize64 > Deflated*f.CompressedSize64 {
-		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes", f.UncompressedSize64, f.CompressedSize64).
+		return nil, fault.New(fault.Data, "read npz", where, "it claims %d bytes, too many for %d compressed bytes",
+			f.UncompressedSize64, f.CompressedSize64).
 			Then("write the file again")
 	}
 	r, err := f.Open()
@@ -133,7 +136,8 @@ const Deflated = 1032
 func (z *Zip) reserve(size int, where string) (b []byte, err error) {
 	defer func() {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
-			err = fault.New(fault.Config, "read npz", where, "its %d bytes do not fit into memory: %v", size, f).Then("use a machine with more memory")
+			err = fault.New(fault.Config, "read npz", where, "its %d bytes do not fit into memory: %v", size, f).
+				Then("use a machine with more memory")
 		}
 	}()
 	if err := host.RequireMemory("read npz", where, int64(size), host.LargerMachine); err != nil {

@@ -65,7 +65,8 @@ func TestZip(t *testing.T) {
 			t.Errorf("%s is %v, %v, want %v", name, got, err, want)
 		}
 	}
-	for name, want := range map[string]string{"long": "x.npz[long]: 2 bytes follow", "none": `array "none" is missing, the arrays are stored, small, long`} {
+	for name, want := range map[string]string{"long": "x.npz[long]: 2 bytes follow",
+		"none": `array "none" is missing, the arrays are stored, small, long`} {
 		if _, err := z.Get(name); err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Data {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -173,7 +174,8 @@ func FuzzRead(f *testing.F) {
 }
 
 func FuzzZip(f *testing.F) {
-	f.Add(packed(f, "a.npy", string(file(1, dict("<f4", "False", "(1,)"), 1, 2, 3, 4)), "b.npy", string(file(1, dict("|u1", "False", "(1,)"), 1))))
+	f.Add(packed(f, "a.npy", string(file(1, dict("<f4", "False", "(1,)"), 1, 2, 3, 4)), "b.npy",
+		string(file(1, dict("|u1", "False", "(1,)"), 1))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		z, err := newZip(b, "fuzz")
 		if err != nil {
@@ -204,7 +206,8 @@ func claiming(t *testing.T, text string, packed, unpacked uint64) []byte {
 		packed = uint64(deflatedText.Len())
 	}
 	w := zip.NewWriter(&b)
-	f, err := w.CreateRaw(&zip.FileHeader{Name: "a.npy", Method: zip.Deflate, CRC32: crc32.ChecksumIEEE([]byte(text)), CompressedSize64: packed, UncompressedSize64: unpacked})
+	f, err := w.CreateRaw(&zip.FileHeader{Name: "a.npy", Method: zip.Deflate, CRC32: crc32.ChecksumIEEE([]byte(text)),
+		CompressedSize64: packed, UncompressedSize64: unpacked})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func TestHeld(t *testing.T) {
 
 func TestListed(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "locks")
-	text := "1: POSIX  ADVISORY  WRITE 7 08:01:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 08:01:13 0 EOF\n2: -> FLOCK  ADVISORY  WRITE 9 08:01:14 0 EOF\n"
+	text := "1: POSIX  ADVISORY  WRITE 7 08:01:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 08:01:13 0 EOF\n2: -> FLOCK  " +
+		"ADVISORY  WRITE 9 08:01:14 0 EOF\n"
 	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,8 @@ func (l *Lock) take(path string) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return errHeld
 	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
-		l.Warning = fmt.Sprintf("%s: this file system does not support locks: make sure that no other process trains into this folder", path)
+		l.Warning = fmt.Sprintf(
+			"%s: this file system does not support locks: make sure that no other process trains into this folder", path)
 	case err != nil:
 		return fault.System(opLock, path, err)
 	}

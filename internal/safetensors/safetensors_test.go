@@ -124,7 +124,8 @@ func TestDamaged(t *testing.T) {
 		{"negative shape", file(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, four...), "shape [-1]"},
 		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,4]}}`, four...), "shape"},
 		{"outside", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, four...), "bytes 0 to 8 of 4"},
-		{"overlap", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, four...), `tensor "b" begins at 0`},
+		{"overlap", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`,
+			four...), `tensor "b" begins at 0`},
 		{"gap", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}}`, four...), "begins at 2"},
 		{"rest", file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 0, 0, 0, 0, 1), "5 bytes of data"},
 	} {

@@ -79,13 +79,15 @@ func TestStreams(t *testing.T) {
 	for _, w := range []struct {
 		to   *stream
 		text string
-	}{{out, "a\n"}, {out, erase + "1/9"}, {errs, "b\n"}, {errs, "c\n"}, {out, erase + "2/9"}, {out, erase + "3/9"}, {out, "d\n"}, {out, erase + "4/9\n"}, {errs, "e\n"}} {
+	}{{out, "a\n"}, {out, erase + "1/9"}, {errs, "b\n"}, {errs, "c\n"}, {out, erase + "2/9"}, {out, erase + "3/9"}, {out, "d\n"},
+		{out, erase + "4/9\n"}, {errs, "e\n"}} {
 		if n, err := w.to.Write([]byte(w.text)); n != len(w.text) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	got, _ := os.ReadFile(f.Name())
-	if want := "a\n" + erase + "1/9" + erase + "b\nc\n" + erase + "2/9" + erase + "3/9" + erase + "d\n" + erase + "4/9\ne\n"; string(got) != want {
+	if want := "a\n" + erase + "1/9" + erase + "b\nc\n" + erase + "2/9" + erase + "3/9" + erase + "d\n" + erase +
+		"4/9\ne\n"; string(got) != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.Close()

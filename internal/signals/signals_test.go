@@ -66,7 +66,8 @@ func TestGracePeriod(t *testing.T) {
 		says         string
 		ranks        bool
 	}{
-		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the grace period of 30s", false},
+		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second,
+			"an epoch takes 1m35s, longer than the grace period of 30s", false},
 		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint", false},
 		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint", false},
 		{"closed terminal", syscall.SIGHUP, 30 * time.Second, 95 * time.Second, "signal=HUP", false},
@@ -110,7 +111,8 @@ func TestGrace(t *testing.T) {
 func TestWatch(t *testing.T) {
 	lines, codes := make(chan string, 8), make(chan int, 1)
 	taken := 0
-	w := Watch(Options{Take: func() { taken++ }, Log: func(s string) { lines <- fmt.Sprintf("%s (signal %d)", s, taken) }, Exit: func(code int) { codes <- code }})
+	w := Watch(Options{Take: func() { taken++ }, Log: func(s string) { lines <- fmt.Sprintf("%s (signal %d)", s, taken) },
+		Exit: func(code int) { codes <- code }})
 	defer w.Close()
 	send := func(s syscall.Signal) {
 		t.Helper()

@@ -185,11 +185,13 @@ func configured(t *testing.T, flags ...string) ranks.Config {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	data, out := filepath.Join(dir, "data"), filepath.Join(dir, "run")
-	if _, err := generate.Write(data, generate.Options{Vertices: 200, Edges: 1200, Features: 6, Classes: 3, Seed: 1, Scale: 1}, false); err != nil {
+	if _, err := generate.Write(data,
+		generate.Options{Vertices: 200, Edges: 1200, Features: 6, Classes: 3, Seed: 1, Scale: 1}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, epochs := range []string{"5", "9"} {
-		c := configured(t, "--tensorboard", "--epochs", epochs, "--hidden", "4", "--ranks", "2", "--eval-every", "2", "--out", out, "--resume", "auto")
+		c := configured(t, "--tensorboard", "--epochs", epochs, "--hidden", "4", "--ranks", "2", "--eval-every", "2",
+			"--out", out, "--resume", "auto")
 		if err := ranks.Train(context.Background(), c, data, ranks.IO{Out: io.Discard, Err: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +215,8 @@ func compare(t *testing.T, e event, l runfolder.Epoch) {
 	if e.step != int64(l.Epoch) || math.Abs(e.seconds-float64(l.Time.UnixMilli())/1e3) > 1e-6 {
 		t.Errorf("step %d at %f, want %d at %v", e.step, e.seconds, l.Epoch, l.Time)
 	}
-	want := map[string]float64{"loss/train": l.Loss, "seconds/epoch": l.Seconds, "ghosts/bytes_sent": float64(l.GhostBytesSent), "task_seconds/GA": l.TaskSeconds["GA"]}
+	want := map[string]float64{"loss/train": l.Loss, "seconds/epoch": l.Seconds, "ghosts/bytes_sent": float64(l.GhostBytesSent),
+		"task_seconds/GA": l.TaskSeconds["GA"]}
 	if l.ValAcc != nil {
 		want["accuracy/val"], want["loss/val"] = *l.ValAcc, *l.ValLoss
 	} else if _, has := e.scalars["accuracy/val"]; has {

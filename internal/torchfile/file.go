@@ -60,7 +60,8 @@ func (f *File) Bad(format string, args ...any) *fault.Error {
 func (f *File) read() error {
 	// A pickle before version 1.6 began with this number.
 	if bytes.HasPrefix(f.bytes, []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")) {
-		return f.Bad("it has the format of PyTorch before version 1.6").Then("load it with torch.load and save it with PyTorch 1.6 or later")
+		return f.Bad("it has the format of PyTorch before version 1.6").
+			Then("load it with torch.load and save it with PyTorch 1.6 or later")
 	}
 	r, err := zip.NewReader(bytes.NewReader(f.bytes), int64(len(f.bytes)))
 	if err != nil {
@@ -92,7 +93,8 @@ func (f *File) read() error {
 		return err
 	}
 	if f.Value, err = pickle.DecodeKnown(b, known); err != nil {
-		return f.Bad("%s: %v", script.Name, err).Then("save tensors in dicts or a Data of PyTorch Geometric, and no objects of other classes")
+		return f.Bad("%s: %v", script.Name, err).
+			Then("save tensors in dicts or a Data of PyTorch Geometric, and no objects of other classes")
 	}
 	return nil
 }
@@ -131,11 +133,13 @@ func known(name pickle.Global) bool {
 // types maps PyTorch's names of supported element types to NumPy's, without byte order.
 // npy.BFloat16 is B2.
 var types = map[string]string{
-	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "B2", "int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "b1",
+	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "B2", "int64": "i8", "int32": "i4", "int16": "i2",
+	"int8": "i1", "uint8": "u1", "bool": "b1",
 }
 
 // storageTypes are the types of storages' classes.
 var storageTypes = map[string]string{
-	"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "B2", "LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2",
+	"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "B2", "LongStorage": "i8",
+	"IntStorage": "i4", "ShortStorage": "i2",
 	"CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "b1",
 }

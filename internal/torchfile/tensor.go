@@ -46,7 +46,8 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 		o, ok = o.Args[0].(*pickle.Object)
 	}
 	if !ok || o.Class != tensorMaker || len(o.Args) < 4 {
-		return nil, f.Bad("%s is %s instead of a dense tensor", name, pickle.Describe(v)).Then("save dense tensors: to_dense(), and edge_index for an adjacency matrix")
+		return nil, f.Bad("%s is %s instead of a dense tensor", name, pickle.Describe(v)).
+			Then("save dense tensors: to_dense(), and edge_index for an adjacency matrix")
 	}
 	s, err := f.storage(o.Args[0], name)
 	if err != nil {
@@ -56,7 +57,8 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	shape, ok2 := ints(o.Args[2])
 	stride, ok3 := ints(o.Args[3])
 	if !ok1 || !ok2 || !ok3 || len(shape) != len(stride) {
-		return nil, f.Bad("%s has the offset %s, the shape %s and the strides %s", name, pickle.Describe(o.Args[1]), pickle.Describe(o.Args[2]), pickle.Describe(o.Args[3]))
+		return nil, f.Bad("%s has the offset %s, the shape %s and the strides %s", name, pickle.Describe(o.Args[1]),
+			pickle.Describe(o.Args[2]), pickle.Describe(o.Args[3]))
 	}
 	return f.view(s, offset, shape, stride, name)
 }
@@ -77,11 +79,13 @@ func (f *File) storage(v any, name string) (storage, error) {
 	_, what, _ := strings.Cut(string(class), " ")
 	kind := storageTypes[what]
 	if kind == "" {
-		return storage{}, f.Bad("%s has elements of %q, which are not supported", name, string(class)).Then("convert it: to(torch.float32), or to(torch.int64)")
+		return storage{}, f.Bad("%s has elements of %q, which are not supported", name, string(class)).
+			Then("convert it: to(torch.float32), or to(torch.int64)")
 	}
 	z := f.storages[key]
 	if z == nil {
-		return storage{}, f.Bad("the archive has no data/%.40s, which stores %s", key, name).Then("fetch the file again, it is damaged or truncated")
+		return storage{}, f.Bad("the archive has no data/%.40s, which stores %s", key, name).
+			Then("fetch the file again, it is damaged or truncated")
 	}
 	b, err := f.stored(z)
 	return storage{kind, int(kind[len(kind)-1] - '0'), b}, err
@@ -121,7 +125,8 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 		}
 	}
 	if count > 0 && (last < 0 || last >= held) {
-		return nil, f.Bad("%s reaches to element %d of a storage of %d", name, last, held).Then("fetch the file again, it is damaged or truncated")
+		return nil, f.Bad("%s reaches to element %d of a storage of %d", name, last, held).
+			Then("fetch the file again, it is damaged or truncated")
 	}
 	a := npy.Array{Type: f.typeOf(s.kind), Shape: make([]int, len(shape))}
 	for i, n := range shape {

@@ -14,12 +14,14 @@ const (
 	Weights                    // to a graph rank [Interval; Epoch; Version; Load; Values (none if the rank has that version)]
 	Gradient                   // [Interval; Epoch; Layer; Values]
 	Close                      // no further intervals choose this server in Epoch [Epoch; Count (intervals that chose it)]
-	Sum                        // between servers: sum of the sender's gradients [Epoch; Layer; Count (summands); Values (none if Count is 0)]
-	Pull                       // request the latest weights from Version on, without a stash [Version]
-	Leave                      // the rank is done []
-	Finished                   // between graph ranks: all intervals of the rank have finished Epoch [Epoch]
-	State                      // request the optimiser's state from Version on [Version]; the response [Version; Values (slot after slot)]
-	End                        // fully asynchronous (Eager): end with the current epoch [Epoch (the last reported one)]
+	// between servers: sum of the sender's gradients [Epoch; Layer; Count (summands); Values (none if Count
+	// is 0)]
+	Sum
+	Pull     // request the latest weights from Version on, without a stash [Version]
+	Leave    // the rank is done []
+	Finished // between graph ranks: all intervals of the rank have finished Epoch [Epoch]
+	State    // request the optimiser's state from Version on [Version]; the response [Version; Values (slot after slot)]
+	End      // fully asynchronous (Eager): end with the current epoch [Epoch (the last reported one)]
 
 	// Ghost rows of refresh.Bounded: rows of own vertices, and gradients of ghosts (halo/refresh).
 	// The numbers are layer, epoch, the first row's place in the list that sender and receiver share,

@@ -41,7 +41,8 @@ func TestAllKinds(t *testing.T) {
 		refused := func(what string, b []byte) {
 			t.Helper()
 			_, err := Open("train", 5, b, k, k)
-			if fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "rank 5") || !strings.Contains(err.Error(), "same siafu") {
+			if fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "rank 5") ||
+				!strings.Contains(err.Error(), "same siafu") {
 				t.Errorf("%v, %s: %v", k, what, err)
 			}
 		}

@@ -20,7 +20,8 @@ var _ blas.Float32 = Level3{} // what blas32.Use takes
 func TestSgemm(t *testing.T) {
 	for set := avx.None; set <= avx.Best(); set++ {
 		for _, s := range [][3]int{{0, 3, 2}, {1, 1, 1}, {3, 5, 0}, {13, 33, 7}, {25, 17, 800}, {40, 70, 300}} {
-			for _, trans := range [][2]blas.Transpose{{blas.NoTrans, blas.NoTrans}, {blas.NoTrans, blas.Trans}, {blas.Trans, blas.NoTrans}, {blas.Trans, blas.Trans}} {
+			for _, trans := range [][2]blas.Transpose{{blas.NoTrans, blas.NoTrans}, {blas.NoTrans, blas.Trans},
+				{blas.Trans, blas.NoTrans}, {blas.Trans, blas.Trans}} {
 				for _, factor := range [][2]float32{{1, 0}, {1, 1}, {-0.5, 2}, {0, 0.5}} {
 					t.Run(fmt.Sprint(set, s, trans, factor), func(t *testing.T) {
 						compare(t, Level3{set: set}, s[0], s[1], s[2], trans, factor[0], factor[1])

@@ -106,7 +106,8 @@ func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, set
 
 // Hidden returns the matrix that the layer multiplies by its weights.
 func (b *Builder) Hidden() Hidden {
-	return Hidden{from: Input, first: b.layer == 0, constant: b.constant, gradInPlace: b.gradInPlace, drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
+	return Hidden{from: Input, first: b.layer == 0, constant: b.constant, gradInPlace: b.gradInPlace,
+		drop: b.Spec.dropout(b.layer, b.Spec.Dropout)}
 }
 
 // Dropout returns the dropout of layer l's output, nil if it has none, or if the next layer applies

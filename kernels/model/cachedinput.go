@@ -18,7 +18,8 @@ func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) 
 			b.ShareStorage(Output, Gathered)
 			if l == 0 {
 				b.Alloc(Emitted, width)
-				c.stages[Emit] = stageWork{Flow{Writes: []Value{Emitted}}, func(x *Step) { x.frame.InputColumns(x.At(Emitted), *from, x.Ops) }}
+				c.stages[Emit] = stageWork{Flow{Writes: []Value{Emitted}},
+					func(x *Step) { x.frame.InputColumns(x.At(Emitted), *from, x.Ops) }}
 			} else {
 				b.ShareStorage(Emitted, Input)
 				c.stages[Emit].Flow = Flow{Reads: []Value{Input}}

@@ -131,7 +131,8 @@ func (n *Network) order(back bool) (all []event) {
 			all = append(all, n.stage(l, Emit))
 		}
 		if n.Gathers(l) {
-			e := event{Do: Do{Layer: l, Stage: gather}, reads: n.roots(l, Scores), shared: n.roots(l, Emitted), writes: n.roots(l, Gathered)}
+			e := event{Do: Do{Layer: l, Stage: gather}, reads: n.roots(l, Scores),
+				shared: n.roots(l, Emitted), writes: n.roots(l, Gathered)}
 			if back {
 				e.writes = append(e.writes, n.roots(l, Signed)...)
 			}

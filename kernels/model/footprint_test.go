@@ -20,7 +20,8 @@ func TestFootprint(t *testing.T) {
 				drop         float64
 			}{{"auto", "off", 0}, {"gather-first", "off", 0.5}, {"apply-first", "off", 0.5}, {"auto", "on", 0}} {
 				t.Run(fmt.Sprint(kind, " sparse=", sparse, " ", c), func(t *testing.T) {
-					s := Spec{Kind: kind, Dims: []int{48, 32, 16}, Dropout: c.drop, InputDropout: c.drop, Heads: 2, OutputHeads: 3, AttentionDropout: c.drop}
+					s := Spec{Kind: kind, Dims: []int{48, 32, 16}, Dropout: c.drop, InputDropout: c.drop, Heads: 2,
+						OutputHeads: 3, AttentionDropout: c.drop}
 					s.compose()
 					s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: c.order, CacheInput: c.cache})
 					const rows = 5 * probeRows

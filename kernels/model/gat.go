@@ -24,8 +24,10 @@ var gatKind = Kind{
 	Attends: true, Order: "apply-first", Activation: "elu",
 	StateDict: StateDict{
 		"lin.weight": {Weight: "weight", Transpose: true}, "bias": {Weight: "bias"},
-		"lin_src.weight": {Weight: "weight", Transpose: true}, "lin_dst.weight": {Weight: "weight", Transpose: true, Copy: true}, "att_src": {Weight: "source", Flat: true}, "att_dst": {Weight: "target", Flat: true},
-		"lin_l.weight": {Weight: "weight", Transpose: true}, "att_l": {Weight: "source", Flat: true}, "att_r": {Weight: "target", Flat: true},
+		"lin_src.weight": {Weight: "weight", Transpose: true}, "lin_dst.weight": {Weight: "weight", Transpose: true, Copy: true},
+		"att_src": {Weight: "source", Flat: true}, "att_dst": {Weight: "target", Flat: true},
+		"lin_l.weight": {Weight: "weight", Transpose: true}, "att_l": {Weight: "source", Flat: true},
+		"att_r": {Weight: "target", Flat: true},
 	},
 }
 
@@ -55,7 +57,8 @@ func (s Spec) attention(l int) (heads, width int) {
 }
 
 func gatLayer(b *Builder, l int) Layer {
-	g := &gat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2)}
+	g := &gat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0),
+		source: b.Weight(l, 1), target: b.Weight(l, 2)}
 	in, emitted := b.Spec.Dims[l], g.heads*(g.width+1)
 	b.Alloc(Emitted, emitted)
 	b.Alloc(Scores, g.heads)
@@ -65,7 +68,8 @@ func gatLayer(b *Builder, l int) Layer {
 	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	g.stages[Emit] = stageWork{Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}, g.emit}
 	g.stages[EmitBackward] = stageWork{
-		Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}, g.emitBackward,
+		Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad},
+			Grads: []Param{g.weight, g.source, g.target}}, g.emitBackward,
 	}
 	return g
 }
@@ -93,7 +97,8 @@ func newAttentionLayer(b *Builder, l int, bias Param) *attentionLayer {
 	}
 	b.AllocGrad(InputGrad)
 	a.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, a.apply}
-	a.stages[ApplyBackward] = stageWork{Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{bias}}, a.applyBackward}
+	a.stages[ApplyBackward] = stageWork{
+		Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{bias}}, a.applyBackward}
 	return a
 }
 

@@ -61,7 +61,8 @@ func gatv2Layer(b *Builder, l int) Layer {
 	b.Alloc(ScoresGrad, columns)
 	b.Alloc(AlongGrad, g.along.Cols)
 	g.stages[Emit] = stageWork{Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}, g.emit}
-	g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: trained}, g.emitBackward}
+	g.stages[EmitBackward] = stageWork{
+		Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: trained}, g.emitBackward}
 	return g
 }
 

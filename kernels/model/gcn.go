@@ -87,7 +87,8 @@ func gcnLayer(b *Builder, l int) Layer {
 		Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
 			x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
 		}},
-		ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.w, g.b}}, func(x *Step) {
+		ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Gathered}, Writes: []Value{OutputGrad, GatheredGrad},
+			Grads: []Param{g.w, g.b}}, func(x *Step) {
 			g.activateGrad(x, g.b)
 			g.gatheredGrad(x, x.At(OutputGrad))
 		}},

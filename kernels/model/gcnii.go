@@ -15,7 +15,8 @@ import (
 
 var gcniiKind = Kind{
 	Name: "gcnii", Help: "deep GCN with initial residuals and identity mappings", Paper: "Chen et al. 2020",
-	Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Variates: true, Options: []Option{OptionAlpha, OptionTheta, OptionInnerDecay},
+	Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Variates: true,
+	Options: []Option{OptionAlpha, OptionTheta, OptionInnerDecay},
 	StateDict: StateDict{ // Linear and GCN2Conv
 		"weight": {Weight: "weight", Transpose: true, Part: "mlp"}, "bias": {Weight: "bias", Part: "mlp"},
 		"weight1": {Weight: "weight", Part: "initial"},
@@ -59,7 +60,8 @@ func initialLayer(b *Builder, l int) Layer {
 		Emit:  {Flow{Reads: []Value{Input}}, nil},
 		Apply: {Flow{Reads: []Value{Gathered, g.first.Rows()}, Writes: []Value{Gathered, Output}}, g.apply},
 		ApplyBackward: {Flow{
-			Reads: append(g.first.GradValues(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w},
+			Reads:  append(g.first.GradValues(), OutputGrad, Output, Gathered),
+			Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w},
 		}, g.applyBackward},
 	}
 	return g

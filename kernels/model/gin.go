@@ -50,14 +50,17 @@ func ginLayer(b *Builder, l int) Layer {
 		b.ShareStorage(inner, Gathered)
 		b.ShareStorage(GatheredGrad, innerGrad)
 		b.AllocInputGrad()
-		g.stages[ApplyBackward].Flow = Flow{Reads: []Value{OutputGrad, Output, inner}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: perceptron}
-		g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward}
+		g.stages[ApplyBackward].Flow = Flow{Reads: []Value{OutputGrad, Output, inner},
+			Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: perceptron}
+		g.stages[EmitBackward] = stageWork{
+			Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward}
 	} else {
 		b.Alloc(inner, g.out)
 		g.allocGatheredGrad(b)
 		b.ShareStorage(InputGrad, EmittedGrad)
 		g.stages[ApplyBackward].Flow = Flow{
-			Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w),
+			Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad},
+			Grads: append(perceptron, g.w),
 		}
 		if g.inputDrop != nil {
 			g.stages[EmitBackward] = stageWork{Flow{Reads: []Value{EmittedGrad}, Writes: []Value{InputGrad}}, g.dropGrad}

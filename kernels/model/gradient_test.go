@@ -179,19 +179,27 @@ func TestGradient(t *testing.T) {
 	add, initial := model.Design{Residual: "add"}, model.Design{Residual: "initial", Alpha: 0.3}
 	for _, spec := range append(plainSpecs(), []model.Spec{
 		{Custom: &residual},
-		{Kind: "gcn", Design: add, Seed: 4}, {Kind: "sage", Design: initial, Seed: 4}, {Kind: "gin", Design: add}, {Kind: "mlp", Design: initial},
-		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage", Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},
-		{Kind: "gcn", Design: model.Design{Activation: "prelu"}, Seed: 4}, {Kind: "gcn", Design: model.Design{Norm: "layer", Activation: "gelu"}, Seed: 3},
-		{Kind: "gcn", Design: model.Design{Jumping: "cat", Residual: "add", Activation: "gelu"}, Seed: 5}, {Kind: "sage", Design: model.Design{Jumping: "max", Activation: "gelu"}, Seed: 5},
-		{Kind: "sage-pool", Design: model.Design{PoolHidden: 3}, Seed: 9}, {Kind: "sage", Design: model.Design{Norm: "l2", Activation: "gelu"}, Seed: 14}, {Kind: "sage-pool", Design: model.Design{Norm: "l2", Activation: "gelu", Residual: "add"}, Seed: 14}, {Kind: "sage", Design: model.Design{Norm: "ball", Activation: "gelu"}, Seed: 14},
-		{Kind: "sage", Design: model.Design{Norm: "batch", Activation: "gelu"}}, {Kind: "gin", Design: model.Design{Norm: "pair", Activation: "gelu", Residual: "add"}, Seed: 4},
+		{Kind: "gcn", Design: add, Seed: 4}, {Kind: "sage", Design: initial, Seed: 4}, {Kind: "gin", Design: add},
+		{Kind: "mlp", Design: initial},
+		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage",
+			Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},
+		{Kind: "gcn", Design: model.Design{Activation: "prelu"}, Seed: 4},
+		{Kind: "gcn", Design: model.Design{Norm: "layer", Activation: "gelu"}, Seed: 3},
+		{Kind: "gcn", Design: model.Design{Jumping: "cat", Residual: "add", Activation: "gelu"}, Seed: 5},
+		{Kind: "sage", Design: model.Design{Jumping: "max", Activation: "gelu"}, Seed: 5},
+		{Kind: "sage-pool", Design: model.Design{PoolHidden: 3}, Seed: 9}, {Kind: "sage", Design: model.Design{Norm: "l2",
+			Activation: "gelu"}, Seed: 14}, {Kind: "sage-pool", Design: model.Design{Norm: "l2", Activation: "gelu", Residual: "add"},
+			Seed: 14}, {Kind: "sage", Design: model.Design{Norm: "ball", Activation: "gelu"}, Seed: 14},
+		{Kind: "sage", Design: model.Design{Norm: "batch", Activation: "gelu"}},
+		{Kind: "gin", Design: model.Design{Norm: "pair", Activation: "gelu", Residual: "add"}, Seed: 4},
 	}...) {
 		for _, order := range []string{"gather-first", "apply-first"} {
 			name := spec.Kind
 			if spec.Custom != nil {
 				name = spec.Custom.Name
 			}
-			t.Run(strings.TrimSpace(fmt.Sprint(name, " ", spec.Design.Norm, spec.Design.Jumping, " ", spec.Design.Activation, " ", spec.Design.Residual, " ", order)), func(t *testing.T) {
+			t.Run(strings.TrimSpace(fmt.Sprint(name, " ", spec.Design.Norm, spec.Design.Jumping, " ", spec.Design.Activation, " ",
+				spec.Design.Residual, " ", order)), func(t *testing.T) {
 				spec.Dims, spec.Dropout, spec.InputDropout = []int{5, 4, 4, 3}, 0.3, 0.2
 				if spec.Composed() {
 					spec.Dims = spec.Widths(4, 5, 4, 3)
@@ -266,7 +274,8 @@ func checkGradient(b *rig) (wrong error) {
 			continue
 		}
 		if d := math.Abs(float64(got[i]) - want[i]); !(d <= 1e-4*largest) {
-			wrong = errors.Join(wrong, fmt.Errorf("weight %d: gradient %.6g, want %.6g (largest gradient %.2g)", i, got[i], want[i], largest))
+			wrong = errors.Join(wrong,
+				fmt.Errorf("weight %d: gradient %.6g, want %.6g (largest gradient %.2g)", i, got[i], want[i], largest))
 		}
 	}
 	if largest < 0.1 {
@@ -277,7 +286,8 @@ func checkGradient(b *rig) (wrong error) {
 
 // running reports whether a weight is a running mean.
 func running(b *rig, i int) bool {
-	return slices.ContainsFunc(b.Network.Spec.Params(), func(p model.Param) bool { return p.Running && i >= p.Offset && i < p.Offset+p.Len() })
+	return slices.ContainsFunc(b.Network.Spec.Params(),
+		func(p model.Param) bool { return p.Running && i >= p.Offset && i < p.Offset+p.Len() })
 }
 
 // The logits equal a second implementation of the formula.

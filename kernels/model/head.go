@@ -60,7 +60,8 @@ func (s Spec) HeadRange() Range {
 // head returns the weights of the Head, which begin at an offset of the flat vector.
 func (s Spec) head(offset int) (params []Param) {
 	for _, w := range s.headShapes() {
-		params = append(params, Param{Name: headPrefix + "." + w.Name, Layer: s.Layers() - 1, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias})
+		params = append(params, Param{Name: headPrefix + "." + w.Name, Layer: s.Layers() - 1, Rows: w.Rows, Cols: w.Cols,
+			Offset: offset, Bias: w.Bias})
 		offset += w.Rows * w.Cols
 	}
 	return params

@@ -95,8 +95,10 @@ func TestFirstWeightsDiffer(t *testing.T) {
 // The weights of the logits are a tenth of torch's, all others equal torch's.
 func TestSmallLogits(t *testing.T) {
 	logits := map[string][]string{
-		"gcn": {"2.weight", "2.bias"}, "sage": {"2.weight", "2.self.weight", "2.bias"}, "sage-max": {"2.weight", "2.self.weight", "2.bias"}, "sage-pool": {"2.self.weight", "2.weight", "2.bias"}, "gin": {"2.mlp.weight", "2.mlp.bias"},
-		"gat": {"2.weight", "2.source", "2.target", "2.bias"}, "gatv2": {"2.weight", "2.target.weight", "2.attention", "2.target.bias", "2.bias"}, "mlp": {"2.weight", "2.bias"},
+		"gcn": {"2.weight", "2.bias"}, "sage": {"2.weight", "2.self.weight", "2.bias"}, "sage-max": {"2.weight", "2.self.weight", "2.bias"},
+		"sage-pool": {"2.self.weight", "2.weight", "2.bias"}, "gin": {"2.mlp.weight", "2.mlp.bias"},
+		"gat":   {"2.weight", "2.source", "2.target", "2.bias"},
+		"gatv2": {"2.weight", "2.target.weight", "2.attention", "2.target.bias", "2.bias"}, "mlp": {"2.weight", "2.bias"},
 		"gcnii": {"2.weight", "2.bias"}, "appnp": {"2.weight", "2.bias"}, "sgc": {"0.weight", "2.bias"}, "sign": {"2.weight", "2.bias"},
 	}
 	for _, kind := range model.Kinds() {

@@ -52,7 +52,8 @@ func catLayer(b *Builder, l int) Layer {
 	c.stages = stages{
 		Apply: {Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}, c.apply},
 		ApplyBackward: {Flow{
-			Reads: append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered), Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias},
+			Reads:  append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered),
+			Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias},
 		}, c.applyBackward},
 	}
 	return c
@@ -123,7 +124,8 @@ func largestLayer(b *Builder, l int) Layer {
 				x.Ops.Larger(x.At(Output), x.At(k.Rows()))
 			}
 		}},
-		ApplyBackward: {Flow{Reads: append(append(reads, rowsOf(skips)...), OutputGrad, Output), Writes: append(writes, GatheredGrad)}, func(x *Step) {
+		ApplyBackward: {Flow{Reads: append(append(reads, rowsOf(skips)...), OutputGrad, Output),
+			Writes: append(writes, GatheredGrad)}, func(x *Step) {
 			for _, k := range skips {
 				x.Ops.LargerGrad(x.At(k.Grad()), x.At(OutputGrad), x.At(k.Rows()), x.At(Output), !k.first)
 			}

@@ -49,9 +49,11 @@ const (
 	EmittedGrad               // [n x GatherWidth]
 	Signed                    // of attention: sums of AttentionGather for AttentionGradSigned [n x GatherWidth]
 	ScoresGrad                // gradient of Scores
-	AlongGrad                 // of attention: gradient of the weights along edges, summed over a vertex's edges [n x Attention.AlongWidth()]
-	InputGrad                 // [n x in]; none in the first layer
-	Own                       // the first of a layer's additional values
+	// of attention: gradient of the weights along edges, summed over a vertex's edges [n x
+	// Attention.AlongWidth()]
+	AlongGrad
+	InputGrad // [n x in]; none in the first layer
+	Own       // the first of a layer's additional values
 )
 
 // Further values are the gradient of a layer's output, summed over Skips, and the values that a

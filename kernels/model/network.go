@@ -33,7 +33,8 @@ func New(s Spec, sparse bool) *Network {
 	}
 	inPlace := s.gradsInPlace(parts, readers)
 	for l, p := range parts {
-		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l), gradInPlace: inPlace[l], activationDone: inPlace[l+1]}
+		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l),
+			gradInPlace: inPlace[l], activationDone: inPlace[l+1]}
 		for i, k := range p.From {
 			b.skips = append(b.skips, Skip{i: i, first: readers[k] == l})
 			n.skipped[k] = true

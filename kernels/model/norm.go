@@ -79,7 +79,8 @@ func normLayer(b *Builder, l int) Layer {
 			Apply: {Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {
 				x.Ops.LayerNorm(x.At(Output), x.At(Gathered), x.W(gain), x.W(bias), normEps)
 			}},
-			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: []Param{gain, bias}}, func(x *Step) {
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad},
+				Grads: []Param{gain, bias}}, func(x *Step) {
 				grad := x.At(OutputGrad)
 				x.Ops.LayerNormGrad(grad, x.Grad(gain), x.Grad(bias), grad, x.At(Gathered), x.W(gain), normEps)
 			}},

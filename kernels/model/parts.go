@@ -33,15 +33,20 @@ var partKinds []Kind
 func init() {
 	partKinds = []Kind{
 		{Name: "linear", Weights: linearWeights, Layer: linearLayer},
-		{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer,
+			Coefficients: GCNCoefficients, Order: "gather-first"},
 		{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		{Name: "power", Square: true, Columns: true, Weights: noWeights, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
-		{Name: "last power", Square: true, Columns: true, Weights: oneBias, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer,
+			Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "power", Square: true, Columns: true, Weights: noWeights, Layer: powerLayer,
+			Coefficients: GCNCoefficients, Order: "gather-first"},
+		{Name: "last power", Square: true, Columns: true, Weights: oneBias, Layer: powerLayer,
+			Coefficients: GCNCoefficients, Order: "gather-first"},
 		{Name: "jump cat", Weights: catWeights, Layer: catLayer},
 		{Name: "jump max", Square: true, Weights: noWeights, Layer: largestLayer},
 		{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
-		{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts, Running: []string{"norm.running_mean", "norm.running_var"}},
+		{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts,
+			Running: []string{"norm.running_mean", "norm.running_var"}},
 		{Name: "tail", Square: true, Weights: tailWeights, Layer: tailLayer, Starts: map[string]float32{slopeName: 0.25}},
 	}
 }
@@ -184,7 +189,10 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths, but it needs at least 2", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("the number of heads is negative")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) ||
+		d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) ||
+		n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 ||
+		d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && !s.kind().TakesRowNorms():
 		return fmt.Errorf("a network of kind %q cannot normalise its rows", s.Kind)

@@ -29,7 +29,8 @@ func specs() map[string]Spec {
 						s.compose()
 						s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: cache})
 						all[fmt.Sprint(kind, " ", order, " cache=", cache, " drop=", drop, " ", dims)] = s
-						for _, d := range []Design{{Residual: "add"}, {Residual: "initial", Norm: "batch", Jumping: "cat"}, {Residual: "add", Norm: "layer", Jumping: "max"}, {Norm: "l2"}} {
+						for _, d := range []Design{{Residual: "add"}, {Residual: "initial", Norm: "batch", Jumping: "cat"},
+							{Residual: "add", Norm: "layer", Jumping: "max"}, {Norm: "l2"}} {
 							if s.Composed() || cache == "on" || len(dims) != 7 || d.Norm == l2 && s.Attends() {
 								continue
 							}
@@ -239,11 +240,13 @@ func TestIdleOfGathersInTurn(t *testing.T) {
 func TestMemory(t *testing.T) {
 	for name, s := range specs() {
 		n := New(s, false)
-		apart, inStep, again, forward := newPlan(n, Separate).columns(), newPlan(n, InStep).columns(), newPlan(n, Recompute).columns(), newPlan(n, Forward).columns()
+		apart, inStep, again, forward := newPlan(n, Separate).columns(), newPlan(n, InStep).columns(), newPlan(n, Recompute).
+			columns(), newPlan(n, Forward).columns()
 		if inStep > apart || again > inStep || forward > inStep {
 			t.Errorf("%s: apart %d floats a vertex, in step %d, recomputed %d, forward %d", name, apart, inStep, again, forward)
 		}
-		if s.Layers() == 6 && (s.Kind == "gcn" && s.Orders[1] == GatherFirst || s.Kind == "gat" || s.Kind == "gin" && s.Orders[1] == GatherFirst) && again >= inStep {
+		if s.Layers() == 6 && (s.Kind == "gcn" && s.Orders[1] == GatherFirst || s.Kind == "gat" ||
+			s.Kind == "gin" && s.Orders[1] == GatherFirst) && again >= inStep {
 			t.Errorf("%s: %d floats a vertex, recomputed %d", name, inStep, again)
 		}
 	}

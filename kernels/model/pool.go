@@ -42,7 +42,8 @@ func poolLayer(b *Builder, l int) Layer {
 		Emit:  {Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}, g.emit},
 		Apply: {Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}, g.apply},
 		ApplyBackward: {Flow{
-			Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.weight, g.bias},
+			Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad},
+			Grads: []Param{g.self, g.weight, g.bias},
 		}, g.applyBackward},
 		EmitBackward: {Flow{
 			Reads: []Value{EmittedGrad, OutputGrad, Input, Emitted}, Writes: []Value{EmittedGrad, InputGrad}, Grads: []Param{g.w, g.b},

@@ -110,11 +110,12 @@ func propagateLayer(b *Builder, l int) Layer {
 		p.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered, h.Rows()}, Writes: []Value{Output}}, func(x *Step) {
 			x.Ops.Blend(x.At(Gathered), 1-alpha, x.At(h.Rows()), alpha)
 		}}
-		p.stages[ApplyBackward] = stageWork{Flow{Reads: append(h.GradValues(), OutputGrad), Writes: []Value{GatheredGrad, h.Grad()}}, func(x *Step) {
-			grad := x.At(GatheredGrad)
-			h.AddGrad(x, grad, alpha)
-			x.Ops.Blend(grad, 0, grad, 1-alpha)
-		}}
+		p.stages[ApplyBackward] = stageWork{
+			Flow{Reads: append(h.GradValues(), OutputGrad), Writes: []Value{GatheredGrad, h.Grad()}}, func(x *Step) {
+				grad := x.At(GatheredGrad)
+				h.AddGrad(x, grad, alpha)
+				x.Ops.Blend(grad, 0, grad, 1-alpha)
+			}}
 	} else if len(b.params[l]) > 0 {
 		bias := b.Weight(l, 0)
 		p.stages[Apply] = stageWork{Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, func(x *Step) {

@@ -24,7 +24,8 @@ func NewRehearsal(s Spec, in Vertices, ops kernels.Ops, a *mapped.Arena) *Rehear
 	}
 	r.Frame = r.store.Frame(0, in.Features.Rows, ops, kernels.Mat{})
 	for l := range s.Layers() {
-		for _, x := range []kernels.Mat{r.store.Forward(l, Gathered), r.store.Backward(l, EmittedGrad), r.store.Backward(l, ScoresGrad), r.store.Backward(l, AlongGrad)} {
+		for _, x := range []kernels.Mat{r.store.Forward(l, Gathered), r.store.Backward(l, EmittedGrad), r.store.Backward(l, ScoresGrad),
+			r.store.Backward(l, AlongGrad)} {
 			if !x.IsNil() {
 				kernels.Write(ops, x, ones(x.Rows*x.Cols))
 			}

@@ -38,7 +38,8 @@ func (r *block) Flow(s model.Stage) model.Flow {
 	case model.ApplyBackward:
 		return model.Flow{Reads: values{model.OutputGrad, model.Output}, Writes: values{model.GatheredGrad}, Grads: []model.Param{r.bias}}
 	}
-	return model.Flow{Reads: values{model.EmittedGrad, model.GatheredGrad, model.Input}, Writes: values{model.InputGrad}, Grads: []model.Param{r.weight}}
+	return model.Flow{Reads: values{model.EmittedGrad, model.GatheredGrad, model.Input}, Writes: values{model.InputGrad},
+		Grads: []model.Param{r.weight}}
 }
 
 func (r *block) Run(s model.Stage, x *model.Step) {

@@ -65,15 +65,18 @@ func sageLayer(b *Builder, l int) Layer {
 		b.ShareStorage(GatheredGrad, OutputGrad)
 		b.AllocInputGrad()
 		g.stages = stages{
-			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Input}, Writes: []Value{GatheredGrad}, Grads: []Param{g.self, g.b}}, g.applyBackward},
-			EmitBackward:  {Flow{Reads: []Value{EmittedGrad, OutputGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}, g.emitBackward},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, Input}, Writes: []Value{GatheredGrad},
+				Grads: []Param{g.self, g.b}}, g.applyBackward},
+			EmitBackward: {Flow{Reads: []Value{EmittedGrad, OutputGrad, Input}, Writes: []Value{InputGrad},
+				Grads: []Param{g.w}}, g.emitBackward},
 		}
 	} else {
 		b.AllocGrad(GatheredGrad)
 		b.ShareStorage(InputGrad, EmittedGrad)
 		g.stages = stages{
-			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, g.h.from, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}, g.applyBackward},
-			EmitBackward:  {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, g.emitBackward},
+			ApplyBackward: {Flow{Reads: []Value{OutputGrad, Output, g.h.from, Gathered}, Writes: []Value{OutputGrad, GatheredGrad},
+				Grads: []Param{g.self, g.w, g.b}}, g.applyBackward},
+			EmitBackward: {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, g.emitBackward},
 		}
 	}
 	g.stages[Emit] = stageWork{g.emits(), g.emit}

@@ -44,13 +44,15 @@ type Spec struct {
 	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	LocalLayers        int     // number of first layers that gather whose ghosts' rows a rank computes itself
 	LocalShare         float64 // fraction of the ghosts in the last of them, whose other rows it receives; 0: all
-	WholeRows          bool    // if TakesWholeRows: ranks exchange the rows of hidden layers before their dropout (Whole); these layers are GatherFirst
-	InPlace            bool    // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
-	Listed             bool    // sparse features are gathered as lists of their non-zeros, never expanded
-	WholeOutput        bool    // the output of all vertices is read after a pass, not only the loss of each interval
-	Streams            bool    // values that are read in order have their own matrices (Streamed)
-	Slices             int     // slices in which an interval gathers columns, if values are stored by worker (InChain); 0, 1: all at once
-	Seed               uint64  // of dropout
+	// if TakesWholeRows: ranks exchange the rows of hidden layers before their dropout (Whole); these layers
+	// are GatherFirst
+	WholeRows   bool
+	InPlace     bool   // gradients of hidden rows may replace the rows (GradThrough of kernels.Ops)
+	Listed      bool   // sparse features are gathered as lists of their non-zeros, never expanded
+	WholeOutput bool   // the output of all vertices is read after a pass, not only the loss of each interval
+	Streams     bool   // values that are read in order have their own matrices (Streamed)
+	Slices      int    // slices in which an interval gathers columns, if values are stored by worker (InChain); 0, 1: all at once
+	Seed        uint64 // of dropout
 }
 
 // Layers returns the number of layers.
@@ -107,7 +109,8 @@ func (s Spec) Propagates() bool { return s.kind().Propagates() }
 
 // Drops reports whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
-	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0 || s.ScoreDropout > 0 && s.Design.ScoreLayers > 1
+	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0 ||
+		s.ScoreDropout > 0 && s.Design.ScoreLayers > 1
 }
 
 // Sums reports whether layers need sums over the vertices of all ranks.
@@ -324,7 +327,8 @@ func (s *Spec) sparseCost(load Load) float64 {
 // the powers.
 func (s *Spec) cachedCost(load Load) float64 {
 	p := s.Powers()
-	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate + float64(float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached())))
+	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Cached())/gemmRate +
+		float64(float64(load.FeatureNNZ)*float64(p.blocks()-p.Cached())))
 }
 
 // block returns the width of the first layer's output per power.

@@ -32,35 +32,54 @@ func TestChoose(t *testing.T) {
 		{"bag of words", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
 		{"sparse but narrow", Spec{Kind: "gcn", Dims: []int{16, 64, 7}}, sparse, auto, []Order{GatherFirst, ApplyFirst}, true, "once"},
 		{"no memory", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, auto, []Order{ApplyFirst, ApplyFirst}, false, "memory"},
-		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto, []Order{GatherFirst, ApplyFirst}, false, "memory"},
-		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
-		{"table", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, lists, []Order{GatherFirst, ApplyFirst}, false, "features=lists"},
-		{"table, hidden layer narrow", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, table, lists, []Order{ApplyFirst, ApplyFirst}, false, "(the input has dropout; --input-dropout 0 allows it)"},
-		{"table, no lists", Spec{Kind: "sage", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, auto, []Order{GatherFirst, ApplyFirst}, false, "allows it)"},
-		{"table, wide", Spec{Kind: "gcn", Dims: []int{2000, 128, 10}, InputDropout: 0.5}, table, lists, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
-		{"table, ghosts sent", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, sent, []Order{GatherFirst, ApplyFirst}, false, "allows it)"},
-		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off", "auto", false}, []Order{GatherFirst, ApplyFirst}, false, "off"},
-		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on", "auto", false}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
-		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto", "auto", false}, []Order{GatherFirst, GatherFirst}, false, "memory"},
-		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto", "auto", false}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
+		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto,
+			[]Order{GatherFirst, ApplyFirst}, false, "memory"},
+		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto,
+			[]Order{ApplyFirst, ApplyFirst}, false, "dropout"},
+		{"table", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, lists,
+			[]Order{GatherFirst, ApplyFirst}, false, "features=lists"},
+		{"table, hidden layer narrow", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, table, lists,
+			[]Order{ApplyFirst, ApplyFirst}, false, "(the input has dropout; --input-dropout 0 allows it)"},
+		{"table, no lists", Spec{Kind: "sage", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, auto,
+			[]Order{GatherFirst, ApplyFirst}, false, "allows it)"},
+		{"table, wide", Spec{Kind: "gcn", Dims: []int{2000, 128, 10}, InputDropout: 0.5}, table, lists,
+			[]Order{ApplyFirst, ApplyFirst}, false, "dropout"},
+		{"table, ghosts sent", Spec{Kind: "gcn", Dims: []int{128, 128, 10}, InputDropout: 0.5}, table, sent,
+			[]Order{GatherFirst, ApplyFirst}, false, "allows it)"},
+		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off", "auto", false},
+			[]Order{GatherFirst, ApplyFirst}, false, "off"},
+		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on", "auto", false},
+			[]Order{GatherFirst, ApplyFirst}, true, "asked"},
+		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto", "auto", false},
+			[]Order{GatherFirst, GatherFirst}, false, "memory"},
+		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto", "auto", false},
+			[]Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
 		{"gin, bag of words", Spec{Kind: "gin", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
-		{"gin, widening", Spec{Kind: "gin", Dims: []int{8, 16, 64}, InputDropout: 0.5}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "dropout"},
+		{"gin, widening", Spec{Kind: "gin", Dims: []int{8, 16, 64}, InputDropout: 0.5}, dense, auto,
+			[]Order{GatherFirst, GatherFirst}, false, "dropout"},
 		{"attention", Spec{Kind: "gat", Dims: []int{8, 16, 64}}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
-		{"powers", Spec{Kind: "sgc", Dims: []int{128, 10, 10, 10}}, dense, auto, []Order{GatherFirst, GatherFirst, GatherFirst}, true, "(A^2 X is computed"},
-		{"powers, bag of words", Spec{Kind: "sgc", Dims: []int{1433, 7, 7, 7}}, sparse, auto, []Order{GatherFirst, GatherFirst, GatherFirst}, false, "dense A^2 X"},
-		{"powers, few words", Spec{Kind: "sgc", Dims: []int{60, 7, 7, 7, 7}}, sparse, auto, []Order{GatherFirst, GatherFirst, GatherFirst, GatherFirst}, true, "(A^3 X is"},
+		{"powers", Spec{Kind: "sgc", Dims: []int{128, 10, 10, 10}}, dense, auto,
+			[]Order{GatherFirst, GatherFirst, GatherFirst}, true, "(A^2 X is computed"},
+		{"powers, bag of words", Spec{Kind: "sgc", Dims: []int{1433, 7, 7, 7}}, sparse, auto,
+			[]Order{GatherFirst, GatherFirst, GatherFirst}, false, "dense A^2 X"},
+		{"powers, few words", Spec{Kind: "sgc", Dims: []int{60, 7, 7, 7, 7}}, sparse, auto,
+			[]Order{GatherFirst, GatherFirst, GatherFirst, GatherFirst}, true, "(A^3 X is"},
 		{"powers side by side", three, dense, auto, make([]Order, 5), true, "(AX to A^3 X are computed"},
 		{"powers side by side, no memory", three, full, auto, make([]Order, 5), false, "(AX to A^3 X do not fit"},
-		{"powers, dropout of the input", Spec{Kind: "sgc", Dims: []int{128, 10, 10}, InputDropout: 0.1}, dense, auto, make([]Order, 2), false, "dropout"},
+		{"powers, dropout of the input", Spec{Kind: "sgc", Dims: []int{128, 10, 10}, InputDropout: 0.1}, dense, auto,
+			make([]Order, 2), false, "dropout"},
 		{"powers, products first", three, dense, Choices{"apply-first", "auto", "auto", false}, make([]Order, 5), false, "rows meet"},
-		{"propagation behind", Spec{Kind: "appnp", Dims: []int{128, 16, 4, 4}, Design: Design{Hops: 1}}, dense, auto, make([]Order, 3), false, "nothing"},
+		{"propagation behind", Spec{Kind: "appnp", Dims: []int{128, 16, 4, 4}, Design: Design{Hops: 1}}, dense, auto,
+			make([]Order, 3), false, "nothing"},
 		{"perceptron", Spec{Kind: "mlp", Dims: []int{8, 32, 4}}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "propagation"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := tc.spec
 			why := s.Choose(tc.load, tc.c)
-			if d := cmp.Diff(tc.want, s.Orders); d != "" || s.CacheInput != tc.cache || !strings.Contains(why, tc.why) || s.Listed != strings.Contains(tc.why, "lists") {
-				t.Errorf("orders %v, cache %t, lists %t, %q; want %v, %t, …%s…", s.Orders, s.CacheInput, s.Listed, why, tc.want, tc.cache, tc.why)
+			if d := cmp.Diff(tc.want, s.Orders); d != "" || s.CacheInput != tc.cache || !strings.Contains(why, tc.why) ||
+				s.Listed != strings.Contains(tc.why, "lists") {
+				t.Errorf("orders %v, cache %t, lists %t, %q; want %v, %t, …%s…", s.Orders, s.CacheInput, s.Listed,
+					why, tc.want, tc.cache, tc.why)
 			}
 		})
 	}
@@ -151,8 +170,10 @@ func TestMostLocalLayers(t *testing.T) {
 func TestParams(t *testing.T) {
 	s := Spec{Kind: "gcn", Dims: []int{5, 4, 3}}
 	want := []Param{
-		{Name: "layers.0.weight", Layer: 0, Rows: 5, Cols: 4, Offset: 0, Features: true}, {Name: "layers.0.bias", Layer: 0, Rows: 1, Cols: 4, Offset: 20, Bias: true},
-		{Name: "layers.1.weight", Layer: 1, Rows: 4, Cols: 3, Offset: 24}, {Name: "layers.1.bias", Layer: 1, Rows: 1, Cols: 3, Offset: 36, Bias: true},
+		{Name: "layers.0.weight", Layer: 0, Rows: 5, Cols: 4, Offset: 0, Features: true},
+		{Name: "layers.0.bias", Layer: 0, Rows: 1, Cols: 4, Offset: 20, Bias: true},
+		{Name: "layers.1.weight", Layer: 1, Rows: 4, Cols: 3, Offset: 24},
+		{Name: "layers.1.bias", Layer: 1, Rows: 1, Cols: 3, Offset: 36, Bias: true},
 	}
 	if d := cmp.Diff(want, s.Params()); d != "" {
 		t.Error(d)

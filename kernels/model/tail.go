@@ -49,7 +49,8 @@ func tailLayer(b *Builder, l int) Layer {
 			t.alpha = float32(b.Spec.Design.Alpha)
 		}
 	}
-	apply, back := Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}, Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
+	apply, back := Flow{Reads: []Value{Gathered}, Writes: []Value{Output}},
+		Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
 	if t.skip != nil {
 		apply.Reads = append(apply.Reads, t.skip.Rows())
 		back.Reads, back.Writes = append(back.Reads, t.skip.GradValues()...), append(back.Writes, t.skip.Grad())

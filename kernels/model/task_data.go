@@ -137,7 +137,8 @@ func (s *Store) RecomputeStages(list []Do) (before []Do) {
 // recomputes reports whether the stage of e can recompute a value before a list of stages:
 // only e writes it, and e's inputs are still stored.
 func (s *Store) recomputes(e event, r ref, list []Do) bool {
-	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
+	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) ||
+		s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
 		return false
 	}
 	at := slices.IndexFunc(s.plan.events, func(o event) bool { return o.Do == list[len(list)-1] })

@@ -55,8 +55,9 @@ func (s Spec) layout() [][]Param {
 			outer = outer && !w.Bias
 			p := Param{
 				Name: part.Prefix + "." + w.Name, Layer: l, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias,
-				Inner: part.kind.Inner, Features: (outer || l == 0 && w.Name == selfWeight) && w.Rows == s.Dims[0], Running: slices.Contains(part.kind.Running, w.Name),
-				Fixed: w.Bias && i == len(shapes)-1 && l+1 < len(parts) && parts[l+1].Kind == "norm" && s.Sums(),
+				Inner: part.kind.Inner, Features: (outer || l == 0 && w.Name == selfWeight) && w.Rows == s.Dims[0],
+				Running: slices.Contains(part.kind.Running, w.Name),
+				Fixed:   w.Bias && i == len(shapes)-1 && l+1 < len(parts) && parts[l+1].Kind == "norm" && s.Sums(),
 			}
 			layers[l] = append(layers[l], p)
 			offset = size.Sum(offset, p.Len())

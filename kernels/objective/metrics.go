@@ -113,7 +113,8 @@ func (m *Metrics) All() []Named {
 		{"accuracy", m.Accuracy}, {"balanced_accuracy", m.BalancedAccuracy},
 		{"micro_f1", m.MicroF1}, {"macro_f1", m.MacroF1}, {"weighted_f1", m.WeightedF1}, {"roc_auc", m.ROCAUC},
 		{"mse", m.MSE}, {"mae", m.MAE}, {"r2", m.R2},
-		{"average_precision", m.AP}, {"mrr", m.MRR}, {"hits@10", m.Hits10}, {"hits@20", m.Hits20}, {"hits@50", m.Hits50}, {"hits@100", m.Hits100},
+		{"average_precision", m.AP}, {"mrr", m.MRR}, {"hits@10", m.Hits10}, {"hits@20", m.Hits20},
+		{"hits@50", m.Hits50}, {"hits@100", m.Hits100},
 	}
 }
 

@@ -132,7 +132,8 @@ func TestHalves(t *testing.T) {
 							} else {
 								late++
 							}
-							sameInHalves(t, fmt.Sprintf("%s, features %d, %d rows, %s, %v behind %v", name, features, rows, variant, one.Do, one.Recompute), b, one)
+							sameInHalves(t, fmt.Sprintf("%s, features %d, %d rows, %s, %v behind %v", name, features, rows, variant,
+								one.Do, one.Recompute), b, one)
 						})
 					}
 				}

@@ -31,7 +31,8 @@ func (n Name) WithoutAttempt() Name {
 }
 
 func (n Name) String() string {
-	return fmt.Sprintf("attempt %d at stage %d of layer %d, interval %d of part %d, in epoch %d", n.Attempt, n.Stage, n.Layer, n.Interval, n.Part, n.Epoch)
+	return fmt.Sprintf("attempt %d at stage %d of layer %d, interval %d of part %d, in epoch %d", n.Attempt, n.Stage,
+		n.Layer, n.Interval, n.Part, n.Epoch)
 }
 
 // Answer is the reply to an attempt at a sent task: a result or a failure, and its resource
@@ -128,7 +129,8 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 // evaluate computes the loss of an objective, on rows in host memory.
 func (l *Loss) evaluate(o kernels.Ops, grad, logits kernels.Mat) {
 	z := kernels.Fetch(o, logits, &l.logits)
-	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split), RowWeights: l.RowWeights}
+	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values,
+		Split: kernels.FetchVector(o, l.Split), RowWeights: l.RowWeights}
 	if l.Count {
 		s := l.Objective.Score(z, truth)
 		l.Correct, l.Total, l.Part, l.Rows = s.Correct, s.Total, s.Part, s.Rows

@@ -89,7 +89,8 @@ func benchOf(t testing.TB, s model.Spec, features, vertices int) *bench {
 	b.frame = b.store.Frame(0, vertices, b.ops, kernels.Mat{})
 	s.Initialize(b.frame.Weights.Host(), "he", 1)
 	b.loss = task.Loss{
-		Labels: kernels.HostVector(labels), Split: kernels.HostVector(slices.Repeat([]uint8{graph.SplitTrain}, vertices)), Scale: 0.25, Count: true,
+		Labels: kernels.HostVector(labels),
+		Split:  kernels.HostVector(slices.Repeat([]uint8{graph.SplitTrain}, vertices)), Scale: 0.25, Count: true,
 	}
 	return b
 }
@@ -185,11 +186,13 @@ func TestObjectives(t *testing.T) {
 			want, found := slices.Clone(b.frame.Grad.Host()), b.loss.Found
 			clear(b.frame.Grad.Host())
 			b.loss.Found = task.Found{}
-			if err := here.Accept(result, b.ops); err != nil || found.Sum == 0 || found.Rows[1] == 0 || (o.Task == graph.Regression) != (found.Part[1] != 0) {
+			if err := here.Accept(result, b.ops); err != nil || found.Sum == 0 || found.Rows[1] == 0 ||
+				(o.Task == graph.Regression) != (found.Part[1] != 0) {
 				t.Errorf("%v, found %+v", err, found)
 			}
 			if !slices.Equal(b.frame.Grad.Host(), want) || b.loss.Found != found {
-				t.Errorf("%s of %d vertices: a result is not what the task makes here: %+v, want %+v", o.Task, vertices, b.loss.Found, found)
+				t.Errorf("%s of %d vertices: a result is not what the task makes here: %+v, want %+v", o.Task,
+					vertices, b.loss.Found, found)
 			}
 		}
 	}

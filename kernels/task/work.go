@@ -132,7 +132,8 @@ func newJob(net *model.Network, p *messageParts, o kernels.Ops, a *mapped.Arena,
 // maxHeadBytes bounds the bytes of a task's head.
 func maxHeadBytes(net *model.Network) int {
 	const numbers = 32
-	return size.Sum(8*(numbers+3*maxStages(net)+len(net.Layers)), mostName, maxObjectiveBytes(net.Spec.Dims[net.Spec.Layers()]), size.Product(4, net.Spec.NumWeights()))
+	return size.Sum(8*(numbers+3*maxStages(net)+len(net.Layers)), mostName, maxObjectiveBytes(net.Spec.Dims[net.Spec.Layers()]),
+		size.Product(4, net.Spec.NumWeights()))
 }
 
 // readWeights reads the weights of the stages' layers, the end of the head.

@@ -32,7 +32,8 @@ func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.
 		return c, missing("no AWS region is set", "set AWS_REGION, or region in ~/.aws/config")
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return c, missing("no AWS credentials were found: "+err.Error(), `set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run "aws configure"`)
+		return c, missing("no AWS credentials were found: "+err.Error(),
+			`set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run "aws configure"`)
 	}
 	return c, nil
 }

@@ -51,7 +51,8 @@ func TestBadPrices(t *testing.T) {
 	for _, text := range []string{
 		"ec2\ta\t1\thour\t2025\n", "ec2\ta\tx\thour\t2025\tlist\n", "ec2\ta\t0\thour\t2025\tlist\n", "ec2\ta\t1\tday\t2025\tlist\n",
 		"\n", good + good, "ec2-spot\ta\t1\thour\t2025\tlist\n", good + "ec2-spot\ta\t1\tday\t2025\tlist\n",
-		good + "ec2-spot\ta\t1\thour\t2025\tlist\nec2-spot\ta\t1\thour\t2025\tlist\n", "lambda\ta\t1\trequest\t2025\taws\n", "lambda\ta\t1\tGB-second/0ms\t2025\taws\n", "lambda\ta\t1\tGB-second\t2025\taws\n",
+		good + "ec2-spot\ta\t1\thour\t2025\tlist\nec2-spot\ta\t1\thour\t2025\tlist\n", "lambda\ta\t1\trequest\t2025\taws\n",
+		"lambda\ta\t1\tGB-second/0ms\t2025\taws\n", "lambda\ta\t1\tGB-second\t2025\taws\n",
 	} {
 		if _, err := read(text); err == nil {
 			t.Errorf("%q is taken", text)

@@ -42,7 +42,8 @@ func Pack(path, arch string) (Code, error) {
 		return Code{}, fault.System("lambda", path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > mostExecutable {
-		return Code{}, fault.New(fault.Data, "lambda", path, "it is not an executable of at most %d bytes", mostExecutable).Then("build one: %s", build)
+		return Code{}, fault.New(fault.Data, "lambda", path, "it is not an executable of at most %d bytes", mostExecutable).
+			Then("build one: %s", build)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -56,7 +57,8 @@ func Pack(path, arch string) (Code, error) {
 		return Code{}, fault.New(fault.Runtime, "lambda", path, "%v", err)
 	}
 	if len(packed) > mostZip {
-		return Code{}, fault.New(fault.Data, "lambda", path, "its zip has %d bytes, but Lambda accepts at most %d", len(packed), mostZip).Then("build a smaller one: %s", build)
+		return Code{}, fault.New(fault.Data, "lambda", path, "its zip has %d bytes, but Lambda accepts at most %d", len(packed), mostZip).
+			Then("build a smaller one: %s", build)
 	}
 	sum := sha256.Sum256(packed)
 	return Code{path, packed, base64.StdEncoding.EncodeToString(sum[:])}, nil

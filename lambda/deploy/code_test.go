@@ -30,7 +30,8 @@ func TestPack(t *testing.T) {
 			t.Errorf("%s: a second zip is another one, %v", arch, err)
 		}
 		z, err := zip.NewReader(bytes.NewReader(first.Zip), int64(len(first.Zip)))
-		if err != nil || len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode() != 0o755 || z.File[0].Modified.Year() != 1980 {
+		if err != nil || len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode() != 0o755 ||
+			z.File[0].Modified.Year() != 1980 {
 			t.Fatalf("%s: the zip holds %v, %v", arch, z.File, err)
 		}
 		r, err := z.File[0].Open()

@@ -72,7 +72,8 @@ func read[I, O, F any](ctx context.Context, action string, in *I, call func(cont
 
 // change makes a call that changes something, and prints its name. A dry run prints the call with
 // its parameters instead, and returns an empty response.
-func change[I, O, F any](ctx context.Context, c *control, action string, in *I, call func(context.Context, *I, ...func(*F)) (*O, error)) (*O, error) {
+func change[I, O, F any](ctx context.Context, c *control, action string, in *I, call func(context.Context, *I,
+	...func(*F)) (*O, error)) (*O, error) {
 	if c.dry {
 		c.changes++
 		text, err := parameters(in)
@@ -138,10 +139,12 @@ func (c *control) owned(found *lambda.GetFunctionOutput, name string) error {
 		return nil
 	}
 	if e := found.TagsError; e != nil {
-		return fault.New(fault.Config, "lambda", "", "the tags of the function %s cannot be read: %s: %s", name, aws.ToString(e.ErrorCode), aws.ToString(e.Message)).
+		return fault.New(fault.Config, "lambda", "", "the tags of the function %s cannot be read: %s: %s", name,
+			aws.ToString(e.ErrorCode), aws.ToString(e.Message)).
 			Then("allow lambda:ListTags: siafu recognises its own resources by their tag")
 	}
-	return fault.New(fault.Config, "lambda", "", "siafu did not create the function %s in %s: it lacks the tag %s=%s", name, c.region, tag, name).
+	return fault.New(fault.Config, "lambda", "",
+		"siafu did not create the function %s in %s: it lacks the tag %s=%s", name, c.region, tag, name).
 		Then("choose another --name: siafu changes and deletes only its own resources")
 }
 

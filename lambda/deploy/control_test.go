@@ -45,7 +45,8 @@ func executableOf(t *testing.T, arch, rest string) string {
 
 // options returns the options of a typical function.
 func options(t *testing.T) Options {
-	return Options{Target: Target{"f"}, Arch: "amd64", File: executableOf(t, "amd64", "one"), Memory: 512, Timeout: time.Minute, CreateRole: true}
+	return Options{Target: Target{"f"}, Arch: "amd64", File: executableOf(t, "amd64", "one"), Memory: 512,
+		Timeout: time.Minute, CreateRole: true}
 }
 
 // client returns a real client of an account, with the shortest waits.

@@ -99,7 +99,8 @@ func (d *deployment) create(ctx context.Context) (*lambda.GetFunctionOutput, err
 	if code(err) == "ResourceConflictException" {
 		found, err := d.getFunction(ctx, d.o.Name)
 		if err != nil || found == nil {
-			return nil, errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s is created and deleted repeatedly", d.o.Name).Then("run it again"), err)
+			return nil, errors.Join(fault.New(fault.Runtime, "lambda", "", "the function %s is created and deleted repeatedly", d.o.Name).
+				Then("run it again"), err)
 		}
 		return d.update(ctx, found)
 	}
@@ -138,7 +139,8 @@ func (d *deployment) roleARN(ctx context.Context, found *types.FunctionConfigura
 	case d.o.CreateRole:
 		return d.role(ctx)
 	case found == nil:
-		return "", refuse("give the ARN of a role that Lambda may assume with --role, or create one with --create-role", "the function %s is new and needs a role", d.o.Name)
+		return "", refuse("give the ARN of a role that Lambda may assume with --role, or create one with --create-role",
+			"the function %s is new and needs a role", d.o.Name)
 	}
 	if d.hasOwn(found) {
 		return d.role(ctx)
@@ -257,7 +259,8 @@ func (d *deployment) reserve(ctx context.Context, found *lambda.GetFunctionOutpu
 	var err error
 	switch {
 	case d.o.Concurrency == 0 && has != nil:
-		_, err = change(ctx, d.control, "lambda:DeleteFunctionConcurrency", &lambda.DeleteFunctionConcurrencyInput{FunctionName: &d.o.Name}, d.lambda.DeleteFunctionConcurrency)
+		_, err = change(ctx, d.control, "lambda:DeleteFunctionConcurrency", &lambda.DeleteFunctionConcurrencyInput{FunctionName: &d.o.Name},
+			d.lambda.DeleteFunctionConcurrency)
 	case d.o.Concurrency > 0 && (has == nil || int(*has) != d.o.Concurrency):
 		_, err = change(ctx, d.control, "lambda:PutFunctionConcurrency", &lambda.PutFunctionConcurrencyInput{
 			FunctionName: &d.o.Name, ReservedConcurrentExecutions: aws.Int32(int32(d.o.Concurrency)),
@@ -339,6 +342,8 @@ func (d *deployment) report() {
 	}
 	d.say("function=%s region=%s arch=%s memory_mb=%d timeout=%s code_bytes=%d code_sha256=%s changes=%d",
 		d.o.Name, d.region, d.o.Arch, d.o.Memory, d.o.Timeout, len(d.code.Zip), d.code.SHA256, d.changes)
-	d.say("an idle function costs only the storage of its code, which is free up to the account's quota; invocations and their logs are charged")
-	d.say("use it with siafu train DATA --tensor lambda --lambda aws --lambda-function %s; remove it with siafu lambda remove --name %s", d.o.Name, d.o.Name)
+	d.say("an idle function costs only the storage of its code, which is free up to the account's quota; " +
+		"invocations and their logs are charged")
+	d.say("use it with siafu train DATA --tensor lambda --lambda aws --lambda-function %s; remove it with siafu lambda remove --name %s",
+		d.o.Name, d.o.Name)
 }

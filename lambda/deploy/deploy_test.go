@@ -36,7 +36,8 @@ func TestDeployTwice(t *testing.T) {
 	want := deploytest.Config{
 		FunctionName: "f", FunctionArn: fn.FunctionArn, Runtime: "provided.al2023", Handler: "bootstrap", Role: deploytest.ARN(ours),
 		Description: "tensor tasks of siafu", Architectures: []string{"x86_64"}, MemorySize: 512, Timeout: 60, PackageType: "Zip",
-		CodeSize: fn.CodeSize, CodeSha256: fn.CodeSha256, LastModified: fn.LastModified, Version: "$LATEST", State: "Active", LastUpdateStatus: "Successful",
+		CodeSize: fn.CodeSize, CodeSha256: fn.CodeSha256, LastModified: fn.LastModified, Version: "$LATEST", State: "Active",
+		LastUpdateStatus: "Successful",
 	}
 	if d := cmp.Diff(want, fn.Config); d != "" {
 		t.Errorf("the function (-want +got):\n%s", d)
@@ -49,7 +50,8 @@ func TestDeployTwice(t *testing.T) {
 	}
 	again := deployed(t.Context(), t, f, o)
 	expect(t, again, "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies")
-	for _, text := range []string{"nothing to change", "changes=0", "an idle function costs only the storage", "siafu lambda remove --name f"} {
+	for _, text := range []string{"nothing to change", "changes=0", "an idle function costs only the storage",
+		"siafu lambda remove --name f"} {
 		if !strings.Contains(again.out, text) {
 			t.Errorf("it does not say %q:\n%s", text, again.out)
 		}
@@ -71,14 +73,16 @@ func TestUpdates(t *testing.T) {
 		{"architecture", nil, func(t *testing.T, o *Options) { o.Arch, o.File = "arm64", executableOf(t, "arm64", "one") }, []string{code}},
 		{"memory", nil, func(_ *testing.T, o *Options) { o.Memory = 1024 }, []string{configuration}},
 		{"timeout", nil, func(_ *testing.T, o *Options) { o.Timeout = 2 * time.Minute }, []string{configuration}},
-		{"memory and code", nil, func(t *testing.T, o *Options) { o.Memory, o.File = 1024, executableOf(t, "amd64", "two") }, []string{configuration, code}},
+		{"memory and code", nil, func(t *testing.T, o *Options) { o.Memory, o.File = 1024, executableOf(t, "amd64", "two") },
+			[]string{configuration, code}},
 		{"role", nil, func(_ *testing.T, o *Options) { o.CreateRole, o.Role = false, deploytest.ARN("mine") }, []string{configuration}},
 		{"role kept", nil, func(_ *testing.T, o *Options) { o.CreateRole = false }, nil},
 		{"into a VPC", nil, func(_ *testing.T, o *Options) { vpc(o) }, []string{"iam:AttachRolePolicy", configuration}},
 		{"same VPC", vpc, func(_ *testing.T, o *Options) { slices.Reverse(o.Subnets) }, nil},
 		{"out of a VPC", vpc, func(_ *testing.T, o *Options) { o.Subnets, o.SecurityGroups = nil, nil }, []string{configuration}},
 		{"concurrency", nil, func(_ *testing.T, o *Options) { o.Concurrency = 5 }, []string{"lambda:PutFunctionConcurrency"}},
-		{"no concurrency", func(o *Options) { o.Concurrency = 5 }, func(_ *testing.T, o *Options) { o.Concurrency = 0 }, []string{"lambda:DeleteFunctionConcurrency"}},
+		{"no concurrency", func(o *Options) { o.Concurrency = 5 }, func(_ *testing.T, o *Options) { o.Concurrency = 0 },
+			[]string{"lambda:DeleteFunctionConcurrency"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := deploytest.New(t)
@@ -123,7 +127,8 @@ func TestDryRun(t *testing.T) {
 		t.Fatalf("%v %v", dry.err, dry.changing())
 	}
 	for _, text := range []string{
-		`lambda would call lambda:CreateFunction {"Architectures":["x86_64"],"Code":{"ZipFile":"<`, `"Role":"arn:aws:iam::ACCOUNT:role/siafu-eu-central-1-f"`,
+		`lambda would call lambda:CreateFunction {"Architectures":["x86_64"],"Code":{"ZipFile":"<`,
+		`"Role":"arn:aws:iam::ACCOUNT:role/siafu-eu-central-1-f"`,
 		`"Tags":{"siafu":"f"}`, `"VpcConfig":{"SecurityGroupIds":["sg-1"],"SubnetIds":["subnet-1"]}`, "nothing was changed",
 	} {
 		if !strings.Contains(dry.out, text) {
@@ -167,7 +172,8 @@ func TestStates(t *testing.T) {
 		f.Functions["f"].LastUpdateStatus = c.update
 		o.Memory = c.memory
 		r := deployed(t.Context(), t, f, o)
-		if c.says == "" && (r.err != nil || len(r.changing()) == 0 || f.Functions["f"].MemorySize != c.memory || f.Functions["f"].LastUpdateStatus != "Successful") || c.says != "" && (r.err == nil || !strings.Contains(r.err.Error(), c.says)) {
+		if c.says == "" && (r.err != nil || len(r.changing()) == 0 || f.Functions["f"].MemorySize != c.memory || f.Functions["f"].
+			LastUpdateStatus != "Successful") || c.says != "" && (r.err == nil || !strings.Contains(r.err.Error(), c.says)) {
 			t.Errorf("%s: %v", c.state, r.err)
 		}
 	}
@@ -178,7 +184,8 @@ func TestNoRole(t *testing.T) {
 	f := deploytest.New(t)
 	o := options(t)
 	o.CreateRole = false
-	if r := deployed(t.Context(), t, f, o); fault.ExitCode(r.err) != 64 || !strings.Contains(r.err.Error(), "--create-role") || len(r.changing()) > 0 {
+	if r := deployed(t.Context(), t, f, o); fault.ExitCode(r.err) != 64 ||
+		!strings.Contains(r.err.Error(), "--create-role") || len(r.changing()) > 0 {
 		t.Error(r.err)
 	}
 }
@@ -197,9 +204,11 @@ func TestStatus(t *testing.T) {
 	if r := deployed(t.Context(), t, f, o); r.err != nil {
 		t.Fatal(r.err)
 	}
-	for file, same := range map[string]string{o.File: "same=true", executableOf(t, "amd64", "two"): "same=false", executableOf(t, "arm64", "one"): "EM_AARCH64", "/nowhere": "does not exist"} {
+	for file, same := range map[string]string{o.File: "same=true", executableOf(t, "amd64", "two"): "same=false",
+		executableOf(t, "arm64", "one"): "EM_AARCH64", "/nowhere": "does not exist"} {
 		r := status(file)
-		for _, text := range []string{"state=Active", "siafu=true", "arch=amd64", "memory_mb=512", "timeout=60s", "concurrency=7", "subnets=[subnet-1]", "role made by siafu: " + deploytest.ARN(ours), f.Functions["f"].CodeSha256, same} {
+		for _, text := range []string{"state=Active", "siafu=true", "arch=amd64", "memory_mb=512", "timeout=60s", "concurrency=7",
+			"subnets=[subnet-1]", "role made by siafu: " + deploytest.ARN(ours), f.Functions["f"].CodeSha256, same} {
 			if r.err != nil || !strings.Contains(r.out, text) {
 				t.Errorf("%v, it does not say %q:\n%s", r.err, text, r.out)
 			}
@@ -212,8 +221,10 @@ func TestStatus(t *testing.T) {
 
 // Without permission to read tags, no function counts as siafu's.
 func TestTagsUnseen(t *testing.T) {
-	there := &lambda.GetFunctionOutput{TagsError: &types.TagsError{ErrorCode: aws.String("AccessDeniedException"), Message: aws.String("no")}}
-	if err := client(deploytest.New(t), new(bytes.Buffer), false).owned(there, "f"); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "lambda:ListTags") {
+	there := &lambda.GetFunctionOutput{
+		TagsError: &types.TagsError{ErrorCode: aws.String("AccessDeniedException"), Message: aws.String("no")}}
+	if err := client(deploytest.New(t), new(bytes.Buffer), false).owned(there, "f"); fault.ExitCode(err) != 78 ||
+		!strings.Contains(err.Error(), "lambda:ListTags") {
 		t.Error(err)
 	}
 }

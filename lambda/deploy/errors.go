@@ -48,8 +48,10 @@ type trouble struct {
 }
 
 var troubles = []trouble{
-	{codes: []string{"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "MissingAuthenticationToken", "OptInRequired"},
-		kind: fault.Config, remedy: `renew the credentials, which are wrong or expired, for example with "aws configure" or "aws sso login"`},
+	{codes: []string{"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException", "SignatureDoesNotMatch",
+		"ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "MissingAuthenticationToken", "OptInRequired"},
+		kind:   fault.Config,
+		remedy: `renew the credentials, which are wrong or expired, for example with "aws configure" or "aws sso login"`},
 	{codes: []string{"TooManyRequestsException", "Throttling", "ThrottlingException"},
 		remedy: "wait a minute and run it again: AWS throttles the calls of this account, after several attempts"},
 	{codes: []string{"CodeStorageExceededException"},
@@ -57,11 +59,13 @@ var troubles = []trouble{
 	{codes: []string{"LimitExceeded", "LimitExceededException"},
 		kind: fault.Config, remedy: "delete roles (a quota of IAM), or give an existing role with --role"},
 	{codes: []string{"InvalidParameterValueException"}, text: "UnreservedConcurrentExecution",
-		kind: fault.Config, remedy: "request a higher quota of concurrent executions in Service Quotas, or set a smaller --concurrency; AWS reserves some for other functions"},
+		kind: fault.Config, remedy: "request a higher quota of concurrent executions in Service Quotas, or set a smaller --concurrency; " +
+			"AWS reserves some for other functions"},
 	{text: "MemorySize",
 		kind: fault.Config, remedy: "set a smaller --memory, or request a higher quota: new accounts get at most 3008 MB"},
 	{codes: []string{"InvalidParameterValueException"}, text: "role",
-		kind: fault.Config, remedy: "create a suitable role with --create-role: it must trust lambda.amazonaws.com, and in a VPC have AWSLambdaVPCAccessExecutionRole"},
+		kind: fault.Config, remedy: "create a suitable role with --create-role: it must trust lambda.amazonaws.com, and in a VPC have " +
+			"AWSLambdaVPCAccessExecutionRole"},
 	{codes: []string{"ResourceConflictException"},
 		remedy: "run it again: another process changes the function at the same time"},
 	{codes: []string{"DeleteConflict"},
@@ -94,7 +98,8 @@ func explain(action string, err error) error {
 		return f
 	}
 	for _, t := range troubles {
-		if (t.codes == nil || slices.Contains(t.codes, e.ErrorCode())) && strings.Contains(strings.ToLower(e.ErrorMessage()), strings.ToLower(t.text)) {
+		if (t.codes == nil || slices.Contains(t.codes, e.ErrorCode())) &&
+			strings.Contains(strings.ToLower(e.ErrorMessage()), strings.ToLower(t.text)) {
 			f.Kind, f.Remedy = t.kind, t.remedy
 			break
 		}

@@ -27,7 +27,8 @@ func TestFailedDeployment(t *testing.T) {
 			}
 		}
 	}
-	quota := &deploytest.Refusal{Status: http.StatusBadRequest, Code: "InvalidParameterValueException", Message: "Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [10]."}
+	quota := &deploytest.Refusal{Status: http.StatusBadRequest, Code: "InvalidParameterValueException", Message: "Specified " +
+		"ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [10]."}
 	undoRole := []string{"iam:DetachRolePolicy", "iam:DeleteRole"}
 	for _, c := range []struct {
 		name  string
@@ -36,11 +37,14 @@ func TestFailedDeployment(t *testing.T) {
 		undo  []string
 	}{
 		{"the function is not made", fails("lambda:CreateFunction", deploytest.Denied("iam:PassRole")), "allow iam:PassRole", undoRole},
-		{"a policy is not attached", fails("iam:AttachRolePolicy", deploytest.Denied("iam:AttachRolePolicy")), "allow iam:AttachRolePolicy", []string{"iam:DeleteRole"}},
+		{"a policy is not attached", fails("iam:AttachRolePolicy", deploytest.Denied("iam:AttachRolePolicy")),
+			"allow iam:AttachRolePolicy", []string{"iam:DeleteRole"}},
 		{"the role is not made", fails("iam:CreateRole", deploytest.Denied("iam:CreateRole")), "allow iam:CreateRole", nil},
 		{"the service fails", fails("lambda:CreateFunction", deploytest.Broken()), "run it again later", undoRole},
-		{"the function fails", func(f *deploytest.Fake) { f.Fail = "no addresses are left" }, "no addresses are left", append([]string{"lambda:DeleteFunction"}, undoRole...)},
-		{"the quota is used up", fails("lambda:PutFunctionConcurrency", quota), "a higher quota", append([]string{"lambda:DeleteFunction"}, undoRole...)},
+		{"the function fails", func(f *deploytest.Fake) { f.Fail = "no addresses are left" }, "no addresses are left",
+			append([]string{"lambda:DeleteFunction"}, undoRole...)},
+		{"the quota is used up", fails("lambda:PutFunctionConcurrency", quota), "a higher quota",
+			append([]string{"lambda:DeleteFunction"}, undoRole...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := deploytest.New(t)
@@ -84,10 +88,12 @@ func TestNeverReady(t *testing.T) {
 		c.waits.ready = 20 * time.Millisecond
 		return c.deploy(t.Context(), o, packed)
 	})
-	if r.err == nil || !strings.Contains(r.err.Error(), "state Pending") || len(f.Functions) > 0 || f.Roles[ours] == nil || !strings.Contains(r.out, "within 20 minutes") {
+	if r.err == nil || !strings.Contains(r.err.Error(), "state Pending") || len(f.Functions) > 0 || f.Roles[ours] == nil ||
+		!strings.Contains(r.out, "within 20 minutes") {
 		t.Fatalf("%v\n%s", r.err, r.out)
 	}
-	expect(t, removed(t, f, false), "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy", "iam:DetachRolePolicy", "iam:DeleteRole")
+	expect(t, removed(t, f, false), "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy",
+		"iam:DetachRolePolicy", "iam:DeleteRole")
 }
 
 // A failed deployment that changed an existing function reverts nothing, not even a new role.
@@ -107,7 +113,8 @@ func TestFailedUpdate(t *testing.T) {
 	}
 	o.CreateRole, o.Role, o.File = true, "", executableOf(t, "amd64", "two")
 	r := deployed(t.Context(), t, f, o)
-	if r.err == nil || f.Roles[ours] == nil || f.Functions["f"].Role != deploytest.ARN(ours) || !strings.Contains(r.out, "deploy again to finish") {
+	if r.err == nil || f.Roles[ours] == nil || f.Functions["f"].Role != deploytest.ARN(ours) ||
+		!strings.Contains(r.out, "deploy again to finish") {
 		t.Errorf("%v\n%s", r.err, r.out)
 	}
 	o.CreateRole = false
@@ -138,7 +145,8 @@ func TestInterrupted(t *testing.T) {
 				return // the answer was faster
 			}
 			if fault.ExitCode(r.err) != 75 || len(f.Functions)+len(f.Roles) > 0 {
-				t.Errorf("exit %d, %v; %d functions and %d roles are left\n%s", fault.ExitCode(r.err), r.err, len(f.Functions), len(f.Roles), r.out)
+				t.Errorf("exit %d, %v; %d functions and %d roles are left\n%s", fault.ExitCode(r.err), r.err,
+					len(f.Functions), len(f.Roles), r.out)
 			}
 		})
 	}
@@ -195,7 +203,8 @@ func TestErrors(t *testing.T) {
 		{403, "UnrecognizedClientException", "The security token included in the request is invalid.", 78, "renew the credentials"},
 		{403, "ExpiredTokenException", "expired", 78, "renew the credentials"},
 		{400, "CodeStorageExceededException", "full", 78, "a higher quota"},
-		{400, "InvalidParameterValueException", "'MemorySize' value failed to satisfy constraint: Member must have value less than or equal to 3008", 78, "at most 3008 MB"},
+		{400, "InvalidParameterValueException",
+			"'MemorySize' value failed to satisfy constraint: Member must have value less than or equal to 3008", 78, "at most 3008 MB"},
 		{400, "InvalidParameterValueException", "The subnet ID 'subnet-1' does not exist", 78, "correct the flag"},
 		{409, "ResourceConflictException", "The operation cannot be performed at this time.", 1, "run it again"},
 		{500, "ServiceException", "oh", 1, "AWS failed"},

@@ -85,7 +85,8 @@ func (o Options) check() error {
 	case o.Role != "" && !roleNames.MatchString(o.Role):
 		return refuse("give an ARN, such as arn:aws:iam::123456789012:role/NAME", "--role=%q", o.Role)
 	case (len(o.Subnets) == 0) != (len(o.SecurityGroups) == 0):
-		return refuse("give at least one of each for a function in a VPC", "%d --subnets and %d --security-groups", len(o.Subnets), len(o.SecurityGroups))
+		return refuse("give at least one of each for a function in a VPC", "%d --subnets and %d --security-groups",
+			len(o.Subnets), len(o.SecurityGroups))
 	}
 	if err := checkIDs("--subnets", "subnet-0123abcd", subnetIDs, o.Subnets); err != nil {
 		return err
@@ -107,7 +108,8 @@ func checkIDs(flag, example string, form *regexp.Regexp, ids []string) error {
 func roleName(region, function string) (string, error) {
 	name := "siafu-" + region + "-" + function
 	if len(name) > mostRoleName {
-		return "", refuse("use a shorter --name, or give the --role", "a role's name has at most %d characters, and %s has %d", mostRoleName, name, len(name))
+		return "", refuse("use a shorter --name, or give the --role", "a role's name has at most %d characters, and %s has %d",
+			mostRoleName, name, len(name))
 	}
 	return name, nil
 }

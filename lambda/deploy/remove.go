@@ -33,7 +33,8 @@ func (c *control) remove(ctx context.Context, name string) error {
 		return nil
 	}
 	c.say("function=%s region=%s changes=%d: removed", name, c.region, c.changes)
-	c.say("the logs of its invocations are kept, if any exist; delete them with aws logs delete-log-group --region %s --log-group-name /aws/lambda/%s", c.region, name)
+	c.say("the logs of its invocations are kept, if any exist; delete them with aws logs delete-log-group --region %s --log-group-name "+
+		"/aws/lambda/%s", c.region, name)
 	return nil
 }
 

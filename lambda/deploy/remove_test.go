@@ -15,7 +15,8 @@ func TestRemove(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	r := removed(t, f, false)
-	expect(t, r, "lambda:GetFunction", "lambda:DeleteFunction", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy", "iam:DeleteRole")
+	expect(t, r, "lambda:GetFunction", "lambda:DeleteFunction", "iam:GetRole", "iam:ListAttachedRolePolicies",
+		"iam:DetachRolePolicy", "iam:DeleteRole")
 	if len(f.Functions)+len(f.Roles) > 0 || !strings.Contains(r.out, "--log-group-name /aws/lambda/f") {
 		t.Error(r.out)
 	}
@@ -30,7 +31,8 @@ func TestRemoveFromVPC(t *testing.T) {
 	if r := deployed(t.Context(), t, f, o); r.err != nil {
 		t.Fatal(r.err)
 	}
-	if r := removed(t, f, false); fault.ExitCode(r.err) != 75 || !strings.Contains(r.err.Error(), "20 minutes") || f.Roles[ours] == nil || len(f.Functions) > 0 {
+	if r := removed(t, f, false); fault.ExitCode(r.err) != 75 || !strings.Contains(r.err.Error(), "20 minutes") ||
+		f.Roles[ours] == nil || len(f.Functions) > 0 {
 		t.Errorf("%v", r.err)
 	}
 	if r := removed(t, f, false); r.err != nil || len(f.Roles) > 0 {
@@ -41,7 +43,8 @@ func TestRemoveFromVPC(t *testing.T) {
 // Siafu neither changes nor deletes resources that it did not create.
 func TestStrangers(t *testing.T) {
 	f := deploytest.New(t)
-	f.Functions["f"] = &deploytest.Function{Config: deploytest.Config{FunctionName: "f", State: "Active", LastUpdateStatus: "Successful"}, Tags: map[string]string{"siafu": "g"}}
+	f.Functions["f"] = &deploytest.Function{Config: deploytest.Config{FunctionName: "f", State: "Active", LastUpdateStatus: "Successful"},
+		Tags: map[string]string{"siafu": "g"}}
 	f.Roles[ours] = &deploytest.Role{Tags: map[string]string{"owner": "me"}}
 	for name, r := range map[string]result{"deploy": deployed(t.Context(), t, f, options(t)), "remove": removed(t, f, false)} {
 		if fault.ExitCode(r.err) != 78 || !strings.Contains(r.err.Error(), "it lacks the tag siafu=f") || len(r.changing()) > 0 {
@@ -49,7 +52,8 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	delete(f.Functions, "f")
-	if r := deployed(t.Context(), t, f, options(t)); fault.ExitCode(r.err) != 78 || !strings.Contains(r.err.Error(), "the role "+ours) || len(r.changing()) > 0 {
+	if r := deployed(t.Context(), t, f, options(t)); fault.ExitCode(r.err) != 78 ||
+		!strings.Contains(r.err.Error(), "the role "+ours) || len(r.changing()) > 0 {
 		t.Errorf("the role: %v %v", r.err, r.calls)
 	}
 	if r := removed(t, f, false); r.err != nil || f.Roles[ours] == nil || !strings.Contains(r.out, "lacks siafu's tag") {

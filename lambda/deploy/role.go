@@ -51,7 +51,8 @@ func ownRole(r *types.Role, function string) bool {
 
 // attached returns the ARNs of the policies that are attached to a role.
 func (c *control) attached(ctx context.Context, role string) ([]string, error) {
-	out, err := read(ctx, "iam:ListAttachedRolePolicies", &iam.ListAttachedRolePoliciesInput{RoleName: &role}, c.iam.ListAttachedRolePolicies)
+	out, err := read(ctx, "iam:ListAttachedRolePolicies", &iam.ListAttachedRolePoliciesInput{RoleName: &role},
+		c.iam.ListAttachedRolePolicies)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,8 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 	case found == nil:
 		found, err = d.createRole(ctx, name)
 	case !ownRole(found, d.o.Name):
-		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).Then("pass an existing role with --role, or choose another --name")
+		err = fault.New(fault.Config, "lambda", "", "siafu did not create the role %s: it lacks the tag %s=%s", name, tag, d.o.Name).
+			Then("pass an existing role with --role, or choose another --name")
 	default:
 		has, err = d.attached(ctx, name)
 	}
@@ -90,7 +92,8 @@ func (d *deployment) role(ctx context.Context) (string, error) {
 		if slices.Contains(has, p) {
 			continue
 		}
-		if _, err := change(ctx, d.control, "iam:AttachRolePolicy", &iam.AttachRolePolicyInput{RoleName: &name, PolicyArn: &p}, d.iam.AttachRolePolicy); err != nil {
+		if _, err := change(ctx, d.control, "iam:AttachRolePolicy", &iam.AttachRolePolicyInput{RoleName: &name, PolicyArn: &p},
+			d.iam.AttachRolePolicy); err != nil {
 			return "", err
 		}
 		d.freshRole = true
@@ -148,11 +151,13 @@ func (c *control) dropRole(ctx context.Context, function string, deleted bool) e
 		return err
 	}
 	if deleted && slices.Contains(list, vpcPolicy(c.region)) {
-		return fault.New(fault.Stopped, "lambda", "", "the role %s is kept for now: AWS needs it to remove the function's VPC network interfaces, within 20 minutes", *r.RoleName).
+		return fault.New(fault.Stopped, "lambda", "",
+			"the role %s is kept for now: AWS needs it to remove the function's VPC network interfaces, within 20 minutes", *r.RoleName).
 			Then("run siafu lambda remove --name %s again after that", function)
 	}
 	for _, p := range list {
-		if _, err := change(ctx, c, "iam:DetachRolePolicy", &iam.DetachRolePolicyInput{RoleName: r.RoleName, PolicyArn: &p}, c.iam.DetachRolePolicy); err != nil {
+		if _, err := change(ctx, c, "iam:DetachRolePolicy", &iam.DetachRolePolicyInput{RoleName: r.RoleName, PolicyArn: &p},
+			c.iam.DetachRolePolicy); err != nil {
 			return err
 		}
 	}

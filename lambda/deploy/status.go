@@ -39,7 +39,8 @@ func (c *control) status(ctx context.Context, o StatusOptions) error {
 		return err
 	}
 	if found == nil {
-		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).Then(`create it with "siafu lambda deploy", or set AWS_REGION to another region`)
+		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).
+			Then(`create it with "siafu lambda deploy", or set AWS_REGION to another region`)
 	}
 	return nil
 }
@@ -55,7 +56,8 @@ func (c *control) printFunction(found *lambda.GetFunctionOutput, o StatusOptions
 		concurrency = fmt.Sprint(*r)
 	}
 	c.say("function=%s region=%s siafu=%t state=%s last_update=%s arch=%s memory_mb=%d timeout=%ds modified=%s", o.Name, c.region,
-		c.owned(found, o.Name) == nil, f.State, f.LastUpdateStatus, arch, aws.ToInt32(f.MemorySize), aws.ToInt32(f.Timeout), aws.ToString(f.LastModified))
+		c.owned(found, o.Name) == nil, f.State, f.LastUpdateStatus, arch, aws.ToInt32(f.MemorySize),
+		aws.ToInt32(f.Timeout), aws.ToString(f.LastModified))
 	for _, reason := range []*string{f.StateReason, f.LastUpdateStatusReason} {
 		if text := aws.ToString(reason); text != "" {
 			c.say("reason: %s", text)

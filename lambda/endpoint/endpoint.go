@@ -16,8 +16,10 @@ import (
 
 // Options are the options of an endpoint. A zero value selects the default.
 type Options struct {
-	Listen      string        // host:port; empty: a free port of 127.0.0.1
-	Advertise   string        // host:port for functions; port 0: the port of Listen; empty: the address of Listen, or the outgoing address if Listen is all addresses
+	Listen string // host:port; empty: a free port of 127.0.0.1
+	// host:port for functions; port 0: the port of Listen; empty: the address of Listen, or the outgoing
+	// address if Listen is all addresses
+	Advertise   string
 	Memory      int64         // bytes: half for tasks, half for results; 0: 1 GiB
 	Connections int           // maximum; 0: 256
 	Life        time.Duration // of a ticket; 0: 15 minutes, the maximum of an invocation
@@ -105,7 +107,8 @@ func advertised(listens, advertise string, own func() (string, error)) (string, 
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		if host, err = own(); err != nil {
-			return "", fault.New(fault.Config, "lambda", "", "the data endpoint listens on %s, but no address of this machine is reachable for functions: %v", listens, err).
+			return "", fault.New(fault.Config, "lambda", "",
+				"the data endpoint listens on %s, but no address of this machine is reachable for functions: %v", listens, err).
 				Then("give a reachable address after a comma: LISTEN,ADVERTISED")
 		}
 	}

@@ -55,7 +55,8 @@ func TestTask(t *testing.T) {
 	b.until("something is left", func(s Stats) bool {
 		return s.Fetched == 2 && s.Held == 0 && s.Open == 0
 	})
-	if s := b.Stats(); s.Answered != 1 || s.BytesOut != int64(200_000+len(m)) || s.BytesIn != 100_000 || s.PeakConnections != 1 || s.Refusals() > 0 {
+	if s := b.Stats(); s.Answered != 1 || s.BytesOut != int64(200_000+len(m)) || s.BytesIn != 100_000 ||
+		s.PeakConnections != 1 || s.Refusals() > 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -111,7 +112,12 @@ func TestRefused(t *testing.T) {
 		"fetch with wrong token":  {func(_ bench, p *lambda.Pull) { p.Token = "A" + p.Token[1:] + "A" }, get, 401, Wrong},
 		"answer with wrong token": {func(_ bench, p *lambda.Pull) { p.Token = p.Token[1:] }, post, 401, Wrong},
 		"fetch twice":             {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, get, 409, Reused},
-		"answer twice":            {func(b bench, p *lambda.Pull) { b.fetch(p.Token); b.answer(p.Token, result); b.result() }, post, 409, Reused},
+		"answer twice": {func(b bench,
+			p *lambda.Pull) {
+			b.fetch(p.Token)
+			b.answer(p.Token, result)
+			b.result()
+		}, post, 409, Reused},
 		"replay after the end": {func(b bench, p *lambda.Pull) {
 			b.fetch(p.Token)
 			b.answer(p.Token, result)
@@ -133,14 +139,19 @@ func TestRefused(t *testing.T) {
 			*p = b.open(other, most, message(other, 100))
 			b.fetch(p.Token)
 		}, post, 403, OtherTask},
-		"large result":        {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, request{"POST", lambda.ResultPath, message(good, most+1)}, 413, Oversized},
-		"result of no length": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, request{"POST", lambda.ResultPath, result}, 400, Malformed},
-		"empty result":        {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, request{"POST", lambda.ResultPath, nil}, 400, Malformed},
-		"damaged result":      {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, request{"POST", lambda.ResultPath, damaged}, 400, Malformed},
-		"no result":           {func(b bench, p *lambda.Pull) { b.fetch(p.Token) }, request{"POST", lambda.ResultPath, []byte("no result")}, 400, Malformed},
-		"fetch with body":     {func(bench, *lambda.Pull) {}, request{"GET", lambda.TaskPath, result}, 400, Malformed},
-		"other path":          {func(bench, *lambda.Pull) {}, request{"GET", "/", nil}, 400, Malformed},
-		"other method":        {func(bench, *lambda.Pull) {}, request{"PUT", lambda.ResultPath, result}, 400, Malformed},
+		"large result": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) },
+			request{"POST", lambda.ResultPath, message(good, most+1)}, 413, Oversized},
+		"result of no length": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) },
+			request{"POST", lambda.ResultPath, result}, 400, Malformed},
+		"empty result": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) },
+			request{"POST", lambda.ResultPath, nil}, 400, Malformed},
+		"damaged result": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) },
+			request{"POST", lambda.ResultPath, damaged}, 400, Malformed},
+		"no result": {func(b bench, p *lambda.Pull) { b.fetch(p.Token) },
+			request{"POST", lambda.ResultPath, []byte("no result")}, 400, Malformed},
+		"fetch with body": {func(bench, *lambda.Pull) {}, request{"GET", lambda.TaskPath, result}, 400, Malformed},
+		"other path":      {func(bench, *lambda.Pull) {}, request{"GET", "/", nil}, 400, Malformed},
+		"other method":    {func(bench, *lambda.Pull) {}, request{"PUT", lambda.ResultPath, result}, 400, Malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Options{})
@@ -206,7 +217,8 @@ func TestTold(t *testing.T) {
 			t.Errorf("%v: %+v", why, refusalInfos[why])
 		}
 	}
-	if told := s.RefusalSummary(); len(names) != int(refusals) || strings.Count(told, ",") != len(names)-1 || names[""] || !strings.HasPrefix(told, "1 without token, 1 wrong token") {
+	if told := s.RefusalSummary(); len(names) != int(refusals) || strings.Count(told, ",") != len(names)-1 || names[""] ||
+		!strings.HasPrefix(told, "1 without token, 1 wrong token") {
 		t.Errorf("%d names: %s", len(names), told)
 	}
 }
@@ -227,7 +239,8 @@ func TestAdvertised(t *testing.T) {
 		}
 	}
 	none := func() (string, error) { return "", errors.New("no network") }
-	if got, err := advertised("[::]:8", "", none); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "LISTEN,ADVERTISED") {
+	if got, err := advertised("[::]:8", "", none); fault.KindOf(err) != fault.Config ||
+		!strings.Contains(err.Error(), "LISTEN,ADVERTISED") {
 		t.Errorf("%s %v", got, err)
 	}
 	if host, err := outward(); err == nil && net.ParseIP(host) == nil {

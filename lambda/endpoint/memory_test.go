@@ -86,7 +86,8 @@ func TestMemoryOfTasks(t *testing.T) {
 	if s := b.Stats(); s.Held != 800 || s.MostHeld != 800 {
 		t.Errorf("%+v", s)
 	}
-	if err := b.Deliver(t.Context(), attempt(2), message(attempt(2), 1001)); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") {
+	if err := b.Deliver(t.Context(), attempt(2), message(attempt(2), 1001)); fault.KindOf(err) != fault.Config ||
+		!strings.Contains(err.Error(), "--intervals") {
 		t.Errorf("a large task: %v", err)
 	}
 }

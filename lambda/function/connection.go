@@ -81,7 +81,8 @@ const errorText = 1 << 10
 // ask sends a request with the token. It returns the response if that has the wanted status. body
 // may be nil.
 func (l *connection) ask(ctx context.Context, method, path, token string, body []byte, want int) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, (&url.URL{Scheme: "https", Host: l.address, Path: path}).String(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method,
+		(&url.URL{Scheme: "https", Host: l.address, Path: path}).String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func (l *connection) ask(ctx context.Context, method, path, token string, body [
 	if answer.StatusCode != want {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, errorText)) // a partial text is useful too
 		_ = answer.Body.Close()
-		return nil, fmt.Errorf("the endpoint %s refuses %s %s: %s: %s", l.address, method, path, answer.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("the endpoint %s refuses %s %s: %s: %s", l.address, method, path, answer.Status,
+			strings.TrimSpace(string(text)))
 	}
 	return answer, nil
 }

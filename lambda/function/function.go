@@ -86,7 +86,8 @@ const (
 // invocation only.
 func check(s model.Spec) error {
 	if len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers() {
-		return fmt.Errorf("a network with %d dimensions and %d orders of its products; want 2 to %d dimensions and one order per layer", len(s.Dims), len(s.Orders), mostLayers)
+		return fmt.Errorf("a network with %d dimensions and %d orders of its products; want 2 to %d dimensions and one order per layer",
+			len(s.Dims), len(s.Orders), mostLayers)
 	}
 	for l, d := range s.Dims {
 		if d > mostColumns {

@@ -43,7 +43,8 @@ func TestRefused(t *testing.T) {
 		"another code":   {json.RawMessage(`{"Spec":{"Custom":{"Name":"x"}}}`), ""},
 		"no endpoint":    {network(t, func(*lambda.Network) {}), "invalid address"},
 	} {
-		if _, err := f.Handle(context.Background(), lambda.Request{Network: c.network}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := f.Handle(context.Background(), lambda.Request{Network: c.network}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -61,7 +62,8 @@ func TestKnow(t *testing.T) {
 	if err := f.setNetwork(spec); err != nil || f.network != first {
 		t.Errorf("the same network is made again: %v", err)
 	}
-	if err := f.setNetwork(network(t, func(n *lambda.Network) { n.Kernel = "of another processor" })); err != nil || f.network == first || f.ops.Kernel() == "" {
+	if err := f.setNetwork(network(t, func(n *lambda.Network) { n.Kernel = "of another processor" })); err != nil ||
+		f.network == first || f.ops.Kernel() == "" {
 		t.Errorf("another specification: %v", err)
 	}
 }

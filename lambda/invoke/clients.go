@@ -28,7 +28,8 @@ func Local(s *local.Service, atOnce int) *service.Client {
 // AWS returns the SDK's client for AWS, in the account of account.Load. It returns a fault of kind
 // Config if region or credentials are missing.
 func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
-	c, err := account.Load(ctx, config.WithHTTPClient(connections(atOnce)), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	c, err := account.Load(ctx, config.WithHTTPClient(connections(atOnce)),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
 		return nil, f.Then("%s; --lambda local needs no account", f.Remedy)
 	}

@@ -152,7 +152,8 @@ func (t *Transport) invoke(r lambda.Request) (tail *string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
-	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload, LogType: types.LogTypeTail})
+	out, err := t.o.Client.Invoke(ctx,
+		&service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload, LogType: types.LogTypeTail})
 	if status(err) == http.StatusTooManyRequests {
 		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}

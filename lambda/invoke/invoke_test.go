@@ -60,7 +60,8 @@ func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.
 	}))
 	t.Cleanup(s.Close)
 	return service.New(service.Options{
-		BaseEndpoint: aws.String(s.URL), Region: "r", Retryer: aws.NopRetryer{}, Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+		BaseEndpoint: aws.String(s.URL), Region: "r", Retryer: aws.NopRetryer{},
+		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
 	}), &n
 }
 
@@ -82,7 +83,8 @@ func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int, t
 func TestSpent(t *testing.T) {
 	transport, _, m, _ := pulling(t, endpoint.Options{}, func(f *function.Function, w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Amz-Log-Type") == "Tail" {
-			w.Header().Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte("REPORT RequestId: a\tDuration: 3.50 ms\tInit Duration: 20.00 ms\n")))
+			w.Header().Set("X-Amz-Log-Result",
+				base64.StdEncoding.EncodeToString([]byte("REPORT RequestId: a\tDuration: 3.50 ms\tInit Duration: 20.00 ms\n")))
 		}
 		handle(f, w, r)
 	})
@@ -155,7 +157,8 @@ func TestFailures(t *testing.T) {
 				if f.Interval != 2 || f.Attempt != 5 || f.Final != c.final || !strings.Contains(f.Err.Error(), c.says) {
 					t.Errorf("%v: final %t, %v", f.Name, f.Final, f.Err)
 				}
-				if turnedDown := c.name == "throttled" || strings.HasPrefix(c.name, "no f") || c.name == "no right"; (a.Spent == nil) != turnedDown || !turnedDown && !a.Spent.Guessed {
+				if turnedDown := c.name == "throttled" || strings.HasPrefix(c.name, "no f") ||
+					c.name == "no right"; (a.Spent == nil) != turnedDown || !turnedDown && !a.Spent.Guessed {
 					t.Errorf("it has taken %+v", a.Spent)
 				}
 			case <-time.After(2 * time.Minute):
@@ -241,7 +244,8 @@ func TestAWSNeedsAnAccount(t *testing.T) {
 		t.Errorf("no region: %v", err)
 	}
 	t.Setenv("AWS_REGION", "eu-central-1")
-	if _, err := invoke.AWS(context.Background(), 1); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+	if _, err := invoke.AWS(context.Background(), 1); fault.KindOf(err) != fault.Config ||
+		!strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Errorf("no credentials: %v", err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")

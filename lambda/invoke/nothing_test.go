@@ -24,7 +24,8 @@ func BenchmarkNothing(b *testing.B) {
 	}
 	defer e.Close()
 	net, m := message(b, 1)
-	t, err := invoke.New(invoke.Options{Client: invoke.Local(s, 1), Function: "f", Network: net, AtOnce: 1, Timeout: time.Minute, Endpoint: e})
+	t, err := invoke.New(invoke.Options{Client: invoke.Local(s, 1), Function: "f", Network: net, AtOnce: 1,
+		Timeout: time.Minute, Endpoint: e})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 )
 
 // pulling returns a transport whose invocations are answered so, by functions that pull.
-func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, http.ResponseWriter, *http.Request)) (*invoke.Transport, *endpoint.Endpoint, []byte, *atomic.Int64) {
+func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, http.ResponseWriter, *http.Request)) (*invoke.Transport,
+	*endpoint.Endpoint, []byte, *atomic.Int64) {
 	t.Helper()
 	net, m := message(t, 10)
 	e, err := endpoint.Start(o)
@@ -207,11 +208,13 @@ func TestPullFails(t *testing.T) {
 		"lost":      {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			transport, e, m, _ := pulling(t, endpoint.Options{}, func(_ *function.Function, w http.ResponseWriter, _ *http.Request) { c.answer(w) })
+			transport, e, m, _ := pulling(t, endpoint.Options{},
+				func(_ *function.Function, w http.ResponseWriter, _ *http.Request) { c.answer(w) })
 			if err := transport.Send(m); err != nil {
 				t.Fatal(err)
 			}
-			if name, failed := end(t, transport); failed == nil || name.Attempt != 5 || failed.Final || !strings.Contains(failed.Err.Error(), c.says) {
+			if name, failed := end(t, transport); failed == nil || name.Attempt != 5 || failed.Final ||
+				!strings.Contains(failed.Err.Error(), c.says) {
 				t.Errorf("%v: %+v", name, failed)
 			}
 			nothing(t, transport)

@@ -17,7 +17,9 @@ func TestReport(t *testing.T) {
 		init, work time.Duration
 		ok         bool
 	}{
-		{"START RequestId: a Version: $LATEST\nREPORT RequestId: a\tDuration: 12.34 ms\tBilled Duration: 113 ms\tMemory Size: 192 MB\tMax Memory Used: 23 MB\tInit Duration: 100.12 ms\t\n", ms(100.12), ms(12.34), true},
+		{"START RequestId: a Version: $LATEST\nREPORT RequestId: a\tDuration: 12.34 ms\tBilled Duration: 113 " +
+			"ms\tMemory Size: 192 MB\tMax " +
+			"Memory Used: 23 MB\tInit Duration: 100.12 ms\t\n", ms(100.12), ms(12.34), true},
 		{"REPORT RequestId: a Duration: 7 ms Billed Duration: 7 ms Memory Size: 192 MB Max Memory Used: 23 MB", 0, ms(7), true},
 		{"REPORT RequestId: a\tDuration: 1.00 ms\nREPORT RequestId: b\tDuration: 2.00 ms\tStatus: timeout\n\n", 0, ms(2), true},
 		{"it said: REPORT RequestId: a\tDuration: 12.34 ms\n", 0, 0, false},

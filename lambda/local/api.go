@@ -36,8 +36,10 @@ func (s *Service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /2015-03-31/functions/{name}/invocations", s.invoke)
 	mux.HandleFunc("GET "+runtime+"/invocation/next", s.known(s.next))
-	mux.HandleFunc("POST "+runtime+"/invocation/{id}/response", s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, false) }))
-	mux.HandleFunc("POST "+runtime+"/invocation/{id}/error", s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
+	mux.HandleFunc("POST "+runtime+"/invocation/{id}/response",
+		s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, false) }))
+	mux.HandleFunc("POST "+runtime+"/invocation/{id}/error",
+		s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
 	mux.HandleFunc("POST "+runtime+"/init/error", s.known(s.initError))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "the operation is not supported")
@@ -95,7 +97,8 @@ func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	payload, err := read(w, r, paced{})
 	switch {
 	case tooLarge(err) || r.ContentLength > lambda.MaxPayload:
-		s.refuse(w, http.StatusRequestEntityTooLarge, "RequestTooLargeException", "Request must be smaller than "+strconv.Itoa(lambda.MaxPayload)+" bytes for the InvokeFunction operation")
+		s.refuse(w, http.StatusRequestEntityTooLarge, "RequestTooLargeException",
+			"Request must be smaller than "+strconv.Itoa(lambda.MaxPayload)+" bytes for the InvokeFunction operation")
 	case err != nil || !json.Valid(payload):
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContentException", "Could not parse request body into json")
 	default:
@@ -275,7 +278,8 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 	}
 	switch {
 	case tooLarge(err):
-		a = failure("Function.ResponseSizeTooLarge", "Response payload size exceeded maximum allowed payload size ("+strconv.Itoa(lambda.MaxPayload)+" bytes).")
+		a = failure("Function.ResponseSizeTooLarge",
+			"Response payload size exceeded maximum allowed payload size ("+strconv.Itoa(lambda.MaxPayload)+" bytes).")
 	case err != nil:
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
 		return

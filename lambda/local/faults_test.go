@@ -72,7 +72,8 @@ func TestStraggle(t *testing.T) {
 func TestThrottleAndStart(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 3, Faults: Faults{Throttle: 1}})
 	_, err := b.invoke(job{})
-	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) || b.Stats().Throttled != 1 || b.Stats().Started != 0 {
+	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) ||
+		b.Stats().Throttled != 1 || b.Stats().Started != 0 {
 		t.Errorf("%v %+v", err, b.Stats())
 	}
 	b = newBench(t, Options{Faults: Faults{Start: 1}})

@@ -20,7 +20,8 @@ func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, Options{Memory: 128, Limits: Limits{Memory: true}})
 	before := b.pid(t, job{})
 	f := b.failed(t, job{Do: "hoard", N: 200})
-	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it used") || !strings.Contains(f.Message, "limit is 128 MB") {
+	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it used") ||
+		!strings.Contains(f.Message, "limit is 128 MB") {
 		t.Errorf("it fails with %+v", f)
 	}
 	if after := b.pid(t, job{Do: "", N: 1}); after == before || b.Stats().Failed != 1 {
@@ -33,7 +34,8 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 // line is a line of the service's log.
-var line = regexp.MustCompile(`REPORT RequestId: (\S+)\tDuration: ([0-9.]+) ms\tBilled Duration: (\d+) ms\tMemory Size: (\d+) MB\tMax Memory Used: (\d+) MB\t(?:Init Duration: ([0-9.]+) ms\t)?\n$`)
+var line = regexp.MustCompile(`REPORT RequestId: (\S+)\tDuration: ([0-9.]+) ms\tBilled Duration: (\d+) ms\tMemory Size: (\d+) MB\tMax ` +
+	`Memory Used: (\d+) MB\t(?:Init Duration: ([0-9.]+) ms\t)?\n$`)
 
 // reported returns the numbers of the line of an answer: duration, billed, size, used, init.
 func reported(t *testing.T, out *service.InvokeOutput) (n [5]float64) {

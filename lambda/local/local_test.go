@@ -309,7 +309,8 @@ func TestHostileRequests(t *testing.T) {
 		{"without a token", "GET", "/2018-06-01/runtime/invocation/next", "", "", "", 404},
 		{"an unknown invocation's answer", "POST", "/" + token + "/2018-06-01/runtime/invocation/1/response", "", "", "{}", 400},
 		{"an unknown invocation's error", "POST", "/" + token + "/2018-06-01/runtime/invocation/1/error", "", "", "{}", 400},
-		{"an endless answer", "POST", "/" + token + "/2018-06-01/runtime/invocation/1/response", "", "", strings.Repeat("x", lambda.MaxPayload+1), 400},
+		{"an endless answer", "POST", "/" + token + "/2018-06-01/runtime/invocation/1/response", "", "",
+			strings.Repeat("x", lambda.MaxPayload+1), 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := b.Stats()
@@ -324,7 +325,8 @@ func TestHostileRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer got.Body.Close()
-			if body, _ := io.ReadAll(got.Body); got.StatusCode != c.status || !json.Valid(body) || got.Header.Get("X-Amzn-ErrorType") == "" {
+			if body, _ := io.ReadAll(got.Body); got.StatusCode != c.status || !json.Valid(body) ||
+				got.Header.Get("X-Amzn-ErrorType") == "" {
 				t.Errorf("status %d %q, want %d", got.StatusCode, body, c.status)
 			}
 			after := b.Stats()

@@ -30,7 +30,8 @@ func (s *Service) openRelay(b *sandbox) error {
 	if err != nil {
 		return err
 	}
-	b.relay = &http.Server{ReadHeaderTimeout: dialTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.connect(w, r, b) })}
+	b.relay = &http.Server{ReadHeaderTimeout: dialTime,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.connect(w, r, b) })}
 	b.relayAddress = l.Addr().String()
 	go func() { _ = b.relay.Serve(l) }() // until it is closed
 	return nil

@@ -98,7 +98,8 @@ func TestRelayIsNotForStrangers(t *testing.T) {
 	host, port, _ := net.SplitHostPort(relay)
 	target := source(t)
 	for uid, want := range map[uint32]string{0: "200", 65534: "403"} {
-		ask := exec.Command("bash", "-c", `exec 3<>/dev/tcp/$1/$2; printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' $3 $3 >&3; head -n 1 <&3`, "-", host, port, target)
+		ask := exec.Command("bash", "-c",
+			`exec 3<>/dev/tcp/$1/$2; printf 'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' $3 $3 >&3; head -n 1 <&3`, "-", host, port, target)
 		ask.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		ask.Dir = "/"
 		if said, err := ask.CombinedOutput(); err != nil || !strings.HasPrefix(string(said), "HTTP/1.1 "+want) {

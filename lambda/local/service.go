@@ -88,7 +88,8 @@ func Start(o Options) (*Service, error) {
 		ended: make(chan struct{}), commands: make(chan *exec.Cmd), begun: make(chan error), sandboxes: map[string]*sandbox{},
 	}
 	s.o.Concurrency = max(o.Concurrency, 1)
-	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	go s.startSandboxes()
 	go func() { _ = s.server.Serve(l) }() // until Close
 	return s, nil

@@ -73,7 +73,8 @@ func TestTimedAndRelaunched(t *testing.T) {
 			t.Errorf("of two results one counts, the first, here of attempt %d", winner)
 		}
 		c := v.pool.Counts()
-		if c.Used != 1 || c.Dropped != 1 || c.Retried != winner-1 || c.Wasted() != 1 || c.UsedTime != time.Second*time.Duration(2-winner) || c.WastedTime != time.Second*time.Duration(winner-1) {
+		if c.Used != 1 || c.Dropped != 1 || c.Retried != winner-1 || c.Wasted() != 1 || c.UsedTime != time.Second*time.Duration(2-winner) ||
+			c.WastedTime != time.Second*time.Duration(winner-1) {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -75,8 +75,10 @@ func (m manifest) complete() error {
 			return fmt.Errorf("%s of %d bytes has the checksum %q", f.Name, f.Bytes, f.SHA256)
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains([]string{bestFile, historyFile, partsFile}, n) })
-	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) || len(slices.Compact(slices.Clone(names))) < len(names) || m.Format < 1 || m.Epoch < 0 {
+	rest := slices.DeleteFunc(slices.Clone(names),
+		func(n string) bool { return slices.Contains([]string{bestFile, historyFile, partsFile}, n) })
+	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) ||
+		len(slices.Compact(slices.Clone(names))) < len(names) || m.Format < 1 || m.Epoch < 0 {
 		return fmt.Errorf("it lists %s of format %d, epoch %d", strings.Join(names, ", "), m.Format, m.Epoch)
 	}
 	return nil

@@ -69,14 +69,17 @@ func TestAgree(t *testing.T) {
 		s["initializer"] = initializer
 		return s
 	}
-	if !saved.Settings.Equal(with("he")) || !with("he").Equal(saved.Settings) || !with("he").Equal(with("he")) || with("he").Equal(with("xavier")) {
+	if !saved.Settings.Equal(with("he")) || !with("he").Equal(saved.Settings) || !with("he").Equal(with("he")) ||
+		with("he").Equal(with("xavier")) {
 		t.Error("an initializer is compared where one is lacking, or is not where there are two")
 	}
 	err := saved.Agree(saved.Data, Settings{"lr": "0.02", "hidden": "16", "heads": "8"})
 	wantFault(t, err, fault.Config, "resume: run: ",
-		`heads is not set in the checkpoint and "8" now, lr is "0.01" in the checkpoint and "0.02" now, model is "gcn" in the checkpoint and not set now`)
+		`heads is not set in the checkpoint and "8" now, lr is "0.01" in the checkpoint and "0.02" now, model is "gcn" in `+
+			`the checkpoint and not set now`)
 	err = saved.Agree(Settings{"features": "60 dense", "labels.bin": "9 bytes"}, saved.Settings)
-	wantFault(t, err, fault.Config, "dataset differs from", `the training: features is "40 dense" in the checkpoint and "60 dense" now; resume`)
+	wantFault(t, err, fault.Config, "dataset differs from",
+		`the training: features is "40 dense" in the checkpoint and "60 dense" now; resume`)
 	saved.Data = nil
 	wantFault(t, saved.Agree(Settings{}, saved.Settings), fault.Config, "older version", "--init run/model.safetensors")
 }

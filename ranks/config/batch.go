@@ -159,10 +159,13 @@ func (c *Config) checkBatch() error {
 		return nil
 	case b.Count < 1 || max(b.Count, b.Clusters) > mostBatches:
 		return fault.New(fault.Usage, "train", "", "--batch=%q with --model=%s, which gathers in %d layers", c.Batch, c.Model, c.gathers()).
-			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per layer that gathers and, optionally, the training vertices of a mini-batch after them; "+
-				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; saint:ROOTS or saint:ROOTS,LENGTH with walks of LENGTH steps; approximate:F with a fraction F above 0 and at most 1; N is from 1 to %d", mostBatches)
+			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per "+
+				"layer that gathers and, optionally, the training vertices of a mini-batch after them; "+
+				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; saint:ROOTS or saint:ROOTS,LENGTH with walks of LENGTH "+
+				"steps; approximate:F with a fraction F above 0 and at most 1; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs)*max(b.Microbatches, 1) > mostEpochs:
-		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("use at most %d mini-batches in total", mostEpochs)
+		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).
+			Then("use at most %d mini-batches in total", mostEpochs)
 	}
 	return nil
 }

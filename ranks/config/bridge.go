@@ -10,11 +10,13 @@ import (
 // checkBridge returns a fault for addresses to which functions cannot connect.
 func (c *Config) checkBridge() error {
 	if c.Lambda == LambdaAWS && c.BridgeAddress == "" {
-		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("set --bridge-address too: functions connect to it")
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).
+			Then("set --bridge-address too: functions connect to it")
 	}
 	for _, a := range c.bridge() {
 		if _, _, err := net.SplitHostPort(a); err != nil {
-			return fault.New(fault.Usage, "train", "", "--bridge-address=%s: %v", c.BridgeAddress, err).Then("give LISTEN or LISTEN,ADVERTISED, each host:port")
+			return fault.New(fault.Usage, "train", "", "--bridge-address=%s: %v", c.BridgeAddress, err).
+				Then("give LISTEN or LISTEN,ADVERTISED, each host:port")
 		}
 	}
 	return nil

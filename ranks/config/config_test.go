@@ -207,7 +207,8 @@ func TestSumsAreRefused(t *testing.T) {
 	for model, mode := range map[string]string{"gat": "pipe", "sage-max": "pipe", "mlp": "pipe", "gcn": "async", "sage": "free"} {
 		c := Defaults()
 		c.Model, c.Mode, c.PreAggregate = model, mode, "on"
-		if err := c.Validate(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave") || !strings.Contains(err.Error(), "pre-aggregate") {
+		if err := c.Validate(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "leave") ||
+			!strings.Contains(err.Error(), "pre-aggregate") {
 			t.Errorf("%s %s: %v", model, mode, err)
 		}
 	}
@@ -220,7 +221,8 @@ func TestRemovedValues(t *testing.T) {
 		says []string
 	}{
 		{func(c *Config) { c.VertexOrder = "rcm" }, []string{`--vertex-order="rcm"`, "use rabbit or natural"}},
-		{func(c *Config) { c.Predict, c.Refresh = "linear", "every:4" }, []string{"--predict=linear", "set --predict transfer, or momentum:B"}},
+		{func(c *Config) { c.Predict, c.Refresh = "linear", "every:4" },
+			[]string{"--predict=linear", "set --predict transfer, or momentum:B"}},
 	} {
 		c := Defaults()
 		removed.set(&c)

@@ -50,7 +50,8 @@ var (
 	fully        = fact{"--mode free", "mode", func(s situation) bool { return s.Mode == Free }}
 	notBounded   = fact{"a mode other than async", "mode", func(s situation) bool { return s.Mode != "async" }}
 	notFree      = fact{"a mode other than free", "mode", func(s situation) bool { return s.Mode != Free }}
-	staleness    = fact{"--staleness or --switch-to-sync", "staleness switch-to-sync", func(s situation) bool { return s.Staleness != 0 || s.SwitchToSync != 0 }}
+	staleness    = fact{"--staleness or --switch-to-sync", "staleness switch-to-sync",
+		func(s situation) bool { return s.Staleness != 0 || s.SwitchToSync != 0 }}
 	lingers      = fact{"--linger other than 1", "linger", func(s situation) bool { return s.Linger != 1 }}
 	delayBound   = fact{"--delay-bound", "delay-bound", func(s situation) bool { return s.DelayBound != 0 }}
 	servers      = fact{"--servers 2 or more", "servers", func(s situation) bool { return s.Servers > 1 }}
@@ -64,9 +65,10 @@ var (
 // Facts about lost ranks.
 var (
 	survives    = fact{"--survive", "survive", func(s situation) bool { return s.Survive }}
-	cannotSpare = fact{"--spares, --least-ranks, --notice, --zones or --listen", "spares least-ranks notice zones listen", func(s situation) bool {
-		return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != "" || s.Listen != ""
-	}}
+	cannotSpare = fact{"--spares, --least-ranks, --notice, --zones or --listen",
+		"spares least-ranks notice zones listen", func(s situation) bool {
+			return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != "" || s.Listen != ""
+		}}
 	doesNot = fact{"no --survive", "survive", func(s situation) bool { return !s.Survive }}
 	traces  = fact{"--trace", "trace", func(s situation) bool { return s.Trace != "" }}
 )
@@ -76,9 +78,11 @@ var (
 	pipelines  = fact{"--pipeline", "pipeline", func(s situation) bool { return s.Pipeline != "" }}
 	noPipeline = fact{"no --pipeline", "pipeline", func(s situation) bool { return s.Pipeline == "" }}
 	partitions = fact{"--parts", "parts", func(s situation) bool { return s.Parts > 0 }}
-	pipelining = fact{"--microbatches, --schedule, --balance or --redundancy", "microbatches schedule balance redundancy", func(s situation) bool {
-		return s.Microbatches > 1 || cmp.Or(s.Schedule, "1f1b") != "1f1b" || cmp.Or(s.Redundancy, "off") != "off" || s.Balance == ByMemory
-	}}
+	pipelining = fact{"--microbatches, --schedule, --balance or --redundancy",
+		"microbatches schedule balance redundancy", func(s situation) bool {
+			return s.Microbatches > 1 || cmp.Or(s.Schedule, "1f1b") != "1f1b" ||
+				cmp.Or(s.Redundancy, "off") != "off" || s.Balance == ByMemory
+		}}
 )
 
 // Facts about the exchange of ghost rows.
@@ -91,17 +95,20 @@ var (
 	cannotPush   = fact{"a --refresh that ranks cannot push by", "refresh", func(s situation) bool { return !s.Ghosts().Pushes() }}
 	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
-	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts", func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
+	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts",
+		func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
 	computesPart = fact{"--recompute-ghosts layers:N with a fraction", "recompute-ghosts", func(s situation) bool {
 		_, share, _ := model.ParseLocal(s.RecomputeGhosts)
 		return share > 0
 	}}
-	receives     = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch", func(s situation) bool { return s.recomputeGhosts() == "none" }}
+	receives = fact{"asynchronous ranks, mini-batches, or a --refresh without all ghosts in each epoch", "mode refresh batch",
+		func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	predicts     = fact{"--predict", "predict", func(s situation) bool { return s.Predicts() }}
 	predictsNone = fact{"--predict off", "predict", func(s situation) bool { return !s.Predicts() }}
 	predictRows  = fact{"--predict-rows", "predict-rows", func(s situation) bool { return s.PredictRows != 0 }}
-	compresses   = fact{"--predict-history other than none", "predict-history", func(s situation) bool { return cmp.Or(s.PredictHistory, predict.Uncompressed) != predict.Uncompressed }}
-	notStale     = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
+	compresses   = fact{"--predict-history other than none", "predict-history",
+		func(s situation) bool { return cmp.Or(s.PredictHistory, predict.Uncompressed) != predict.Uncompressed }}
+	notStale = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
 		p := s.Ghosts()
 		return s.Batches() == 0 && (p.Exact() || p.NoGhosts() || p.Alternates() || p.Samples())
 	}}
@@ -111,7 +118,8 @@ var (
 		return !s.kind().Momentum || s.Residual != "none" || s.LayerKinds != ""
 	}}
 	whole        = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
-	takesNoWhole = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout", func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
+	takesNoWhole = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout",
+		func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
 	unmeasurable = fact{"ghosts that are never stale, or tensor tasks in functions", "refresh tensor", func(s situation) bool {
 		return s.Exact() && s.Batches() == 0 || s.Ghosts().Alternates() || s.Tensor == TensorLambda
@@ -133,10 +141,13 @@ var (
 // Facts about recurrent predictors.
 var (
 	trainsCells       = fact{"--predict lstm-gcn, gru-gcn or lstm-gat", "predict", func(s situation) bool { return s.TrainsPredictor() }}
-	predictsOtherwise = fact{"--predict other than lstm-gcn, gru-gcn and lstm-gat", "predict", func(s situation) bool { return !s.TrainsPredictor() }}
-	predictorOptions  = fact{"--predict-every, --predict-window, --predict-lr, --predict-input or --predict-hold", "predict-every predict-window predict-lr predict-input predict-hold", func(s situation) bool {
-		return s.PredictEvery != 0 && s.PredictEvery != 10 || s.PredictWindow != 0 && s.PredictWindow != 4 || s.PredictLR != 0 && s.PredictLR != 0.01 || s.PredictInput == "past" || s.PredictHold
-	}}
+	predictsOtherwise = fact{"--predict other than lstm-gcn, gru-gcn and lstm-gat", "predict",
+		func(s situation) bool { return !s.TrainsPredictor() }}
+	predictorOptions = fact{"--predict-every, --predict-window, --predict-lr, --predict-input or --predict-hold",
+		"predict-every predict-window predict-lr predict-input predict-hold", func(s situation) bool {
+			return s.PredictEvery != 0 && s.PredictEvery != 10 || s.PredictWindow != 0 && s.PredictWindow != 4 ||
+				s.PredictLR != 0 && s.PredictLR != 0.01 || s.PredictInput == "past" || s.PredictHold
+		}}
 )
 
 // Facts about where and how a rank computes.
@@ -178,20 +189,24 @@ var (
 	noVariates = fact{"a network without gathers that control variates estimate", "model layers", func(s situation) bool {
 		return !s.kind().Variates || s.gathers() < 2 && s.Network(1, 1).GathersInput()
 	}}
-	noPool       = fact{"a --model without a perceptron before maxima", "model", func(s situation) bool { return !s.kind().Takes(model.OptionPoolHidden) }}
-	poolWidth    = fact{"--pool-hidden", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
-	residual     = fact{"--residual", "residual", func(s situation) bool { return s.Residual != "none" }}
-	activation   = fact{"--activation", "activation", func(s situation) bool { return s.Activation != "auto" }}
-	jumping      = fact{"--jumping", "jumping", func(s situation) bool { return s.Jumping != "off" }}
-	norm         = fact{"--norm", "norm", func(s situation) bool { return s.Norm != "off" }}
-	rowNorm      = fact{"--norm l2 or ball", "norm", func(s situation) bool { return model.DividesRows(s.Norm) }}
-	hiddenNorm   = fact{"--norm layer, batch or pair", "norm", func(s situation) bool { return s.Norm != "off" && !model.DividesRows(s.Norm) }}
+	noPool = fact{"a --model without a perceptron before maxima", "model",
+		func(s situation) bool { return !s.kind().Takes(model.OptionPoolHidden) }}
+	poolWidth  = fact{"--pool-hidden", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
+	residual   = fact{"--residual", "residual", func(s situation) bool { return s.Residual != "none" }}
+	activation = fact{"--activation", "activation", func(s situation) bool { return s.Activation != "auto" }}
+	jumping    = fact{"--jumping", "jumping", func(s situation) bool { return s.Jumping != "off" }}
+	norm       = fact{"--norm", "norm", func(s situation) bool { return s.Norm != "off" }}
+	rowNorm    = fact{"--norm l2 or ball", "norm", func(s situation) bool { return model.DividesRows(s.Norm) }}
+	hiddenNorm = fact{"--norm layer, batch or pair", "norm",
+		func(s situation) bool { return s.Norm != "off" && !model.DividesRows(s.Norm) }}
 	columnNorm   = fact{"--norm batch or pair", "norm", func(s situation) bool { return s.sums() }}
 	oneLayer     = fact{"one layer", "layers", func(s situation) bool { return s.Layers < 2 && s.Jumping == "off" }}
 	twoLayers    = fact{"fewer than three layers", "layers", func(s situation) bool { return s.Layers < 3 }}
 	powers       = fact{"a --model of cached powers", "model", func(s situation) bool { return s.kind().Powers != nil }}
-	inputDropout = fact{"--input-dropout before cached ÂX", "input-dropout", func(s situation) bool { return s.InputDropout > 0 && s.cachesInput(s.Network(1, 1)) }}
-	someRounds   = fact{"inexact training or --local-epochs", "refresh local-epochs", func(s situation) bool { return !s.Exact() || s.LocalEpochs > 0 }}
+	inputDropout = fact{"--input-dropout before cached ÂX", "input-dropout",
+		func(s situation) bool { return s.InputDropout > 0 && s.cachesInput(s.Network(1, 1)) }}
+	someRounds = fact{"inexact training or --local-epochs", "refresh local-epochs",
+		func(s situation) bool { return !s.Exact() || s.LocalEpochs > 0 }}
 )
 
 // Facts about mini-batches, the task and its metrics.
@@ -199,14 +214,19 @@ var (
 	batches   = fact{"mini-batches", "batch", func(s situation) bool { return s.Batches() > 0 }}
 	histories = fact{"--batch history or variates", "batch", func(s situation) bool { return s.Batches() > 0 && !s.Batching().Draws() }}
 	variates  = fact{"--batch variates", "batch", func(s situation) bool { return s.Batching().Samples > 0 }}
-	oneKind   = fact{"--batch neighbor or variates", "batch", func(s situation) bool { return s.Batching().Kind == Neighbour || s.Batching().Samples > 0 }}
-	sampled   = fact{"--batch neighbor, cluster, saint or approximate", "batch", func(s situation) bool { return s.Batching().Draws() }}
-	formats   = fact{"--history-format or --features other than float32", "history-format features", func(s situation) bool { return s.HistoryFormat != "float32" || s.Features == "bf16" }}
-	format    = fact{"--history-format other than float32", "history-format", func(s situation) bool { return s.HistoryFormat != "float32" }}
-	monitors  = fact{"a --monitor of logits", "monitor", func(s situation) bool { return stopping.IsMetric(s.Monitor) }}
-	links     = fact{"the task links", "", func(s situation) bool { return s.task == graph.Links }}
-	smoothed  = fact{"--label-smoothing or --class-weights", "label-smoothing class-weights", func(s situation) bool { return s.LabelSmoothing > 0 || s.Weighs() }}
-	weighted  = fact{"edge weights that the network uses", "", func(s situation) bool { return s.meta != nil && s.meta.Weighted && s.net.Weighs() }}
+	oneKind   = fact{"--batch neighbor or variates", "batch",
+		func(s situation) bool { return s.Batching().Kind == Neighbour || s.Batching().Samples > 0 }}
+	sampled = fact{"--batch neighbor, cluster, saint or approximate", "batch", func(s situation) bool { return s.Batching().Draws() }}
+	formats = fact{"--history-format or --features other than float32", "history-format features",
+		func(s situation) bool { return s.HistoryFormat != "float32" || s.Features == "bf16" }}
+	format = fact{"--history-format other than float32", "history-format",
+		func(s situation) bool { return s.HistoryFormat != "float32" }}
+	monitors = fact{"a --monitor of logits", "monitor", func(s situation) bool { return stopping.IsMetric(s.Monitor) }}
+	links    = fact{"the task links", "", func(s situation) bool { return s.task == graph.Links }}
+	smoothed = fact{"--label-smoothing or --class-weights", "label-smoothing class-weights",
+		func(s situation) bool { return s.LabelSmoothing > 0 || s.Weighs() }}
+	weighted = fact{"edge weights that the network uses", "",
+		func(s situation) bool { return s.meta != nil && s.meta.Weighted && s.net.Weighs() }}
 )
 
 // Parts of remedies.
@@ -274,11 +294,13 @@ var conflicts = slices.Concat([]conflict{
 	{norm, fixedDesign, "leave --norm out: this network has no normalisation between its layers"},
 	{jumping, fixedDesign, "leave --jumping out: this network's last product has its own input"},
 	{rowNorm, noRowNorms, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention"},
-	{poolWidth, noPool, "leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
+	{poolWidth, noPool,
+		"leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
 	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
 	{averages, notHistory, "set --batch history:N: only its batches compute rows of vertices outside"},
-	{averages, averagesNo, "choose --model gcn without --residual and --layer-kinds: other layers need more of a vertex than its neighbours' rows"},
+	{averages, averagesNo,
+		"choose --model gcn without --residual and --layer-kinds: other layers need more of a vertex than its neighbours' rows"},
 	{averages, predictRows, "leave --predict-rows out: an average learns from no rows"},
 	{predicts, sampled, "choose --batch history:N or variates:N,D: batches of this kind have no stale rows"},
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
@@ -339,7 +361,8 @@ var conflicts = slices.Concat([]conflict{
 	{sampled, autoCodec, batchCodec},
 	{histories, bounded, pipeBatches},
 	{histories, inexact, "leave --refresh out: rows outside a batch come from the history"},
-	{variates, noVariates, "choose one of ${variates_networks} with a layer that gathers hidden rows (gcn: two layers or more), or history:N"},
+	{variates, noVariates,
+		"choose one of ${variates_networks} with a layer that gathers hidden rows (gcn: two layers or more), or history:N"},
 	{variates, formats, "leave both at float32, or choose history:N"},
 	{histories, noHistory, "choose gcn, sage, gin, gcnii or appnp, which gather the unchanged rows of the layer before, or neighbor:D,D"},
 	{histories, inputDropout, "leave it out: the input layer's ÂX is computed once, for all batches"},
@@ -354,7 +377,8 @@ var conflicts = slices.Concat([]conflict{
 	{corrects, noRounds, "set --local-epochs to the number of epochs between two corrections"},
 	{corrects, exact, "choose --refresh never, or another policy with inexact gradients"},
 	{corrects, inFunctions, "leave one of the two out: a task is identified by its epoch, and a correction has the epoch of its round"},
-	{measuresWithin, localEpochs, "use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient"},
+	{measuresWithin, localEpochs,
+		"use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient"},
 	{correctBatch, noCorrection, "set --server-correction to the number of steps"},
 
 	{sandboxed, notLocal, "set --lambda local: AWS Lambda has its own limits"},

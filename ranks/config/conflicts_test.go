@@ -35,7 +35,8 @@ func TestConflictsNameFlags(t *testing.T) {
 			}
 		}
 	}
-	if got := ConflictTable("kernel"); !strings.HasPrefix(got, "--kernel openblas, not with --tensor lambda: choose another --kernel") || strings.Count(got, "\n") != 1 {
+	if got := ConflictTable("kernel"); !strings.HasPrefix(got, "--kernel openblas, not with --tensor lambda: choose another --kernel") ||
+		strings.Count(got, "\n") != 1 {
 		t.Errorf("conflicts of --kernel: %q", got)
 	}
 }

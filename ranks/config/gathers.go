@@ -15,7 +15,8 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 			Then("use a dataset with edge weights, or train a model without edge weights")
 	}
 	if dim := net.Design.EdgeDim; dim > 0 && dim != meta.EdgeDim {
-		return fault.New(fault.Usage, "train", "", "%s needs edges with %d features, but the edges of %s have %d", net.Kind, dim, meta.Name, meta.EdgeDim).
+		return fault.New(fault.Usage, "train", "", "%s needs edges with %d features, but the edges of %s have %d", net.Kind,
+			dim, meta.Name, meta.EdgeDim).
 			Then("use a dataset with the edge features that the network was trained with")
 	}
 	return situation{Config: c, meta: meta, net: net}.refuse("train", edgeConflicts)

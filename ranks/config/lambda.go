@@ -59,7 +59,8 @@ func (c *Config) checkLambda() error {
 			}
 		}
 		if len(set) > 0 {
-			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("set --tensor lambda: these flags apply to functions")
+			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).
+				Then("set --tensor lambda: these flags apply to functions")
 		}
 		return nil
 	}

@@ -57,7 +57,8 @@ func (c *Config) cacheInput() string {
 // or if an epoch gathers from only some ghosts or none. Stale rows are computed only on request.
 func (c *Config) recomputeGhosts() string {
 	p := c.Ghosts()
-	if c.Asynchronous() || c.Batching().Count > 0 || p.NoGhosts() || p.Samples() || p.Alternates() || c.RecomputeGhosts == "auto" && !c.Exact() {
+	if c.Asynchronous() || c.Batching().Count > 0 || p.NoGhosts() || p.Samples() || p.Alternates() ||
+		c.RecomputeGhosts == "auto" && !c.Exact() {
 		return "none"
 	}
 	return c.RecomputeGhosts
@@ -131,7 +132,8 @@ func (c *Config) sendsWhole(s model.Spec) bool {
 	if !s.TakesWholeRows() || c.RefreshRows == "dropped" {
 		return false
 	}
-	return c.RefreshRows == "whole" || c.Predicts() && c.Batches() == 0 && c.Tensor == "cpu" && c.Order != "apply-first" && c.RecomputeGhosts != "all" && !strings.HasPrefix(c.RecomputeGhosts, "layers:")
+	return c.RefreshRows == "whole" || c.Predicts() && c.Batches() == 0 && c.Tensor == "cpu" && c.Order != "apply-first" &&
+		c.RecomputeGhosts != "all" && !strings.HasPrefix(c.RecomputeGhosts, "layers:")
 }
 
 // Alone reports whether training passes use no ghost rows.

@@ -62,11 +62,14 @@ func (c *Config) checkPipeline() error {
 	case p.Stages == 0:
 		return wrong("--pipeline=%q", c.Pipeline).Then("it must be P or P,D: P stages of layers, 1 or more, and D pipelines, 1 or more")
 	case b.Kind != Cluster:
-		return wrong("--pipeline=%s with --batch=%s", c.Pipeline, c.Batch).Then("set --batch cluster:N,Q: a microbatch is Q joined clusters, which need no rows of other microbatches")
+		return wrong("--pipeline=%s with --batch=%s", c.Pipeline, c.Batch).
+			Then("set --batch cluster:N,Q: a microbatch is Q joined clusters, which need no rows of other microbatches")
 	case p.Stages > c.Network(1, 1).Layers():
-		return wrong("--pipeline=%s with a network of %d layers", c.Pipeline, c.Network(1, 1).Layers()).Then("use at most %d stages, or raise --layers", c.Network(1, 1).Layers())
+		return wrong("--pipeline=%s with a network of %d layers", c.Pipeline, c.Network(1, 1).Layers()).
+			Then("use at most %d stages, or raise --layers", c.Network(1, 1).Layers())
 	case p.Stages == 1 && c.Redundancy != pipeline.Off.String():
-		return wrong("--redundancy=%s with --pipeline=%s", c.Redundancy, c.Pipeline).Then("use 2 stages or more: a stage is protected by another rank")
+		return wrong("--redundancy=%s with --pipeline=%s", c.Redundancy, c.Pipeline).
+			Then("use 2 stages or more: a stage is protected by another rank")
 	case c.miniBatches()%c.Microbatches != 0:
 		return wrong("--microbatches=%d with --batch=%s, which has %d microbatches in an epoch", c.Microbatches, c.Batch, c.miniBatches()).
 			Then("use a number of microbatches that divides %d: each update has the same number", c.miniBatches())

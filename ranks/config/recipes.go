@@ -38,14 +38,19 @@ type Recipe struct {
 //   - saint: common settings of Zeng et al. 2020 (train_config/table2 of their program), except the
 //     epochs, which are epochs of samples there
 const (
-	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0 --layers 2 --lr 0.01"
+	kipf = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 " +
+		"--eval-every 0 --layers 2 --lr 0.01"
 	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
-	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer xavier --epochs 100000 --patience 100 --monitor both --layers 2"
-	chen       = "--model gcnii --lr 0.01 --weight-decay 5e-4 --weight-decay-on all --inner-decay 0.01 --alpha 0.1 --epochs 1500 --patience 100 --monitor loss --initializer torch"
-	klicpera   = "--model appnp --hidden 64 --lr 0.01 --dropout 0.5 --weight-decay 5e-3 --alpha 0.1 --hops 10 --epochs 10000 --patience 100 --monitor both --initializer xavier --layers 2"
-	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 5e-5 --epochs 100 --eval-every 0 --initializer torch --layers 2"
-	pitfalls   = " --epochs 100000 --patience 50 --monitor penalised --initializer xavier --layers 2"
-	shchurGAT  = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6 --attention-dropout 0.3 --weight-decay 0.01 --weight-decay-on all" + pitfalls
+	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer " +
+		"xavier --epochs 100000 --patience 100 --monitor both --layers 2"
+	chen = "--model gcnii --lr 0.01 --weight-decay 5e-4 --weight-decay-on all --inner-decay 0.01 --alpha 0.1 --epochs 1500 " +
+		"--patience 100 --monitor loss --initializer torch"
+	klicpera = "--model appnp --hidden 64 --lr 0.01 --dropout 0.5 --weight-decay 5e-3 --alpha 0.1 --hops 10 --epochs 10000 --patience " +
+		"100 --monitor both --initializer xavier --layers 2"
+	sgc       = "--model sgc --dropout 0 --lr 0.2 --weight-decay 5e-5 --epochs 100 --eval-every 0 --initializer torch --layers 2"
+	pitfalls  = " --epochs 100000 --patience 50 --monitor penalised --initializer xavier --layers 2"
+	shchurGAT = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6 --attention-dropout 0.3 --weight-decay 0.01 " +
+		"--weight-decay-on all" + pitfalls
 	shchurSAGE = "--model sage --hidden 32 --lr 0.001 --dropout 0.4 --weight-decay 0.1" + pitfalls
 	shchurPool = "--model sage-pool --pool-hidden 32 --norm ball --hidden 32 --lr 0.001 --dropout 0.3 --weight-decay 0.005" + pitfalls
 	shchurMLP  = "--model mlp --hidden 64 --lr 0.005 --dropout 0.8 --weight-decay 0.01 --weight-decay-on all" + pitfalls
@@ -87,7 +92,8 @@ func RecipeFlags(name string) map[string]string {
 // RecipeTable returns the text of "siafu help recipes".
 func RecipeTable() string {
 	var b strings.Builder
-	b.WriteString("siafu train DATA --recipe NAME trains with published settings. Flags that are given win.\nTest accuracy in percent; \"unmeasured\": not yet reproduced here.\n\n")
+	b.WriteString("siafu train DATA --recipe NAME trains with published settings. Flags that are given win.\nTest accuracy in percent; " +
+		"\"unmeasured\": not yet reproduced here.\n\n")
 	for _, r := range recipes {
 		fmt.Fprintf(&b, "%s\n    %s\n    data: %s\n    %s\n", r.Name, r.says(), strings.TrimSpace(r.Dataset+" "+r.Import), r.Flags)
 	}

@@ -30,7 +30,8 @@ func (c *Config) Limits(log func(string)) (world.Limits, error) {
 func (c *Config) SilenceLimit() (time.Duration, error) {
 	d, err := time.ParseDuration(c.LostAfter)
 	if err != nil || d < 100*time.Millisecond {
-		return 0, fault.New(fault.Usage, "train", "", "--lost-after=%q", c.LostAfter).Then("it must be a duration of 100ms or more, such as 3s")
+		return 0, fault.New(fault.Usage, "train", "", "--lost-after=%q", c.LostAfter).
+			Then("it must be a duration of 100ms or more, such as 3s")
 	}
 	return d, nil
 }
@@ -62,15 +63,18 @@ func (c *Config) View(ranks int) (world.View, error) {
 	v.Bridges, v.Stages = c.Bridges, c.Pipelining().Stages
 	v.Ranks = ranks - v.Servers - v.Bridges - v.Spares
 	if v.Ranks < 1 && v.Spares > 0 {
-		return world.View{}, fault.New(fault.Config, "train", "", "%d spares, %d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Spares, v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
+		return world.View{}, fault.New(fault.Config, "train", "", "%d spares, %d bridges and %d servers in a world of %d ranks leave %d "+
+			"graph ranks", v.Spares, v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
 			Then("lower --spares, or start more ranks")
 	}
 	if v.Bridges > max(v.Ranks, 0) {
-		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
+		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks",
+			v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
 			Then("lower --bridges to the number of graph ranks, or start more ranks")
 	}
 	if v.Servers > v.Ranks {
-		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
+		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks",
+			v.Servers, ranks, max(v.Ranks, 0)).
 			Then("lower --servers to the number of graph ranks, or start more ranks")
 	}
 	if stages > 0 && v.Ranks != stages {

@@ -46,7 +46,8 @@ func (c *Config) Weights(m *graph.Meta) (list []float64, power float64, err erro
 		list = append(list, w)
 	}
 	if m != nil && len(list) != m.Classes {
-		return nil, 0, fault.New(fault.Usage, "train", "", "--class-weights has %d weights for %d classes", len(list), m.Classes).Then("give one for each class")
+		return nil, 0, fault.New(fault.Usage, "train", "", "--class-weights has %d weights for %d classes", len(list), m.Classes).
+			Then("give one for each class")
 	}
 	return list, 0, nil
 }
@@ -55,7 +56,8 @@ func (c *Config) weight(text string) (float64, error) {
 	w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(w >= 0) || math.IsInf(w, 1) {
 		return 0, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is not a valid weight", c.ClassWeights, text).
-			Then("it must be balanced, root, off, a number of 0 or more for each class, such as 1,2.5,0.5, or weights by class name, such as fraud=10,legit=1")
+			Then("it must be balanced, root, off, a number of 0 or more for each class, such as 1,2.5,0.5, or weights by class " +
+				"name, such as fraud=10,legit=1")
 	}
 	return w, nil
 }
@@ -64,7 +66,8 @@ func (c *Config) weight(text string) (float64, error) {
 // with a comma must be quoted together with its weight, as in CSV.
 func (c *Config) namedWeights(m *graph.Meta) ([]float64, error) {
 	refuse := func(remedy, format string, args ...any) error {
-		return fault.New(fault.Usage, "train", "", "--class-weights=%s: "+format, slices.Concat([]any{c.ClassWeights}, args)...).Then("%s", remedy)
+		return fault.New(fault.Usage, "train", "", "--class-weights=%s: "+format,
+			slices.Concat([]any{c.ClassWeights}, args)...).Then("%s", remedy)
 	}
 	reader := csv.NewReader(strings.NewReader(c.ClassWeights))
 	reader.TrimLeadingSpace = true
@@ -143,7 +146,8 @@ func (c *Config) monitors(task string, m *graph.Meta) error {
 	if slices.Contains(names, c.Monitor) {
 		return nil
 	}
-	return fault.New(fault.Usage, "train", "", "--monitor=%s with the task %s (%d outputs), which does not have this metric", c.Monitor, task, c.Outputs(m)).
+	return fault.New(fault.Usage, "train", "", "--monitor=%s with the task %s (%d outputs), which does not have this metric",
+		c.Monitor, task, c.Outputs(m)).
 		Then("use loss, both, penalised, %s", strings.Join(names, ", "))
 }
 
@@ -161,17 +165,20 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	case m.Task != graph.Links && task == graph.Links:
 		return refuse("run siafu holdout, and train on the dataset that it writes", "--task=links on a dataset without held-out edges")
 	case m.Task == graph.Links && task != graph.Links:
-		return refuse("leave --task out, or train on the input dataset of siafu holdout", "--task=%s on a dataset with held-out edges, which has no labels", task)
+		return refuse("leave --task out, or train on the input dataset of siafu holdout",
+			"--task=%s on a dataset with held-out edges, which has no labels", task)
 	case task == graph.Links:
 		return task, situation{Config: c, task: task}.refuse("train", linkConflicts)
 	case c.LinkScore == linkPerceptron:
-		return refuse("leave --link-score out: there are no pairs to score", "--link-score=%s with the task %s", c.LinkScore, cmp.Or(task, m.Task))
+		return refuse("leave --link-score out: there are no pairs to score", "--link-score=%s with the task %s",
+			c.LinkScore, cmp.Or(task, m.Task))
 	case m.Task == graph.MultiClass && task == graph.Regression:
 		return refuse("import the dataset again with --task regression", "--task=%s on labels that are classes", task)
 	case m.Task != graph.MultiClass && task == graph.MultiClass:
 		return refuse("leave --task out, or import one column of classes", "--task=%s on labels for %s", task, m.Task)
 	case task == graph.Regression && (c.LabelSmoothing > 0 || c.Weighs()):
-		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
+		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing,
+			cmp.Or(c.ClassWeights, weightsOff))
 	}
 	_, _, err := c.Weights(m)
 	return task, err

@@ -22,8 +22,10 @@ import (
 // --precision. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
-		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory, c.checkTimes, c.checkSurvival, c.checkCost,
-		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkPipeline, c.checkConflicts, c.checkSandboxes, c.checkLambda,
+		c.checkRanges, c.checkEvaluations, c.checkNames, c.settlePrecision, c.checkCodec, c.checkMemory,
+		c.checkTimes, c.checkSurvival, c.checkCost,
+		c.checkView, c.checkClassWeights, c.checkLayers, c.checkPolicy, c.checkGhosts, c.checkBatch, c.checkPipeline, c.checkConflicts,
+		c.checkSandboxes, c.checkLambda,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -67,7 +69,8 @@ func (c *Config) checkGhosts() error {
 	default:
 		if _, _, ok := model.ParseLocal(c.RecomputeGhosts); !ok {
 			return fault.New(fault.Usage, "train", "", "--recompute-ghosts=%q", c.RecomputeGhosts).
-				Then("use auto, all, none, or layers:N with N layers that gather, such as 1, or 1.5 for one layer and half of the ghosts of the next")
+				Then("use auto, all, none, or layers:N with N layers that gather, such as 1, or 1.5 for one layer and " +
+					"half of the ghosts of the next")
 		}
 	}
 	return nil
@@ -80,11 +83,13 @@ func (c *Config) checkNames() error {
 		if slices.Contains(want, got) {
 			return nil
 		}
-		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
+		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).
+			Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
 	}
 	for f, value := range c.Options() {
 		if list, ok := f.Tag.Lookup("enum"); ok {
-			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(strings.ReplaceAll(Expand(list), ", ", ","), ",")); err != nil {
+			if err := oneOf(f.Tag.Get("toml"), value.String(),
+				strings.Split(strings.ReplaceAll(Expand(list), ", ", ","), ",")); err != nil {
 				return err
 			}
 		}
@@ -176,7 +181,8 @@ func (c *Config) checkPolicy() error {
 		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("%s", predict.Remedy(c.Predict))
 	}
 	if !predict.ValidHistory(c.PredictHistory) {
-		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).Then("it must be one of %s", predict.HistoryUsage())
+		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).
+			Then("it must be one of %s", predict.HistoryUsage())
 	}
 	if lr := c.PredictLR; math.IsNaN(lr) || math.IsInf(lr, 0) {
 		return fault.New(fault.Usage, "train", "", "--predict-lr=%g", lr).Then("choose a finite number")

@@ -23,7 +23,8 @@ const Published = "published rows"
 // prepare builds the graph work of the intervals' layers, and the exchange of rows.
 func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
 	ops, rows := f.workers.teams[0], a.For(Published)
-	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Asynchronous: true, Targets: true}, e.workers.newOps(), a)
+	f.graph = graphwork.New(store, e.Shard,
+		graphwork.Options{Half: f.cfg.Gather == "bf16", Asynchronous: true, Targets: true}, e.workers.newOps(), a)
 	e.recordPlan(f.graph.Plan)
 	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
 		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,

@@ -79,7 +79,8 @@ type job struct {
 // in addition to the tasks of a backend. The wait budget of an epoch is multiple times the usual
 // duration of an epoch, measured by the clock now (nil: time.Now). o.Ghosts reports whether this rank
 // has ghosts.
-func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, executor Executor) *AsyncScheduler {
+func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time,
+	executor Executor) *AsyncScheduler {
 	c := &AsyncScheduler{
 		Outline: o, executor: executor, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
 		chooser: protocol.NewChooser(s, rank, len(o.Layers), weights), progress: protocol.NewProgress(s, rank),

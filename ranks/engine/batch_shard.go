@@ -17,7 +17,8 @@ func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*s
 	n, own := hi-lo, s.NumOwn()
 	part := &shard.Shard{
 		Parts: 1, Vertices: s.Vertices, Directed: s.Directed, Classes: s.Classes, FeatureDim: s.FeatureDim,
-		Own: s.Own[lo:hi], Ghosts: mapped.Make[uint32](a, len(outside)), GhostStart: []int64{0, int64(len(outside))}, SendStart: []int64{0, 0},
+		Own: s.Own[lo:hi], Ghosts: mapped.Make[uint32](a, len(outside)),
+		GhostStart: []int64{0, int64(len(outside))}, SendStart: []int64{0, 0},
 		In:       graph.CSR{Offsets: mapped.Make[int64](a, n+1), Cols: mapped.Make[uint32](a, int(s.In.Offsets[hi]-offset))},
 		InOwnEnd: mapped.Make[int64](a, n), Labels: s.Labels[lo:hi], Split: s.Split[lo:hi],
 		InDegree: mapped.Make[uint32](a, n+len(outside)), OutDegree: mapped.Make[uint32](a, n+len(outside)),

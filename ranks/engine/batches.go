@@ -67,8 +67,9 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 		return t.source.Push(b.current.pass.Epoch, layer, t.gradient(b.current.intervals, layer, t.grad))
 	}
 	prepare := map[string]func(*trainer, *batches, func(int) error) error{
-		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours, config.Cluster: e.newJoinedClusters,
-		config.Saint: e.newWalks, config.Approximate: e.newApproximate,
+		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours,
+		config.Cluster: e.newJoinedClusters,
+		config.Saint:   e.newWalks, config.Approximate: e.newApproximate,
 	}[kind.Kind]
 	if !kind.Draws() {
 		b.store = e.newHistoryStore(e.Arena)
@@ -176,7 +177,8 @@ const BatchEdges = "edges of mini-batches"
 // newHistoryStore allocates the history of the batches' rows in a.
 func (e *Engine) newHistoryStore(a *mapped.Arena) *history.Store {
 	return history.New(history.Options{
-		Comm: e.Peers, Shapes: e.historyShapes(), Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers,
+		Comm: e.Peers, Shapes: e.historyShapes(), Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(),
+		Seed: e.Config.Seed, Team: e.packers,
 	}, a)
 }
 
@@ -194,7 +196,8 @@ func (e *Engine) historyShapes() (list []halo.Shape) {
 // batchStore allocates the values of the largest batch, which all batches reuse.
 func (e *Engine) batchStore(in model.Vertices) *model.Store {
 	count := e.Config.Batches()
-	s := model.NewStore(e.network(), in.Part(0, (e.Shard.NumOwn()+count-1)/count), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	s := model.NewStore(e.network(), in.Part(0, (e.Shard.NumOwn()+count-1)/count), passMemory(e.Config),
+		e.workers.teams[0], e.Arena.For(Activations))
 	e.values = Values{Bytes: s.Bytes(), KeptBytes: 4 * int64(e.network().Columns(model.InStep)) * int64(s.Rows)}
 	return s
 }
@@ -218,7 +221,8 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchV
 		}
 		first := c.First + i.lo
 		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.sharedWeights, frame)
-		i.loss = task.Loss{Target: e.targetsOf(first, c.First+i.hi), Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
+		i.loss = task.Loss{Target: e.targetsOf(first, c.First+i.hi), Labels: labels.Part(first, c.First+i.hi),
+			Split: split.Part(first, c.First+i.hi)}
 		list = append(list, i)
 	}
 	return list

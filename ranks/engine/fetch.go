@@ -128,7 +128,8 @@ func (f *fetcher) run(epoch int) {
 			began := time.Now()
 			f.read(k)
 			f.recorder.Begin()
-			at := trace.Place{Epoch: int32(epoch), Layer: int32(f.walk.legs[k/f.count][0].Layer), Interval: int32(k % f.count), Read: f.states[k].bytes}
+			at := trace.Place{Epoch: int32(epoch), Layer: int32(f.walk.legs[k/f.count][0].Layer),
+				Interval: int32(k % f.count), Read: f.states[k].bytes}
 			f.recorder.Add(trace.Fetch, at, began, time.Now())
 		}
 	}

@@ -269,7 +269,10 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := f.dispatchUntil(func() bool { return !slices.Contains(f.left, false) && (f.localServer == nil || f.localServer.Done()) }); err != nil {
+	if err := f.dispatchUntil(func() bool {
+		return !slices.Contains(f.left, false) &&
+			(f.localServer == nil || f.localServer.Done())
+	}); err != nil {
 		return nil, err
 	}
 	f.results.lastEpoch = f.epochs

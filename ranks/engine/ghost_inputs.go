@@ -61,7 +61,8 @@ func (e *Engine) fetchGhostFeatures(net *model.Network, a *mapped.Arena) (err er
 	if err := world.SumInt64s(e.Peers, rows); err != nil {
 		return err
 	}
-	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0], e.ghostFeatures.Dim, time.Since(began).Seconds()))
+	e.Reporter.Note(fmt.Sprintf("ghost_features rows=%d columns=%d seconds=%.3f\n", rows[0],
+		e.ghostFeatures.Dim, time.Since(began).Seconds()))
 	return nil
 }
 
@@ -80,7 +81,8 @@ func (e *Engine) fetchSparse(a *mapped.Arena) (*graph.SparseRows, error) {
 	rows := &graph.SparseRows{Offsets: mapped.Make[int64](a, len(come)+1)}
 	for g, n := range come {
 		if int(n) > sh.FeatureDim {
-			return nil, fault.New(fault.Runtime, "exchange", "", "vertex %d has %d features on another rank, want %d", h.ids[g], n, sh.FeatureDim)
+			return nil, fault.New(fault.Runtime, "exchange", "",
+				"vertex %d has %d features on another rank, want %d", h.ids[g], n, sh.FeatureDim)
 		}
 		rows.Offsets[g+1] = rows.Offsets[g] + int64(n)
 	}

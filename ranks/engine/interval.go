@@ -37,7 +37,8 @@ func (i *interval) part(x kernels.Mat) kernels.Mat {
 
 // graphInterval returns the interval for graph work in layer l.
 func (i *interval) graphInterval(l int) graphwork.Interval {
-	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.isNeeded(schedule.Apply, l)}
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask,
+		Sources: !i.isNeeded(schedule.Apply, l)}
 }
 
 // graphIntervalOn is graphInterval with the worker's ops.
@@ -152,7 +153,8 @@ func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped
 		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.newOps()}
 		i.frame = store.Frame(i.lo, i.hi, i.ops, weights)
 		i.loss = task.Loss{
-			Target: e.targetsOf(i.lo, i.hi), Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
+			Target: e.targetsOf(i.lo, i.hi), Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi),
+			Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
 		}
 		list = append(list, i)
 	}

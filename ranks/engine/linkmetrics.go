@@ -70,9 +70,10 @@ func (p *pairing) ownPairs(list graph.Pairs) (positions []int, rows []uint32) {
 func (p *pairing) scoresOf(list graph.Pairs) (positions []int, scores []float32, err error) {
 	positions, rows := p.ownPairs(list)
 	scores = make([]float32, len(positions))
-	err = p.scores(len(positions), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[positions[i]] }, func(first int, some []float32) {
-		copy(scores[first:], some)
-	})
+	err = p.scores(len(positions), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[positions[i]] },
+		func(first int, some []float32) {
+			copy(scores[first:], some)
+		})
 	return positions, scores, err
 }
 
@@ -145,19 +146,20 @@ func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	}
 	_, rows := p.ownPairs(h.Edges)
 	sum, shares := []float64{0}, []float64(nil)
-	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] }, func(first int, others []float32) {
-		resize(&shares, len(others)/each)
-		p.team.Run(len(shares), 16, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				edge := first/each + i
-				n := graph.Candidates(h.Each[at[edge]*each:(at[edge]+1)*each], h.Edges.Dst[at[edge]])
-				shares[i] = objective.Reciprocal(edges[edge], others[i*each:i*each+n])
+	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] },
+		func(first int, others []float32) {
+			resize(&shares, len(others)/each)
+			p.team.Run(len(shares), 16, func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					edge := first/each + i
+					n := graph.Candidates(h.Each[at[edge]*each:(at[edge]+1)*each], h.Edges.Dst[at[edge]])
+					shares[i] = objective.Reciprocal(edges[edge], others[i*each:i*each+n])
+				}
+			})
+			for _, share := range shares {
+				sum[0] += share
 			}
 		})
-		for _, share := range shares {
-			sum[0] += share
-		}
-	})
 	if err != nil {
 		return 0, err
 	}

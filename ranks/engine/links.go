@@ -103,7 +103,8 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
 	p.sampledOffsets = make([]int64, sh.NumOwn()+1)
 	for row, v := range sh.Own {
-		p.sampledOffsets[row+1] = p.sampledOffsets[row] + kernels.Share(int64(v)+1, p.total, sh.Vertices) - kernels.Share(int64(v), p.total, sh.Vertices)
+		p.sampledOffsets[row+1] = p.sampledOffsets[row] + kernels.Share(int64(v)+1, p.total,
+			sh.Vertices) - kernels.Share(int64(v), p.total, sh.Vertices)
 	}
 	for lo := 0; lo < sh.NumOwn(); lo = p.chunkEnd(p.sampledOffsets, lo) {
 		p.chunks++
@@ -115,7 +116,8 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 // newPairing returns a pairing that scores pairs of any vertices. Collective over the graph
 // ranks.
 func (e *Engine) newPairing(width int) (*pairing, error) {
-	p := &pairing{trainHistogram: new(objective.Histogram), comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
+	p := &pairing{trainHistogram: new(objective.Histogram), comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard,
+		width: width, seed: e.Config.Seed}
 	p.maxPairs = MaxChunkPairs(e.Network)
 	var err error
 	if p.head, err = e.newLinkHead(); err != nil {

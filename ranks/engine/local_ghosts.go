@@ -59,7 +59,8 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 	}
 	ops, h := s.adder, e.halo
 	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, h.ids, h.localIDs(e, a))
-	k := &localGhosts{layer: spec.GhostLayer(), near: e.Shard.NumGhosts(), store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
+	k := &localGhosts{layer: spec.GhostLayer(), near: e.Shard.NumGhosts(),
+		store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
 	if !e.ghostInput.IsNil() {
 		k.store.UseInput(e.ghostInput)
 	}

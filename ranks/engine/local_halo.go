@@ -25,7 +25,9 @@ type localHalo struct {
 	ids   []uint32     // dataset ids
 	ends  []int        // by hop
 	plans []*halo.Plan // by hop: which rows come from which rank
-	edges *shard.Shard // with several hops: edges into all but the last hop, whose own vertices are the ghosts, and whose ghosts are own vertices
+	// with several hops: edges into all but the last hop, whose own vertices are the ghosts, and whose ghosts
+	// are own vertices
+	edges *shard.Shard
 
 	// If some ghosts of the last local layer are received: the place here of each ghost of the
 	// shard, -1 without one, and the plan of the received rows, in the shard's order.
@@ -80,7 +82,8 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return nil, err
 	}
-	e.Reporter.Note(fmt.Sprintf("local_halo hops=%d vertices=%d edges=%d seconds=%.3f\n", len(h.ends), sums[0], sums[1], time.Since(began).Seconds()))
+	e.Reporter.Note(fmt.Sprintf("local_halo hops=%d vertices=%d edges=%d seconds=%.3f\n", len(h.ends), sums[0],
+		sums[1], time.Since(began).Seconds()))
 	return h, nil
 }
 
@@ -158,7 +161,8 @@ func (h *localHalo) number(e *Engine, f *sample.Field, hops []int) (places []int
 // Collective over the graph ranks.
 func (e *Engine) request(list []sample.Vertex) (*halo.Plan, error) {
 	parts := e.Peers.Size()
-	p := &halo.Plan{Parts: parts, Own: e.Shard.NumOwn(), Ghosts: len(list), SendStart: make([]int64, parts+1), RecvStart: make([]int64, parts+1), OwnIDs: e.Shard.Own}
+	p := &halo.Plan{Parts: parts, Own: e.Shard.NumOwn(), Ghosts: len(list), SendStart: make([]int64, parts+1),
+		RecvStart: make([]int64, parts+1), OwnIDs: e.Shard.Own}
 	messages := make([][]uint32, parts)
 	for _, v := range list {
 		messages[v.Rank] = append(messages[v.Rank], v.Row)

@@ -61,7 +61,8 @@ func (e *Engine) sketchGhostEdges(hops []shard.Hop, a *mapped.Arena) *shard.Shar
 		c.Vertices, c.Edges = c.Vertices+hop.Ghosts, c.Edges+hop.Edges
 		c.Cut += hop.Cut
 	}
-	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs(), EdgeDim: e.Network.Design.EdgeDim}
+	head := shard.Shard{Parts: 1, Vertices: sh.Vertices, Directed: true, Weighted: sh.Weighted && e.Network.Weighs(),
+		EdgeDim: e.Network.Design.EdgeDim}
 	s := shard.Sketch(head, c, false, mapped.NewSketch())
 	s.In = graph.CSR{Offsets: mapped.Make[int64](a, len(s.In.Offsets)), Cols: mapped.Make[uint32](a, len(s.In.Cols))}
 	s.InOwnEnd = mapped.Make[int64](a, len(s.InOwnEnd))

@@ -326,7 +326,8 @@ func (s *lockstep) Poll() (bool, error) {
 func (s *lockstep) Wait() error {
 	event, ok := s.walk.Awaited()
 	if !ok {
-		return fault.New(fault.Runtime, "train", "", "internal error: deadlock in epoch %d (no runnable task and no pending message)", s.pass.Epoch)
+		return fault.New(fault.Runtime, "train", "",
+			"internal error: deadlock in epoch %d (no runnable task and no pending message)", s.pass.Epoch)
 	}
 	return s.ghosts.Await(s.slot(event))
 }

@@ -60,8 +60,9 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 	a = a.For(Measured)
 	m := &staleness{
-		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact, layers: make([]*measured, len(s.store.Network.Layers)),
-		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
+		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact,
+		layers: make([]*measured, len(s.store.Network.Layers)),
+		exact:  mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
 	s.stale = m
 	if e.Config.Batches() > 0 {

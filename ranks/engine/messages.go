@@ -24,7 +24,8 @@ type Messages struct {
 
 // Add returns the sum of m and o.
 func (m Messages) Add(o Messages) Messages {
-	return Messages{m.Tasks + o.Tasks, m.To + o.To, m.From + o.From, m.NonZeros + o.NonZeros, append(append([]time.Duration{}, m.Work...), o.Work...)}
+	return Messages{m.Tasks + o.Tasks, m.To + o.To, m.From + o.From, m.NonZeros + o.NonZeros,
+		append(append([]time.Duration{}, m.Work...), o.Work...)}
 }
 
 // EpochMessages are the messages of each pass of a synchronous epoch.
@@ -37,7 +38,8 @@ type EpochMessages struct {
 
 // MeasureMessages measures the messages of an interval of n vertices. It builds each task once
 // from zeros, and runs it here. It needs memory for one interval.
-func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.RequestOptions, n int, ops kernels.Ops) (p EpochMessages, err error) {
+func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.RequestOptions, n int,
+	ops kernels.Ops) (p EpochMessages, err error) {
 	a := mapped.NewArena()
 	defer a.Free()
 	defer mapped.Catch(&err)
@@ -45,7 +47,8 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 	head := shard.Shard{Parts: 1, FeatureDim: net.Dims[0], TrainTotal: 1}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absentRanks{size: 1}, Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
+			Config: c, Peers: absentRanks{size: 1},
+			Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
 			Tensor: &measuringBackend{options: w},
 		},
 		workers: &workers{teams: []kernels.Ops{ops}},
@@ -62,7 +65,8 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 		to    *Messages
 		walk  *walk
 		train bool
-	}{{&p.Epoch, newRoute.epochWalk, true}, {&p.Forward, newRoute.forwardWalk, true}, {&p.Backward, newRoute.backwardWalk, true}, {&p.Evaluation, newRoute.forwardWalk, false}} {
+	}{{&p.Epoch, newRoute.epochWalk, true}, {&p.Forward, newRoute.forwardWalk, true}, {&p.Backward, newRoute.backwardWalk, true},
+		{&p.Evaluation, newRoute.forwardWalk, false}} {
 		r := &measuringBackend{options: w}
 		if err := s.runTasks(r, pass.walk.tasks, model.Pass{Epoch: 1, Train: pass.train}); err != nil {
 			return EpochMessages{}, err

@@ -28,7 +28,8 @@ func (e *Engine) PrepareTargets() error {
 		values = oneHot(sh.Labels, o.Outputs)
 	}
 	if position, reason := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); reason != "" {
-		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", position%o.Outputs, sh.Own[position/o.Outputs], values[position], reason).
+		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", position%o.Outputs,
+			sh.Own[position/o.Outputs], values[position], reason).
 			Then("leave --task out: the dataset's labels define the task")
 	}
 	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {
@@ -173,7 +174,10 @@ func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objectiv
 	switch {
 	case metric != allMetrics && metric != "roc_auc":
 	case o.Task == graph.MultiLabel:
-		err = t.addROCAUC(all, wanted, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
+		err = t.addROCAUC(all, wanted, o.Outputs, func(r, c int) (float32, bool) {
+			return z[r*o.Outputs+c],
+				truth.Values[r*o.Outputs+c] > 0
+		}, truth)
 	case o.Task == graph.MultiClass && o.Outputs == 2: // the score of the second class
 		err = t.addROCAUC(all, wanted, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
 	}
@@ -238,7 +242,8 @@ func (t *trainer) endObservation() {
 // addROCAUC adds the areas under ROC curves, which need the scores of all ranks: rank 0
 // receives them one label after another. of returns a row's score for a label, and whether the
 // row has it.
-func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
+func (t *trainer) addROCAUC(all []objective.Metrics, wanted []uint8, labels int, of func(row, label int) (float32, bool),
+	truth objective.Truth) error {
 	var sums [graph.SplitTest + 1]float64
 	var defined [graph.SplitTest + 1]int
 	var block []byte

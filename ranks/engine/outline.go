@@ -20,10 +20,12 @@ type Outline struct {
 	Sums        int           // tasks that add up rows for other ranks, in each layer
 	Pieces      int           // tasks that make gradients of ghosts, in each layer
 	GhostTasks  []int         // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
-	Mixed       int           // tasks that put the rows of ghosts together, some of which are computed and some received in the last layer of GhostTasks; 0: all are computed
-	Barrier     bool          // nopipe: all intervals are in the same stage
-	Late        bool          // own rows are gathered only when all rows have arrived
-	Fused       bool          // consecutive tensor tasks are one
+	// tasks that put the rows of ghosts together, some of which are computed and some received in the last
+	// layer of GhostTasks; 0: all are computed
+	Mixed   int
+	Barrier bool // nopipe: all intervals are in the same stage
+	Late    bool // own rows are gathered only when all rows have arrived
+	Fused   bool // consecutive tensor tasks are one
 }
 
 // LayerOutline describes what a layer needs from the graph and from other vertices.
@@ -38,7 +40,8 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(), Fused: s.tensor.RequestOptions().Fused,
+		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(),
+		Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
 	if r.graph != nil {

@@ -22,7 +22,8 @@ func TestGathersAwaitRows(t *testing.T) {
 				if len(ghosts) > 0 {
 					o.Mixed = mixed
 				}
-				t.Run(fmt.Sprintf("%d computed, %d mixed, barrier=%t, late=%t", len(ghosts), o.Mixed, o.Barrier, o.Late), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%d computed, %d mixed, barrier=%t, late=%t", len(ghosts), o.Mixed,
+					o.Barrier, o.Late), func(t *testing.T) {
 					g := o.Epoch().Graph
 					for _, withheld := range g.Tasks() {
 						for _, ready := range readyWithout(g, withheld) {

@@ -106,7 +106,8 @@ type workState struct {
 // Protected returns the state of the stage that this rank protects.
 func (s *StepState) Protected() *StepState {
 	next := (s.stage + 1) % len(s.works)
-	of := &StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, slots: s.slots, stage: next, loss: epochLoss{0, true}, works: make([]*workState, len(s.works))}
+	of := &StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, slots: s.slots, stage: next, loss: epochLoss{0, true},
+		works: make([]*workState, len(s.works))}
 	if next == len(s.works)-1 {
 		of.loss = s.next
 	}
@@ -131,7 +132,8 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 	if !ok {
 		return err
 	}
-	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next, weights: make([]float32, len(p.t.flat))}
+	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next,
+		weights: make([]float32, len(p.t.flat))}
 	if failed := own.Pull(0, s.weights); failed != nil {
 		return errors.Join(err, failed)
 	}

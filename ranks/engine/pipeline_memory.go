@@ -33,7 +33,8 @@ type microbatch struct {
 
 // newWork allocates the memory of a number of microbatches in a section.
 func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots int) *stageWork {
-	w := &stageWork{section: of, stored: make([]*microbatch, p.settings.Microbatches), losses: make([]float64, p.settings.Microbatches), grad: make([]float32, net.Spec.NumWeights())}
+	w := &stageWork{section: of, stored: make([]*microbatch, p.settings.Microbatches), losses: make([]float64, p.settings.Microbatches),
+		grad: make([]float32, net.Spec.NumWeights())}
 	for k := range w.sent {
 		w.sent[k] = make([][]byte, p.settings.Microbatches)
 	}

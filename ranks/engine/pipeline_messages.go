@@ -65,7 +65,8 @@ func (p *pipelineRank) receive(m *microbatch, i pipeline.Instruction, tag int, v
 			return err
 		}
 		if len(h.Body) != size || h.Numbers != (wire.Numbers{p.step, m.number}) {
-			return wire.Mismatch("train", "stage %d received a message of %d bytes of another microbatch for %v in step %d", p.stage, len(in.Data), i, p.step)
+			return wire.Mismatch("train", "stage %d received a message of %d bytes of another microbatch for %v in step %d",
+				p.stage, len(in.Data), i, p.step)
 		}
 		if tag == tagGradients {
 			copy(m.loss(), h.Body)

@@ -41,7 +41,8 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 // preAggregates reports whether rows may be summed before they are sent: edges have
 // coefficients, every epoch has an exchange, and rows are neither predicted nor sent before their dropout.
 func (e *Engine) preAggregates() bool {
-	if e.Config.Ghosts().Samples() || e.Config.Predicts() || e.Network.WholeRows || e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
+	if e.Config.Ghosts().Samples() || e.Config.Predicts() || e.Network.WholeRows || e.Peers.Size() == 1 ||
+		!e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
 	each := e.network().Exchanges() && !e.Config.Alone()

@@ -22,7 +22,8 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 		return source
 	}
 	o := predict.Options{
-		Kind: e.Config.Predict, Rows: e.Config.PredictRows, History: e.Config.PredictHistory, Plan: h.Plan, Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
+		Kind: e.Config.Predict, Rows: e.Config.PredictRows, History: e.Config.PredictHistory, Plan: h.Plan,
+		Timing: e.Config.Ghosts().Timing(), Team: e.packers, Arena: h.Arena,
 		Fitting: func(epoch int) { e.Fault.At(inject.Predict, epoch) },
 	}
 	o.Shard, o.Seed, o.Sums = e.Shard, e.Config.Seed, rankSums{e.Peers}
@@ -50,7 +51,8 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 // predictedBatches returns a source that predicts the rows of a batch's outside vertices, at most the
 // given number, or averages them with the rows that the batch computes for them, if --predict requests
 // it. The history has the own rows of a batch's last step, of the epoch before.
-func (b *batches) predictedBatches(e *Engine, source *history.Batch, outside int, computed func(halo.Slot, kernels.Mat) kernels.Mat) halo.Collective {
+func (b *batches) predictedBatches(e *Engine, source *history.Batch, outside int, computed func(halo.Slot,
+	kernels.Mat) kernels.Mat) halo.Collective {
 	share, averages := predict.MomentumShare(e.Config.Predict)
 	switch {
 	case !e.Config.Predicts():
@@ -77,7 +79,8 @@ func (b *batches) predictVariates(e *Engine, source *history.Variates, training 
 }
 
 // predictedHistory returns a source that predicts rows of a history from own rows of a step.
-func (e *Engine) predictedHistory(source halo.Collective, own, predicted int, stored func(layer, row int, dst []float32) int) *predict.Source {
+func (e *Engine) predictedHistory(source halo.Collective, own, predicted int, stored func(layer, row int,
+	dst []float32) int) *predict.Source {
 	return predict.Wrap(source, predict.Options{
 		Kind: e.Config.Predict, Rows: e.Config.PredictRows, Shapes: e.historyShapes(), Stored: stored,
 		Plan:   &halo.Plan{Own: own, Ghosts: predicted},
@@ -126,7 +129,8 @@ func (t *trainer) noteFallback(epoch int, c predict.Counts) {
 				remedy = "; raise --predict-rows, or use fewer batches (--batch) or --parts"
 			}
 		}
-		t.reporter.Note(fmt.Sprintf("predict: stale rows are used from epoch %d on in %d predictions of an epoch: %s%s\n", epoch, c.Fallbacks[reason], reason, remedy))
+		t.reporter.Note(fmt.Sprintf("predict: stale rows are used from epoch %d on in %d predictions of an epoch: %s%s\n", epoch,
+			c.Fallbacks[reason], reason, remedy))
 		t.notedFallback = true
 	}
 }

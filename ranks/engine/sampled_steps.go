@@ -31,7 +31,8 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 		return err
 	}
 	targets := e.trainVertices()
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(),
+		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
 	b.source, b.current = source, d.template
 	b.sampleStep = func(epoch, step int, pieces []int) (*lockstep, error) {
 		f, err := source.Draw(step, e.shuffledShare(targets, epoch, pieces[0]))
@@ -100,7 +101,8 @@ type SampledBlock struct{ Rows, Edges int64 }
 
 // SampledEdges returns the blocks of a step of at most the given numbers of rows, by layer
 // from the input on, or the single block that all layers of joined clusters or walks share. Of an
-// approximated graph, all layers but the last share the first block. It assumes that vertices have the mean number of neighbours, and that all own neighbours of clusters and
+// approximated graph, all layers but the last share the first block. It assumes that vertices have the mean
+// number of neighbours, and that all own neighbours of clusters and
 // walks are in the step.
 func SampledEdges(c config.Config, have shard.Counts, most []int) []SampledBlock {
 	b, rows := c.Batching(), int64(most[0])
@@ -159,7 +161,8 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
 	store := d.template.store
-	newRoute := &route{keepsGradients: true, graph: graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)}
+	newRoute := &route{keepsGradients: true,
+		graph: graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)}
 	s := d.stepBuffers.buildStep(newRoute, ends)
 	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
 	return s
@@ -229,7 +232,8 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 	of := e.Clusters.of(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
 	host.FreeMemory() // of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
-	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()), e.edgeData(), of, e.packers, e.Arena)
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()),
+		e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)
 	if e.Stages != nil {
 		b.source, b.joinedClusters = noStats{}, source
@@ -245,7 +249,8 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 // newWalks allocates steps of the subgraphs that random walks induce (GraphSAINT, ICLR'20, algorithm 1).
 func (e *Engine) newWalks(t *trainer, b *batches, update func(layer int) error) error {
 	began := time.Now()
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(),
+		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
 	source := sample.NewWalks(e.walking(), e.Arena)
 	e.Reporter.Note(fmt.Sprintf("walks coverage=%d seconds=%.3f\n", sample.Coverage, time.Since(began).Seconds()))
 	b.source, b.current, b.estimates = noStats{}, d.template, true
@@ -263,7 +268,8 @@ func (e *Engine) newApproximate(t *trainer, b *batches, update func(layer int) e
 		return err
 	}
 	net := e.batchNetwork()
-	d := sampledSteps{e.newStepBuffers(t, net, MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	d := sampledSteps{e.newStepBuffers(t, net,
+		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
 	f, err := source.Approximate(e.Config.Batching().Share, len(net.Spec.GatherLayers()), d.packed)
 	if err != nil {
 		return err

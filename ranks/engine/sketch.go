@@ -36,7 +36,8 @@ type SketchedStage struct {
 //
 // Design note: one interval stands for all intervals in host memory, because the matrices
 // cover all own vertices, for any number of intervals.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena, stage SketchedStage) {
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops,
+	b tensor.Backend, kept, scratch *mapped.Arena, stage SketchedStage) {
 	onDevice, requested := ops.Remote(), c.Intervals
 	if !onDevice || s.Features.Sparse != nil {
 		c.Intervals = 1

@@ -31,7 +31,8 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	e.newHistoryStore(a)
 	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
-	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim, Weighted: e.Shard.Weighted}, one, true, mapped.NewSketch())
+	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim, Weighted: e.Shard.Weighted},
+		one, true, mapped.NewSketch())
 	each := mapped.NewSketch()
 	work := graphwork.New(b, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], each)
 	bytes := each.Used() + 4*one.Edges + 16*one.Vertices + 12*one.Ghosts + 8*one.Vertices
@@ -115,7 +116,8 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 	blocks = append(slices.Repeat(blocks[:1], shared), blocks...)
 	step := func(of model.Section) {
 		store := e.sketchStepBuffers(net, of, most, a)
-		graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
+		graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true},
+			e.workers.teams[0], a.For(BatchEdges))
 	}
 	if e.Stages == nil {
 		step(net.Section())

@@ -38,7 +38,8 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 
 // newSectionBuffers allocates steps of a section of a network. Steps with the buffers of like run at
 // other times, and share the gradients of weights; nil: none.
-func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int) error, like *stepBuffers) *stepBuffers {
+func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int) error,
+	like *stepBuffers) *stepBuffers {
 	r := e.allocStepBuffers(net, of, most, e.Arena)
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()
@@ -146,7 +147,8 @@ func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 func sampledShard(in graph.CSR, own []int64, ids, inDegree, outDegree []uint32, ghosts int) *shard.Shard {
 	n := len(in.Offsets) - 1
 	return &shard.Shard{
-		Parts: 1, Directed: true, Own: ids[:n], Ghosts: make([]uint32, ghosts), GhostStart: []int64{0, int64(ghosts)}, SendStart: []int64{0, 0},
+		Parts: 1, Directed: true, Own: ids[:n], Ghosts: make([]uint32, ghosts),
+		GhostStart: []int64{0, int64(ghosts)}, SendStart: []int64{0, 0},
 		In: in, InOwnEnd: own, InDegree: inDegree, OutDegree: outDegree,
 	}
 }

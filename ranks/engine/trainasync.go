@@ -80,7 +80,8 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 }
 
 // newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
-func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
+func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
+	a *mapped.Arena) (stretcher, error) {
 	t := tallies{
 		ownTallies: map[int]tally{}, finished: map[int]int{}, sums: map[int]tally{}, receivedTallies: map[int]int{},
 		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
@@ -116,7 +117,8 @@ func StalenessBound(c config.Config) int {
 
 // NewMachine returns the index-th server of an asynchronous stretch that starts after
 // Trained epochs.
-func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.StateMachine {
+func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32,
+	u protocol.Updater) params.StateMachine {
 	if c.Mode == config.Free {
 		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // checked by Validate
 		last := LastEpoch(every, setting.Trained, c.Epochs)

@@ -312,7 +312,8 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(), t.lockstep.tuning.settled(), rows}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(),
+			t.lockstep.tuning.settled(), rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))

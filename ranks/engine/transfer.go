@@ -59,7 +59,8 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	newRoute, policy := *s.exact, e.Config.Ghosts()
 	newRoute.keepsGradients = !e.Config.Returns()
 	ho := halo.HistoryOptions{
-		Shapes: s.shapes(&newRoute), Seed: e.Config.Seed, Comm: e.Peers, Plan: newRoute.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
+		Shapes: s.shapes(&newRoute), Seed: e.Config.Seed, Comm: e.Peers, Plan: newRoute.graph.Plan, Codec: e.Codecs[0],
+		Team: e.packers, Ops: s.adder, Arena: a,
 	}
 	switch {
 	case policy.NoGhosts() || policy.Alternates():
@@ -116,7 +117,8 @@ func (s *lockstep) reserveResiduals() {
 
 // slotOf returns the slot of a layer in the current pass.
 func (s *lockstep) slotOf(layer int, backward bool) halo.Slot {
-	return halo.Slot{Epoch: s.pass.Epoch, Layer: layer, Backward: backward, OutsideTraining: !s.pass.Train || s.route != s.training, Ahead: s.refreshOnly}
+	return halo.Slot{Epoch: s.pass.Epoch, Layer: layer, Backward: backward, OutsideTraining: !s.pass.Train ||
+		s.route != s.training, Ahead: s.refreshOnly}
 }
 
 func (s *lockstep) slot(t schedule.Task) halo.Slot {

@@ -48,7 +48,8 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	t := &tuning{Engine: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange, seen: map[exchangeKey]*observed{}}
+	t := &tuning{Engine: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange,
+		seen: map[exchangeKey]*observed{}}
 	if plan := e.Config.Recorded.Codecs; len(plan) > 0 {
 		t.chooser.Follow(plan)
 	}

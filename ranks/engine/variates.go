@@ -129,7 +129,8 @@ func (v *variates) sample(targets []uint32, more [][]uint32, rng *rand.Rand) {
 	for _, u := range f.Rows {
 		v.places[u] = -1
 	}
-	*f = history.Field{Rows: f.Rows[:0], Ends: f.Ends[:0], Offsets: append(f.Offsets[:0], 0), Samples: f.Samples[:0], Weights: f.Weights[:0], Factor: f.Factor[:0]}
+	*f = history.Field{Rows: f.Rows[:0], Ends: f.Ends[:0], Offsets: append(f.Offsets[:0], 0), Samples: f.Samples[:0],
+		Weights: f.Weights[:0], Factor: f.Factor[:0]}
 	for _, t := range targets {
 		v.fieldPlace(t)
 	}

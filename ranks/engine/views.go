@@ -55,7 +55,8 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 		return false, nil
 	}
 	began := time.Now()
-	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over(), Codec: t.lockstep.tuning.settled()}
+	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over(),
+		Codec: t.lockstep.tuning.settled()}
 	if t.comm.Rank() == 0 {
 		if s.Slots, err = t.source.State(); err != nil {
 			return false, err
@@ -107,14 +108,16 @@ func (t *trainer) label() string {
 	if t.cfg.Predicts() {
 		more = fmt.Sprintf(" predict=%s rows=%d history=%s", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictHistory)
 		if t.cfg.TrainsPredictor() {
-			more = fmt.Sprintf(" predict=%s rows=%d window=%d input=%s hold=%t", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictWindow, t.cfg.PredictInput, t.cfg.PredictHold)
+			more = fmt.Sprintf(" predict=%s rows=%d window=%d input=%s hold=%t", t.cfg.Predict, t.cfg.PredictRows, t.cfg.PredictWindow,
+				t.cfg.PredictInput, t.cfg.PredictHold)
 		}
 	}
 	if t.net.WholeRows {
 		more += " whole"
 	}
 	return fmt.Sprintf("refresh=%s gradients=%t codec=%s rows=%v part=%d/%d sent=%d of %08x%s",
-		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(), len(p.SendRows), sum.Sum32(), more)
+		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(),
+		len(p.SendRows), sum.Sum32(), more)
 }
 
 // unpack restores this part's state, if it is of the same transfers on all ranks. Collective

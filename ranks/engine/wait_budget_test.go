@@ -24,7 +24,8 @@ func (a aged) Oldest(halo.Slot) int { return a.oldest }
 func TestGathersReadReceivedRows(t *testing.T) {
 	const never, before, now, ahead = 3, 4, 5, 6
 	gather := func(interval int) job {
-		return job{Task: schedule.Task{Stage: schedule.GatherGhosts, Epoch: now, Interval: interval}, access: accessOf(schedule.GatherGhosts)}
+		return job{Task: schedule.Task{Stage: schedule.GatherGhosts, Epoch: now, Interval: interval},
+			access: accessOf(schedule.GatherGhosts)}
 	}
 	apply := job{Task: schedule.Task{Stage: schedule.Apply, Epoch: now}}
 	for name, c := range map[string]struct {
@@ -41,7 +42,8 @@ func TestGathersReadReceivedRows(t *testing.T) {
 		"ghosts that miss some still": {[]int{now, now}, 0, 2, 2},
 		"a rank without ghosts":       {[]int{now, now}, math.MaxInt, 0, 0},
 	} {
-		f := &AsyncScheduler{gates: []*gate{{}}, executor: &asyncRank{ghosts: aged{oldest: c.ghosts}}, queue: []job{gather(0), gather(1), apply}, trained: never}
+		f := &AsyncScheduler{gates: []*gate{{}}, executor: &asyncRank{ghosts: aged{oldest: c.ghosts}},
+			queue: []job{gather(0), gather(1), apply}, trained: never}
 		f.gates[0].published[0] = published{c.own, slices.Min(c.own)}
 		fresh, held := f.findRunnable(false)
 		hurry, _ := f.findRunnable(true)
@@ -74,14 +76,19 @@ func TestWaitBudget(t *testing.T) {
 		over bool
 		end  bool // the wait has a known end
 	}{
-		"not at all":            {waitBudget{start: ago(time.Hour)}, true, false},
-		"first epoch":           {waitBudget{multiple: 1, start: ago(time.Hour), since: ago(time.Minute)}, false, false},
-		"half of it":            {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, since: ago(5 * time.Minute)}, false, true},
-		"all of it":             {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, since: ago(11 * time.Minute)}, true, true},
-		"twice is not over":     {waitBudget{multiple: 2, start: ago(100 * time.Minute), epochs: 10, since: ago(11 * time.Minute)}, false, true},
-		"over in two waits":     {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 8 * time.Minute, since: ago(3 * time.Minute)}, true, true},
-		"waits are not counted": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, waited: 60 * time.Minute, since: ago(5 * time.Minute)}, true, true},
-		"over, and works":       {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 12 * time.Minute}, true, false},
+		"not at all":  {waitBudget{start: ago(time.Hour)}, true, false},
+		"first epoch": {waitBudget{multiple: 1, start: ago(time.Hour), since: ago(time.Minute)}, false, false},
+		"half of it": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10,
+			since: ago(5 * time.Minute)}, false, true},
+		"all of it": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10,
+			since: ago(11 * time.Minute)}, true, true},
+		"twice is not over": {waitBudget{multiple: 2, start: ago(100 * time.Minute), epochs: 10,
+			since: ago(11 * time.Minute)}, false, true},
+		"over in two waits": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 8 * time.Minute,
+			since: ago(3 * time.Minute)}, true, true},
+		"waits are not counted": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, waited: 60 * time.Minute,
+			since: ago(5 * time.Minute)}, true, true},
+		"over, and works": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 12 * time.Minute}, true, false},
 	} {
 		if c.waitBudget.exhausted() != c.over || c.deadline().IsZero() == c.end {
 			t.Errorf("%s: exhausted is %t, deadline %v", name, c.waitBudget.exhausted(), c.deadline())

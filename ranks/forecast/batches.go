@@ -56,7 +56,8 @@ func (f *Forecast) stage(m *Memory, rank int, c config.Config, rows int64) {
 		sums++
 	}
 	m.add(weights, Heap, size.Product(sums, floats(int64(f.Net.NumWeights()))))
-	m.add("messages between stages", Heap, size.Product(copies, floats(rows, int64(net.CrossingColumns(at.First)+net.CrossingColumns(at.End)))))
+	m.add("messages between stages", Heap,
+		size.Product(copies, floats(rows, int64(net.CrossingColumns(at.First)+net.CrossingColumns(at.End)))))
 }
 
 // Stages returns the layers of each stage of a pipeline, nil without pipelines.

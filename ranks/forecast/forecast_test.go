@@ -28,7 +28,8 @@ func run(t *testing.T, layers, graph, servers int, name string) Run {
 	}
 	net.Dims = append(net.Dims, 2)
 	net.Choose(model.Load{CacheFits: true}, model.Choices{Order: "auto", CacheInput: "auto"})
-	return Run{Config: config.Config{RankOptions: config.RankOptions{Intervals: 1}}, Net: net, Graph: graph, Servers: servers, Codecs: []codec.Codec{c}, Slots: 2}
+	return Run{Config: config.Config{RankOptions: config.RankOptions{Intervals: 1}}, Net: net, Graph: graph, Servers: servers,
+		Codecs: []codec.Codec{c}, Slots: 2}
 }
 
 // triangle is three ranks of 100 vertices, each sending 10 rows to the next
@@ -174,7 +175,8 @@ func TestEpochOfComputedGhosts(t *testing.T) {
 			t.Errorf("layer %d gathers along %v edges into ghosts, expected %v", l, got, want)
 		}
 	}
-	rates, link := Rates{Row: 1e-3, Edge: map[int]float64{}, Backward: map[int]float64{}}, Link{Bandwidth: 1e4 / PayloadShare, RanksPerHost: 1, Copy: 1e9}
+	rates, link := Rates{Row: 1e-3, Edge: map[int]float64{}, Backward: map[int]float64{}},
+		Link{Bandwidth: 1e4 / PayloadShare, RanksPerHost: 1, Copy: 1e9}
 	for l := range 4 {
 		rates.Edge[l], rates.Backward[l] = 1e-5, 1e-6
 	}
@@ -237,7 +239,8 @@ func TestPredictSecondsOfCells(t *testing.T) {
 // What is given back before the first epoch is not there together with what
 // only epochs touch.
 func TestPeak(t *testing.T) {
-	m := Memory{{"a", Mapped, 1}, {"b", Array, 10}, {"c", Heap, 100}, {engine.Activations, Array, 1000}, {halo.Ghosts, Array, 500}, {"d", Scratch, 1200}}
+	m := Memory{{"a", Mapped, 1}, {"b", Array, 10}, {"c", Heap, 100}, {engine.Activations, Array, 1000},
+		{halo.Ghosts, Array, 500}, {"d", Scratch, 1200}}
 	if m.Peak() != 1611 || m.Certain() != 1510 {
 		t.Errorf("peak %d, certain %d", m.Peak(), m.Certain())
 	}

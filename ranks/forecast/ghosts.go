@@ -265,5 +265,6 @@ func (f *Forecast) findGhosts(m *Memory, p partition.RankReport) {
 	for _, h := range hops[:len(hops)-1] {
 		edges = size.Sum(edges, h.Edges)
 	}
-	m.add("finding ghosts of several hops", Scratch, size.Product(foundBytes, size.Sum(p.Vertices, ghosts(hops, len(hops)))), size.Product(foundEdgeBytes, size.Sum(edges, p.Edges)))
+	m.add("finding ghosts of several hops", Scratch, size.Product(foundBytes, size.Sum(p.Vertices, ghosts(hops, len(hops)))),
+		size.Product(foundEdgeBytes, size.Sum(edges, p.Edges)))
 }

@@ -43,7 +43,8 @@ const (
 )
 
 // epochs are the terms that are first touched in the first epoch.
-var epochs = []string{engine.Activations, model.Streamed, graphwork.Scores, graphwork.Halves, graphwork.Window, graphwork.SliceSums, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
+var epochs = []string{engine.Activations, model.Streamed, graphwork.Scores, graphwork.Halves, graphwork.Window, graphwork.SliceSums,
+	engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
 
 // sketched is the rounding of an interval's arrays on a GPU in bytes.
 const sketched = 8 << 10
@@ -149,7 +150,8 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	p.CodedBits = f.codedBits(p)
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	stages := max(c.Pipelining().Stages, 1)
-	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted, EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0], Whole: f.Whole}
+	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted,
+		EdgeDim: f.EdgeDim, FeatureDim: f.Net.Dims[0], Whole: f.Whole}
 	if f.Half {
 		head.Features.Half = []graph.BF16{}
 	}
@@ -165,7 +167,8 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	case c.GPUsApply():
 		tasks = tensor.NewDevice(lanes)
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch, engine.SketchedStage{Number: rank % stages, Edges: f.Edges})
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch,
+		engine.SketchedStage{Number: rank % stages, Edges: f.Edges})
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
 	f.edges(m, p, c)
@@ -297,7 +300,8 @@ func (f *Forecast) portableState(rank int, p partition.RankReport) (bytes int64)
 		}
 		if c := f.Config; c.TrainsPredictor() && !e.Backward { // own rows and the cells of a predictor
 			rows = size.Sum(rows, p.Vertices)
-			bytes = size.Sum(bytes, floats(copies, predict.CellNumbers(c.PredictWindow, predict.SampledRows(c.PredictRows, e.Width, int(p.Vertices)), p.Vertices+p.Ghosts, e.Width)))
+			bytes = size.Sum(bytes, floats(copies, predict.CellNumbers(c.PredictWindow,
+				predict.SampledRows(c.PredictRows, e.Width, int(p.Vertices)), p.Vertices+p.Ghosts, e.Width)))
 			if c.PredictHold {
 				rows = size.Sum(rows, p.Ghosts)
 			}

@@ -35,15 +35,18 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 		return nil, err
 	}
 	graphRanks = c.Partitions(graphRanks)
-	if lifetime := engine.Memory(c, graphRanks); c.Slices > 1 && (lifetime&(model.InChain|model.Exchanged) != model.InChain || !net.Chains()) {
-		return nil, fault.New(fault.Config, "train", "", "--slices %d needs one graph rank, --scratch, --mode pipe, no --recompute and no --measure-staleness, and a network whose layers add rows", c.Slices).
+	if lifetime := engine.Memory(c, graphRanks); c.Slices > 1 &&
+		(lifetime&(model.InChain|model.Exchanged) != model.InChain || !net.Chains()) {
+		return nil, fault.New(fault.Config, "train", "", "--slices %d needs one graph rank, --scratch, --mode pipe, no --recompute and no "+
+			"--measure-staleness, and a network whose layers add rows", c.Slices).
 			Then("leave --slices out")
 	}
 	if err := c.Divide(meta.Train, int64(meta.Vertices), graphRanks); err != nil {
 		return nil, err
 	}
 	run := Run{
-		Config: c, Net: net, Vertices: meta.Vertices, Edges: meta.Edges, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.EdgeDim, Sparse: meta.FeatureKind == graph.SparseFeatures, Half: meta.FeatureKind == graph.HalfFeatures, Slots: slots,
+		Config: c, Net: net, Vertices: meta.Vertices, Edges: meta.Edges, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.
+			EdgeDim, Sparse: meta.FeatureKind == graph.SparseFeatures, Half: meta.FeatureKind == graph.HalfFeatures, Slots: slots,
 		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links,
 	}
 	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {

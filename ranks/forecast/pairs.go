@@ -29,7 +29,8 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	at := min(scored, engine.PairsPerChunk)
 	wanted, given := meanDistinct(at, n, n-p.Vertices), int64(f.Graph-1)*meanDistinct(at, n, p.Vertices)
 	rows := max(wanted, p.Ghosts)
-	m.add("rows of pairs", Heap, floats(2, rows, width), floats(4, p.SendRows, width), floats(4, given, width), size.Product(16, at), floats(6, wanted+given))
+	m.add("rows of pairs", Heap, floats(2, rows, width), floats(4, p.SendRows, width), floats(4, given, width),
+		size.Product(16, at), floats(6, wanted+given))
 	if !f.Predicts { // gradients of a chunk's pairs
 		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsPerChunk)))
 	}

@@ -68,7 +68,8 @@ func TestPairsTakeTime(t *testing.T) {
 		r.Vertices, r.Directed = n, directed
 		parts := make([]partition.RankReport, 2)
 		for k := range parts {
-			parts[k] = partition.RankReport{Vertices: n / 2, Edges: 60_000, Cut: 5000, Ghosts: 3000, SendRows: 3000, SendTo: []int64{3000, 3000}}
+			parts[k] = partition.RankReport{Vertices: n / 2, Edges: 60_000, Cut: 5000, Ghosts: 3000,
+				SendRows: 3000, SendTo: []int64{3000, 3000}}
 			parts[k].SendTo[k] = 0
 		}
 		l := Link{Bandwidth: 1e6, Latency: 0.001, RanksPerHost: 1, Copy: 1e9}
@@ -83,7 +84,8 @@ func TestPairsTakeTime(t *testing.T) {
 		if math.Abs(e.Pairs-want) > 1e-4*want { // whole rows, of thousands
 			t.Errorf("directed %t: %g s, want %g", directed, e.Pairs, want)
 		}
-		if more := e.Overlapping - without.Overlapping; math.Abs(more-e.Pairs) > 1e-9 || without.Pairs != 0 || e.Sequential-without.Sequential < more-1e-9 {
+		if more := e.Overlapping - without.Overlapping; math.Abs(more-e.Pairs) > 1e-9 || without.Pairs != 0 ||
+			e.Sequential-without.Sequential < more-1e-9 {
 			t.Errorf("directed %t: an epoch takes %g s more with pairs of %g s", directed, more, e.Pairs)
 		}
 		l.RanksPerHost = 2

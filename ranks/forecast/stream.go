@@ -15,7 +15,8 @@ import (
 
 // streamable are the terms that tasks read in order, the best one to store in a file first: one that
 // the smallest number of passes reads and none writes.
-var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs, graphwork.CodedEdges, graphwork.SliceSums}
+var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs,
+	graphwork.CodedEdges, graphwork.SliceSums}
 
 // window is the memory for the pages of files that tasks are using: some intervals of each thread.
 const window int64 = 96 << 20
@@ -86,7 +87,8 @@ func CheckDisk(op, dir string, need int64) error {
 		return fault.System(op, dir, err)
 	}
 	if free < need {
-		return fault.New(fault.IO, op, dir, "the scratch files of this host's ranks need %d MB, but the file system has %d MB", (need+1e6-1)/1e6, free/1e6).
+		return fault.New(fault.IO, op, dir,
+			"the scratch files of this host's ranks need %d MB, but the file system has %d MB", (need+1e6-1)/1e6, free/1e6).
 			Then("free disk space, choose another folder, or raise --memory")
 	}
 	return nil

@@ -17,7 +17,8 @@ func TestFiles(t *testing.T) {
 	p := partition.RankReport{Vertices: n, Edges: edges, Train: n, TrainEdges: edges, SendTo: []int64{0}}
 	of := func(limit int64) Files {
 		r := run(t, 2, 1, 0, "none")
-		r.Config.Scratch, r.Config.Memory, r.Config.Epochs, r.Config.EvalEvery, r.Config.Mode, r.Config.Tensor = t.TempDir(), "1MB", 10, 0, "pipe", "cpu"
+		r.Config.Scratch, r.Config.Memory, r.Config.Epochs, r.Config.EvalEvery, r.Config.Mode, r.Config.Tensor = t.TempDir(),
+			"1MB", 10, 0, "pipe", "cpu"
 		r.Net.Dropout, r.Net.Streams, r.Net.CacheInput = 0.5, true, true
 		r.Net.Orders = []model.Order{model.GatherFirst, model.GatherFirst}
 		r.Vertices, r.Edges, r.Whole, r.Limit = n, edges, true, limit
@@ -40,7 +41,8 @@ func TestFiles(t *testing.T) {
 	near("the start", f.Start.Read, 50e6+2*e+x) // rows of edges are checked after the checksums
 	near("the run", f.Run.Read, f.Start.Read+10*f.Epoch.Read+2*f.Evaluation.Read)
 	near("written", f.Run.Written, x+4*n)
-	if k := slices.IndexFunc(f.Streams, func(s Stream) bool { return s.Name == shard.EdgeArrays }); k < 0 || f.Streams[k].Home != InDataset {
+	if k := slices.IndexFunc(f.Streams, func(s Stream) bool { return s.Name == shard.EdgeArrays }); k < 0 ||
+		f.Streams[k].Home != InDataset {
 		t.Errorf("%+v", f.Streams)
 	}
 	if f := of(1 << 30); f.Epoch.Read != 0 || f.Start.Read != 50e6 || f.Run.Read != 50e6 {

@@ -43,7 +43,8 @@ func (w *Work) newAttention(l *Layer, source model.Attended, o Options) *attenti
 	n, shape := w.shard.NumOwn(), source.Attention(kernels.Mat{})
 	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
 	g := &attention{
-		l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(), self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts,
+		l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(),
+		self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts,
 	}
 	if !shape.Dynamic {
 		l.shape.Scores, g.scores = shape.Heads, newScores(shape.Heads)

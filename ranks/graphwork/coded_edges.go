@@ -42,7 +42,8 @@ func (c *Codes) code(e kernels.Edges, count int, forget func(cols []uint32)) *ke
 func EstimateCodedBits(s *shard.Shard) float64 {
 	bits := 0.0
 	for _, e := range []shard.Edges{s.OwnEdges(), s.GhostEdges()} {
-		rows := kernels.Edges{Begin: kernels.HostVector(e.Begin), End: kernels.HostVector(e.End), Cols: kernels.HostVector(e.Cols), Base: uint32(e.Base)}
+		rows := kernels.Edges{Begin: kernels.HostVector(e.Begin), End: kernels.HostVector(e.End),
+			Cols: kernels.HostVector(e.Cols), Base: uint32(e.Base)}
 		bits += kernels.EstimateCodedBits(rows) * float64(e.Len())
 	}
 	s.ForgetColumns(s.In.Cols)
@@ -58,7 +59,8 @@ func (w *Work) codesColumns() bool {
 // codeEdges replaces the columns of edges m, which are the columns e of a shard, by their code. Other
 // columns, such as those of sums, and empty edges stay plain.
 func (w *Work) codeEdges(s *shard.Shard, e shard.Edges, m *kernels.Edges) {
-	if !w.codesColumns() || unsafe.SliceData(e.Cols) != unsafe.SliceData(s.In.Cols) || unsafe.SliceData(e.Begin) == unsafe.SliceData(e.End) {
+	if !w.codesColumns() || unsafe.SliceData(e.Cols) != unsafe.SliceData(s.In.Cols) ||
+		unsafe.SliceData(e.Begin) == unsafe.SliceData(e.End) {
 		return
 	}
 	m.Coded, m.Cols = w.codes.code(*m, e.Len(), s.ForgetColumns), kernels.Vector[uint32]{}

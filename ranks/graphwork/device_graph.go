@@ -37,7 +37,8 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 	if lo == hi {
 		return kernels.Edges{}
 	}
-	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights, Features: c.features, At: c.at, Coded: c.coded, CodedFirst: lo}
+	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights,
+		Features: c.features, At: c.at, Coded: c.coded, CodedFirst: lo}
 }
 
 // transposed is a shard.Transposed in the memory of the rank's Ops.
@@ -58,7 +59,8 @@ func (w *Work) placeCoefficients(m *mesh) {
 }
 
 func (w *Work) placeEdges(s *shard.Shard, e shard.Edges) kernels.Edges {
-	m := kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
+	m := kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols),
+		Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
 	m.Features = w.features(s, m.Weights)
 	w.codeEdges(s, e, &m)
 	return m
@@ -78,7 +80,8 @@ func (w *Work) placeWeights(weights []float32) kernels.Vector[float32] {
 
 func (w *Work) placeTransposed(t *shard.Transposed) *transposed {
 	to := &transposed{
-		own:   kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols), Weights: w.placeWeights(t.OwnWeights)},
+		own: kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols),
+			Weights: w.placeWeights(t.OwnWeights)},
 		ghost: w.placeRows(t.Ghost, t.GhostWeights),
 	}
 	to.own.Features, to.ghost.features = w.features(w.shard, to.own.Weights), w.features(w.shard, to.ghost.weights)

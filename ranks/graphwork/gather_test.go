@@ -22,7 +22,8 @@ func TestGathers(t *testing.T) {
 	work := func(kind string, s *shard.Shard, o Options) *Work {
 		spec := model.Spec{Kind: kind, Dims: []int{64, 32, 8}, Heads: 2, OutputHeads: 1}
 		spec.Choose(model.Load{FeatureNNZ: 1, CacheFits: true}, model.Choices{Order: "apply-first", CacheInput: "off"})
-		return New(model.NewStore(model.New(spec, false), model.Place(ops, a, s.Features, s.Own, s.Own), model.InStep, ops, a), s, o, ops, a)
+		return New(model.NewStore(model.New(spec, false), model.Place(ops, a, s.Features, s.Own, s.Own),
+			model.InStep, ops, a), s, o, ops, a)
 	}
 	for _, c := range []struct {
 		kind         string

@@ -72,7 +72,8 @@ func (w *Work) newZeros(purpose string, rows, cols int) kernels.Mat {
 func (w *Work) newLayer(at int, o Options) *Layer {
 	g, layer := w.store.Network.Gathering(at), w.store.Network.Layers[at]
 	l := &Layer{
-		Width: g.Width, GradWidth: g.Gathered(), shape: halo.Shape{Layer: at, Width: g.Width, Backward: g.Backward}, mesh: w.layerMesh(at, o),
+		Width: g.Width, GradWidth: g.Gathered(),
+		shape: halo.Shape{Layer: at, Width: g.Width, Backward: g.Backward}, mesh: w.layerMesh(at, o),
 		gathered: w.store.Forward(at, model.Gathered), backward: w.store.Backward(at, model.EmittedGrad),
 		Grads: w.store.Backward(at, model.GatheredGrad), Recomputed: w.store.Backward(at, model.Emitted),
 	}

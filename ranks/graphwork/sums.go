@@ -32,7 +32,8 @@ func (w *Work) newSums(l *Layer, o Options) *sums {
 	switch bounds := w.store.Slices(at); {
 	case bounds != nil:
 		memory := w.sliceMemory()
-		s.own, s.grads = &sliced{memory: memory, bounds: bounds, scale: l.mesh.col}, &sliced{memory: memory, bounds: bounds, scale: l.mesh.row}
+		s.own, s.grads = &sliced{memory: memory, bounds: bounds, scale: l.mesh.col},
+			&sliced{memory: memory, bounds: bounds, scale: l.mesh.row}
 	case at == 0 && w.store.Network.Lists():
 		s.own, s.ghosts = &publishedLists{lists: lists{rows: w.store.Lists(w.arena.For(Lists))}}, lists{}
 	case w.half:

@@ -150,7 +150,8 @@ func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a
 }
 
 func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	return &Work{store: store, half: o.Half, apart: o.Asynchronous || o.First != nil, ops: ops, arena: a, uploaded: map[array]any{}, halves: map[halfKey]kernels.Mat{}, layers: make([]*Layer, len(store.Network.Layers)), codes: o.Codes}
+	return &Work{store: store, half: o.Half, apart: o.Asynchronous || o.First != nil, ops: ops, arena: a, uploaded: map[array]any{},
+		halves: map[halfKey]kernels.Mat{}, layers: make([]*Layer, len(store.Network.Layers)), codes: o.Codes}
 }
 
 // newMesh prepares a shard.
@@ -291,7 +292,8 @@ func (w *Work) prepareBackward(o Options) {
 			ghosts.Featured = false
 		}
 		if l == len(back)-1 && trainingOnly {
-			at.edges, at.trainingOnly = w.transpose(Trained, func(a *mapped.Arena) *shard.Transposed { return s.TransposeInto(a, ghosts, graph.SplitTrain) }), true
+			at.edges, at.trainingOnly = w.transpose(Trained,
+				func(a *mapped.Arena) *shard.Transposed { return s.TransposeInto(a, ghosts, graph.SplitTrain) }), true
 			continue
 		}
 		if n, ok := o.First[l]; ok && n < s.NumOwn() {

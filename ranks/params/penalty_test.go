@@ -54,7 +54,8 @@ func TestPenaltyIsWhatStepsTake(t *testing.T) {
 				want, got := float64(weights[i]-after[i-lo])/rate, (penalty(up)-penalty(down))/2
 				// Powers of 2 throughout, but for the sums: 1e-9 is a million times float64's rounding of them.
 				if math.Abs(got-want) > 1e-9 {
-					t.Errorf("%s, all %t, %s[%d]: the penalty's derivative is %v, a step takes %v", c.spec.Kind, c.all, p.Name, i-p.Offset, got, want)
+					t.Errorf("%s, all %t, %s[%d]: the penalty's derivative is %v, a step takes %v", c.spec.Kind, c.all,
+						p.Name, i-p.Offset, got, want)
 				}
 				if want != 0 {
 					taken++
@@ -65,7 +66,8 @@ func TestPenaltyIsWhatStepsTake(t *testing.T) {
 			t.Errorf("%s: no weight decays", c.spec.Kind)
 		}
 	}
-	if got := params.Penalty(kernels.OptimizerConfig{Name: "adamw", WeightDecay: 1}, spec, true)(make([]float32, spec.NumWeights())); got != 0 {
+	if got := params.Penalty(kernels.OptimizerConfig{Name: "adamw", WeightDecay: 1}, spec, true)(make([]float32,
+		spec.NumWeights())); got != 0 {
 		t.Errorf("adamw's is %v", got)
 	}
 }

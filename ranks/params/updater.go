@@ -22,7 +22,8 @@ type Updater struct {
 // NewUpdater makes the updater of a network. state is the state of a resumed run, or nil.
 // With decayAll, weight decay applies to all layers, otherwise to the first. The updater computes
 // with ops and allocates in a.
-func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops, a *mapped.Arena) (*Updater, error) {
+func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops,
+	a *mapped.Arena) (*Updater, error) {
 	o, err := kernels.NewOptimizer(c)
 	if err != nil {
 		return nil, err

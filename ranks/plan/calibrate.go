@@ -55,7 +55,8 @@ func (c *calibration) peakMemory(p *Plan) (most int64) {
 		gathered := int64(0)
 		if width > 0 {
 			_, rows := c.s.gather(int(width))
-			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols)))) // forward and backward operands; columns, original and reordered
+			// forward and backward operands; columns, original and reordered
+			gathered = size.Sum(size.Product(4*4, width, int64(rows+c.s.Rows())), size.Product(2*4, int64(len(c.s.Cols))))
 		}
 		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and for each worker a block and its rows
 		most = max(most, size.Sum(fixed, row), gathered, coded)
@@ -200,7 +201,8 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
 	x, dst, grads := zeros(rows, l.Width), zeros(n, l.Width), zeros(max(rows, n), l.Columns)
-	stats, heads, r, dr := zeros(n, 2*l.Heads), zeros(max(rows, n), l.Heads), zeros(max(rows, n), at.ScoreWidth()), zeros(n, at.ScoreWidth())
+	stats, heads, r, dr := zeros(n, 2*l.Heads), zeros(max(rows, n), l.Heads),
+		zeros(max(rows, n), at.ScoreWidth()), zeros(n, at.ScoreWidth())
 	if at.Dynamic {
 		at.Vector = zeros(at.Heads, at.Width)
 	}

@@ -207,7 +207,8 @@ func (c *Candidate) count(q *request, ds *graph.Dataset, parts int) error {
 // stands for any.
 func (q *request) made(method string, parts int) *partition.Meta {
 	m, err := partition.Find(q.Data, parts)
-	if err != nil || m.Checksum == "" || !m.Serves(partition.Options{Method: method}) || m.Fingerprint != q.meta.Fingerprint() || m.Report.Ranks[0].SendTo == nil {
+	if err != nil || m.Checksum == "" || !m.Serves(partition.Options{Method: method}) || m.Fingerprint != q.meta.Fingerprint() ||
+		m.Report.Ranks[0].SendTo == nil {
 		return nil
 	}
 	return m

@@ -77,10 +77,12 @@ func (p *Plan) spare() {
 	parts := int64((p.Parts + p.GraphRanks - 1) / p.GraphRanks) // of the largest rank
 	need := size.Sum(size.Product(rank, int64(p.RanksPerHost)), (one.Memory.Peak()+parts-1)/parts)
 	if need <= host {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has memory for another part after a loss: it needs about %s of %s MB.", megabytes(need), megabytes(host)))
+		p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has memory for another part after a loss: it needs about %s of %s MB.",
+			megabytes(need), megabytes(host)))
 		return
 	}
-	p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has no memory for another part after a loss: it needs about %s of %s MB. Set --spares to the number of ranks that may be lost, or set more --parts.",
+	p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has no memory for another part after a loss: it needs about %s of %s MB. "+
+		"Set --spares to the number of ranks that may be lost, or set more --parts.",
 		megabytes(need), megabytes(host)))
 }
 
@@ -96,14 +98,16 @@ func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(str
 		return // the configuration was valid with another dropout
 	}
 	if t := f.Traffic(one.report.Ranks); t.Raw < coded.Traffic.Raw {
-		say("--input-dropout 0 would exchange the input's rows only once: %s MB an epoch instead of %s.", megabytes(t.Raw), megabytes(coded.Traffic.Raw))
+		say("--input-dropout 0 would exchange the input's rows only once: %s MB an epoch instead of %s.",
+			megabytes(t.Raw), megabytes(coded.Traffic.Raw))
 	}
 }
 
 // remedyComputing describes how to reduce computing time.
 func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
 	if tensor {
-		say("Most of it is dense products: more graph ranks on hosts of their own, or a narrower --hidden, shorten it; compression does not.")
+		say("Most of it is dense products: more graph ranks on hosts of their own, or a narrower --hidden, " +
+			"shorten it; compression does not.")
 		return
 	}
 	say("Most of it is gathering: more graph ranks on hosts of their own, or --gather bf16, shorten it; compression does not.")
@@ -114,9 +118,11 @@ func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	one, coded := p.at(plain)
 	e := coded.Epoch
 	if e.Pairs > e.Exposed+e.Weights {
-		say("Most of it is rows of pairs' ends (%s MB), which every codec sends unchanged: a narrower --embedding shortens it.", megabytes(one.Pairs.Sent))
+		say("Most of it is rows of pairs' ends (%s MB), which every codec sends unchanged: a narrower --embedding shortens it.",
+			megabytes(one.Pairs.Sent))
 	} else if e.Weights > e.Exposed {
-		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them without a server.", p.Weights)
+		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them "+
+			"without a server.", p.Weights)
 	}
 	other := p.best(func(*Candidate, Coded) bool { return true })
 	if better, with := p.at(other); other.seconds < 0.9*plain.seconds {

@@ -65,7 +65,8 @@ func (q *request) diskRate() (rate float64, source string, err error) {
 	case ok:
 		return rate, "--disk-rate", nil
 	case cmp.Or(q.DiskRate, "auto") != "auto":
-		return 0, "", fault.New(fault.Usage, op, "", "a disk rate of %q", q.DiskRate).Then("write auto, or bytes a second with MB or GB, such as 1GB")
+		return 0, "", fault.New(fault.Usage, op, "", "a disk rate of %q", q.DiskRate).
+			Then("write auto, or bytes a second with MB or GB, such as 1GB")
 	case q.Config.Scratch == "" || q.meta == nil:
 		return 0, "", nil
 	}
@@ -81,7 +82,8 @@ func (p *Plan) files(q *request, source string) {
 	f, part := best.Codecs[0].forecast, q.view.Carried(best.Largest)[0]
 	report := best.report.Ranks[part]
 	m := f.GraphRank(part, report)
-	d := &Disk{Rate: q.disk, Source: source, Resident: m.Resident(), Scratch: m.Of(forecast.Disk), Files: f.Files(m, report, f.Verified(q.sized, best.shardBytes(part, m)))}
+	d := &Disk{Rate: q.disk, Source: source, Resident: m.Resident(), Scratch: m.Of(forecast.Disk),
+		Files: f.Files(m, report, f.Verified(q.sized, best.shardBytes(part, m)))}
 	d.Free, _ = host.FreeDisk(q.Config.Scratch) // 0 if unknown
 	p.Disk = d
 }
@@ -115,7 +117,8 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 	if d == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nHomes of the data of rank %d, and bytes read from files in an epoch, an evaluation, and before training; GB\n", best.Largest)
+	fmt.Fprintf(w,
+		"\nHomes of the data of rank %d, and bytes read from files in an epoch, an evaluation, and before training; GB\n", best.Largest)
 	t := table.Right("data", "GB", "home", "epoch", "evaluation", "start")
 	small := p.Memory / 1000 // not printed
 	for _, term := range best.Memory {
@@ -131,10 +134,13 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 	t.Text(w)
 	f := d.Files
 	if f.Random {
-		fmt.Fprintln(w, "The first layer gathers rows of the features at random from the file, which is slow: set --input-dropout 0 --cache-input on.")
+		fmt.Fprintln(w,
+			"The first layer gathers rows of the features at random from the file, which is slow: set --input-dropout 0 --cache-input on.")
 	}
-	fmt.Fprintf(w, "Start: %s GB read, %s of them to verify files, and %s GB written. An epoch: %s GB read, %s GB written. An evaluation: %s GB read. %d epochs: %s GB read, %s GB written.\n",
-		gigabytes(f.Start.Read), gigabytes(f.Verified), gigabytes(f.Start.Written), gigabytes(f.Epoch.Read), gigabytes(f.Epoch.Written), gigabytes(f.Evaluation.Read),
+	fmt.Fprintf(w, "Start: %s GB read, %s of them to verify files, and %s GB written. An epoch: %s GB read, %s GB written. An evaluation: "+
+		"%s GB read. %d epochs: %s GB read, %s GB written.\n",
+		gigabytes(f.Start.Read), gigabytes(f.Verified), gigabytes(f.Start.Written), gigabytes(f.Epoch.Read),
+		gigabytes(f.Epoch.Written), gigabytes(f.Evaluation.Read),
 		p.Epochs, gigabytes(f.Run.Read), gigabytes(f.Run.Written))
 	fmt.Fprintln(w, d.cache())
 	seconds := float64(f.Epoch.Read+f.Epoch.Written) / d.Rate
@@ -147,7 +153,8 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 	if d.Free > 0 {
 		free = fmt.Sprintf(" of %s GB free", gigabytes(d.Free))
 	}
-	_, err := fmt.Fprintf(w, "scratch file of a rank %s GB%s: %s; columns gathered in slices: %d\n", gigabytes(d.Scratch), free, strings.Join(best.Memory.Streamed(), ", "), max(best.Codecs[0].Slices, 1))
+	_, err := fmt.Fprintf(w, "scratch file of a rank %s GB%s: %s; columns gathered in slices: %d\n", gigabytes(d.Scratch), free,
+		strings.Join(best.Memory.Streamed(), ", "), max(best.Codecs[0].Slices, 1))
 	return err
 }
 
@@ -155,9 +162,11 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 func (d *Disk) cache() string {
 	f := d.Files
 	if f.Again <= f.Cache {
-		return fmt.Sprintf("Reads (%s): the %s GB that epochs read fit in the %s GB of memory beside arrays, and are read only once.", f.Reads(), gigabytes(f.Again), gigabytes(f.Cache))
+		return fmt.Sprintf("Reads (%s): the %s GB that epochs read fit in the %s GB of memory beside arrays, and are read only once.",
+			f.Reads(), gigabytes(f.Again), gigabytes(f.Cache))
 	}
-	return fmt.Sprintf("Reads (%s): %s of the %s GB that epochs read in order stay in memory, and each pass reads the rest from the disk. With --memory %sGB, epochs read nothing.",
+	return fmt.Sprintf("Reads (%s): %s of the %s GB that epochs read in order stay in memory, and each pass reads the rest from the disk. "+
+		"With --memory %sGB, epochs read nothing.",
 		f.Reads(), gigabytes(f.StayRead+f.StayWritten), gigabytes(f.Again), gigabytes(size.Sum(d.Resident, f.Again)))
 }
 

@@ -80,7 +80,8 @@ func (c *Coded) chooseGhosts(seconds func(forecast.Epoch) float64) {
 func (p *Plan) describeGhosts(coded Coded) string {
 	var list []string
 	for _, c := range coded.Choices {
-		text := fmt.Sprintf("%s %s an epoch, %s MB of rows, %s MB on the largest rank", c.Ghosts, duration(p.seconds(c.Epoch)), megabytes(c.Traffic.Sent), megabytes(c.Peak))
+		text := fmt.Sprintf("%s %s an epoch, %s MB of rows, %s MB on the largest rank", c.Ghosts, duration(p.seconds(c.Epoch)),
+			megabytes(c.Traffic.Sent), megabytes(c.Peak))
 		if note := c.note(); note != "" {
 			text += " (" + note + ")"
 		}
@@ -108,7 +109,8 @@ func (p *Plan) ghosts(w io.Writer, one *Candidate) {
 	if len(one.Codecs[0].Choices) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nComputed ghost rows with %s: MB of ghost rows an epoch, MB of inputs fetched once, MB of the largest rank\n", one.Method)
+	fmt.Fprintf(w,
+		"\nComputed ghost rows with %s: MB of ghost rows an epoch, MB of inputs fetched once, MB of the largest rank\n", one.Method)
 	t := table.Right("--recompute-ghosts", "codec", "seconds|%.4f", "rows", "fetched", "largest rank", "")
 	for _, coded := range one.Codecs {
 		for _, c := range coded.Choices {

@@ -83,7 +83,8 @@ func (o Options) parse() (*request, error) {
 		return nil, err
 	}
 	if q.Config.Tensor == config.TensorLambda && q.Config.Asynchronous() {
-		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").Then("use another --mode or --tensor: a plan estimates invocations of synchronous runs only")
+		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").
+			Then("use another --mode or --tensor: a plan estimates invocations of synchronous runs only")
 	}
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("set 1 or more")

@@ -141,7 +141,8 @@ func (q *request) plan(m *graph.Meta) *Plan {
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
 		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.Config.Partitions(q.view.Parts), q.ordered), Epochs: q.Config.Epochs,
+		Import:       forecast.Import(m),
+		Partitioning: forecast.Partitioning(m, q.Config.Partitions(q.view.Parts), q.ordered), Epochs: q.Config.Epochs,
 	}
 	if q.Config.Tensor == config.TensorLambda {
 		p.LambdaMemory, p.Tariff = q.Config.LambdaMemory, q.Config.Tariff().Name
@@ -171,7 +172,8 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 		return nil
 	}
 	if q.Config.Batching().Draws() {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the time of a mini-batch epoch and the rows that ranks fetch depend on what --batch=%s samples. No other ghost rows are sent.", q.Config.Batch))
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the time of a mini-batch epoch and the rows that ranks fetch "+
+			"depend on what --batch=%s samples. No other ghost rows are sent.", q.Config.Batch))
 		return nil
 	}
 	c, err := q.calibration(ds)
@@ -181,8 +183,9 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	defer c.close()
 	p.Threads = c.team.Workers()
 	if need := c.peakMemory(p); need > c.memory {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
-			megabytes(need), megabytes(c.memory)))
+		p.Verdict = append(p.Verdict,
+			fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
+				megabytes(need), megabytes(c.memory)))
 		return nil
 	}
 	if err := c.epochs(q, p); err != nil {
@@ -190,7 +193,10 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	}
 	p.conclude(q)
 	if q.ordered && !c.ordered {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Gathers are timed in the dataset's own order of vertices; training finds one in which they are often faster, up to 2.6 times on graphs with communities. Once that is there (siafu partition --parts 1 %s) a plan times them in it.", ds.Dir))
+		p.Verdict = append(p.Verdict,
+			fmt.Sprintf("Gathers are timed in the dataset's own order of vertices; training finds one in which they are often faster, up "+
+				"to 2.6 times on graphs with communities. Once that is there (siafu partition --parts 1 %s) a "+
+				"plan times them in it.", ds.Dir))
 	}
 	return q.advise(ds, p, c)
 }
@@ -201,7 +207,8 @@ func (p *Plan) onGPUs() {
 	for _, c := range p.Candidates {
 		most = max(most, c.Memory.Of(forecast.Device))
 	}
-	p.Verdict = append(p.Verdict, fmt.Sprintf("A rank takes up to %s MB of a GPU; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
+	p.Verdict = append(p.Verdict, fmt.Sprintf("A rank takes up to %s MB of a GPU; ranks that share one take the sum. Epochs are not "+
+		"timed: nothing has been measured on GPUs.", megabytes(most)))
 }
 
 // epochs sets every candidate's epoch. It fails if the system has no memory for a measurement.
@@ -294,9 +301,11 @@ func (p *Plan) ranksNeeded(need, fixed int64) string {
 	case p.Memory <= forecast.Program:
 		return fmt.Sprintf("the program alone takes %s MB: give it more memory", megabytes(forecast.Program))
 	case room <= 0:
-		return fmt.Sprintf("the weights and arrays of their size take %s MB on every rank, for any number of ranks: give it more memory", megabytes(fixed))
+		return fmt.Sprintf("the weights and arrays of their size take %s MB on every rank, for any number of ranks: give it more memory",
+			megabytes(fixed))
 	}
-	return fmt.Sprintf("use about %.0f graph ranks with as much memory each", math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
+	return fmt.Sprintf("use about %.0f graph ranks with as much memory each",
+		math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
 }
 
 // memoryRemedy names flags that reduce memory.

@@ -62,7 +62,8 @@ func TestPlanOfLinks(t *testing.T) {
 		t.Errorf("pairs of %+v take %g s of an epoch of %g", one.Pairs, e.Pairs, e.Overlapping)
 	}
 	got := text(o)
-	for _, want := range []string{"pairs' ends", megabytes(one.Pairs.Sent) + " ± " + megabytes(one.Pairs.Deviation), "narrower --embedding"} {
+	for _, want := range []string{"pairs' ends",
+		megabytes(one.Pairs.Sent) + " ± " + megabytes(one.Pairs.Deviation), "narrower --embedding"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
@@ -112,22 +113,29 @@ func TestPlan(t *testing.T) {
 		"losses without memory": {func(o *Options) { o.Config.Survive, o.Config.Memory = true, "52MB" }, func(p *Plan) bool {
 			return strings.Contains(p.Verdict[len(p.Verdict)-1], "a host has no memory for another part")
 		}},
-		"one rank":  {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
-		"attention": {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
-		"no graph":  {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
-		"bounded":   {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
-		"slow link": {func(o *Options) { o.Bandwidth = "10kbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
-		"fast link": {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"one rank": {func(o *Options) { o.Config.Ranks = 1 },
+			func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
+		"attention": {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 },
+			func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
+		"no graph": {func(o *Options) { o.Config.Model = "mlp" },
+			func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
+		"bounded": {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
+		"slow link": {func(o *Options) { o.Bandwidth = "10kbit" },
+			func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
+		"fast link": {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" },
+			func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
 		"parts": {func(o *Options) { o.Config.Parts, o.Config.RecomputeGhosts = 9, "layers:1" }, func(p *Plan) bool {
 			c := p.Candidates[0]
-			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 && len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0
+			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 &&
+				len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0
 		}},
 		"parts of one rank": {func(o *Options) { o.Config.Parts, o.Config.Ranks = 3, 1 }, func(p *Plan) bool {
 			c := p.Candidates[0]
 			return p.GraphRanks == 1 && c.Ghosts > 0 && c.Codecs[0].Epoch.Rows < 1e-3 // through memory
 		}},
 		"a limit": {func(o *Options) { o.MaxTime, o.Config.Partitioner = 1, "hash,ldg"; o.Try = []int{2} }, func(p *Plan) bool {
-			return len(p.Candidates) == 1 && strings.Contains(p.Verdict[len(p.Verdict)-1], "Not estimated within --max-time 1ns: --partitioner ldg; 2 graph ranks.")
+			return len(p.Candidates) == 1 &&
+				strings.Contains(p.Verdict[len(p.Verdict)-1], "Not estimated within --max-time 1ns: --partitioner ldg; 2 graph ranks.")
 		}},
 		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
 	}) {
@@ -144,7 +152,8 @@ func TestPlan(t *testing.T) {
 				for _, c := range one.Codecs {
 					e := c.Epoch
 					lossless := slices.Contains([]string{"none", "zeros", "s2", "zstd"}, c.Codec)
-					if !c.Fits || lossless != (c.Traffic.Sent >= c.Traffic.Raw) && c.Traffic.Raw > 0 && c.Codec != "polyline" || e.Overlapping > e.Sequential || e.Tensor <= 0 || e.Exposed > e.Rows {
+					if !c.Fits || lossless != (c.Traffic.Sent >= c.Traffic.Raw) && c.Traffic.Raw > 0 && c.Codec != "polyline" ||
+						e.Overlapping > e.Sequential || e.Tensor <= 0 || e.Exposed > e.Rows {
 						t.Errorf("%s %s: %+v", one.Method, c.Codec, c)
 					}
 				}
@@ -185,7 +194,9 @@ func TestPlanOfMadeShards(t *testing.T) {
 func TestPlanOfGhosts(t *testing.T) {
 	of := func(set func(*Options)) *Plan {
 		p, err := New(options(t, func(o *Options) {
-			o.Config.Ranks, o.Config.Servers, o.Config.Layers, o.Config.Hidden, o.Config.Partitioner, o.Config.Codec, o.Bandwidth, o.Try = 4, 0, 3, 64, "hash", "none,int8", "10kbit", nil // slower than any processor
+			// slower than any processor
+			o.Config.Ranks, o.Config.Servers, o.Config.Layers, o.Config.Hidden, o.Config.Partitioner, o.Config.Codec, o.Bandwidth, o.Try =
+				4, 0, 3, 64, "hash", "none,int8", "10kbit", nil
 			o.Config.InputDropout, o.Config.CacheInput = 0, "on"
 			set(o)
 		}))
@@ -212,13 +223,16 @@ func TestPlanOfGhosts(t *testing.T) {
 				t.Errorf("%s: %+v after %+v", c.Codec, one, c.Choices[k-4])
 			}
 		}
-		want := []string{"none", "layers:0.25", "layers:0.5", "layers:0.75", "layers:1", "layers:1.25", "layers:1.5", "layers:1.75", "layers:2"}
-		if !slices.Equal(names, want) || c.Ghosts != "layers:2" || c.Epoch != c.Choices[8].Epoch || c.Other == nil || *c.Other != c.Choices[7].Epoch || c.Peak != c.Choices[8].Peak {
+		want := []string{"none", "layers:0.25", "layers:0.5", "layers:0.75", "layers:1", "layers:1.25",
+			"layers:1.5", "layers:1.75", "layers:2"}
+		if !slices.Equal(names, want) || c.Ghosts != "layers:2" || c.Epoch != c.Choices[8].Epoch || c.Other == nil ||
+			*c.Other != c.Choices[7].Epoch || c.Peak != c.Choices[8].Peak {
 			t.Errorf("%s: choice %s of %v, %+v, other %+v", c.Codec, c.Ghosts, names, c.Epoch, c.Other)
 		}
 	}
 	var text bytes.Buffer
-	if err := far.Print(&text); err != nil || !strings.Contains(text.String(), "Computed ghost rows with hash") || !strings.Contains(text.String(), "--recompute-ghosts auto is layers:2: none ") {
+	if err := far.Print(&text); err != nil || !strings.Contains(text.String(), "Computed ghost rows with hash") ||
+		!strings.Contains(text.String(), "--recompute-ghosts auto is layers:2: none ") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	peaks := far.Candidates[0].Codecs[0].Choices
@@ -303,7 +317,8 @@ func TestPlanWithScratch(t *testing.T) {
 	}
 	in, on := plan("4GB").Candidates[0], plan("1MB")
 	out := on.Candidates[0]
-	if in.Memory.Of(forecast.Disk) != 0 || out.Memory.Of(forecast.Disk) == 0 || out.Codecs[0].Peak >= in.Codecs[0].Peak || out.Codecs[0].Fits {
+	if in.Memory.Of(forecast.Disk) != 0 || out.Memory.Of(forecast.Disk) == 0 ||
+		out.Codecs[0].Peak >= in.Codecs[0].Peak || out.Codecs[0].Fits {
 		t.Errorf("%v in memory, %v with a scratch file", in.Memory, out.Memory)
 	}
 	var text bytes.Buffer
@@ -320,7 +335,10 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 	}{
 		"a little more ranks": {func(o *Options) { o.Config.Memory = "50.5MB" }, "graph ranks"},
 		"never":               {func(o *Options) { o.Config.Memory = "1MB" }, "the program alone"},
-		"kept input":          {func(o *Options) { o.Config.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB", "on", 0 }, "--cache-input off"},
+		"kept input": {func(o *Options) {
+			o.Config.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB",
+				"on", 0
+		}, "--cache-input off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.set)
@@ -343,7 +361,8 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 func TestRecommendation(t *testing.T) {
 	of := func(set func(*Options)) (*Plan, []string) {
 		p, err := New(options(t, func(o *Options) {
-			o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try, o.All = 2, 0, "hash", "none,int4", []int{1, 4}, false
+			o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try, o.All = 2, 0, "hash",
+				"none,int4", []int{1, 4}, false
 			set(o)
 		}))
 		if err != nil {
@@ -356,7 +375,8 @@ func TestRecommendation(t *testing.T) {
 		return p, strings.Split(text.String(), "\n")
 	}
 	p, lines := of(func(o *Options) { o.Bandwidth = "1mbit" })
-	if p.Fastest == nil || p.Fastest.GraphRanks != 1 || p.Cheapest.GraphRanks != 1 || !strings.HasPrefix(lines[0], "fastest:") || len(lines) > 12 {
+	if p.Fastest == nil || p.Fastest.GraphRanks != 1 || p.Cheapest.GraphRanks != 1 ||
+		!strings.HasPrefix(lines[0], "fastest:") || len(lines) > 12 {
 		t.Errorf("over a slow link: %+v\n%s", p.Fastest, strings.Join(lines, "\n"))
 	}
 	if !strings.HasPrefix(lines[2], "basis:     ") || !strings.HasPrefix(lines[3], "planted") {
@@ -365,7 +385,8 @@ func TestRecommendation(t *testing.T) {
 	p, _ = of(func(o *Options) {
 		o.Bandwidth, o.Latency, o.Config.Hidden, o.Config.Instance = "1000tbit", "0s", 512, "0.36"
 	})
-	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds || f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {
+	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds ||
+		f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {
 		t.Errorf("over a fast link: %+v and %+v", f, c)
 	}
 	// 55 MB are enough for a rank of two, and not for one alone.
@@ -405,7 +426,8 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestUnits(t *testing.T) {
-	for text, want := range map[string]float64{"10gbit": 1.25e9, "1Gbit/s": 1.25e8, "200 mbit": 2.5e7, "1.5kbit": 187.5, "1gb": 0, "gbit": 0, "-1gbit": 0, "1e400gbit": 0, "": 0, "0gbit": 0} {
+	for text, want := range map[string]float64{"10gbit": 1.25e9, "1Gbit/s": 1.25e8, "200 mbit": 2.5e7, "1.5kbit": 187.5, "1gb": 0,
+		"gbit": 0, "-1gbit": 0, "1e400gbit": 0, "": 0, "0gbit": 0} {
 		if got, err := Bandwidth(text); got != want || (err == nil) != (want > 0) {
 			t.Errorf("a bandwidth of %q: %v %v", text, got, err)
 		}
@@ -437,7 +459,8 @@ func TestUnits(t *testing.T) {
 func TestPlanOfFunctions(t *testing.T) {
 	of := func(memory int) (*Plan, string) {
 		p, err := New(options(t, func(o *Options) {
-			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash", "none", "lambda", "local", memory
+			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash",
+				"none", "lambda", "local", memory
 		}))
 		if err != nil {
 			t.Fatal(err)
@@ -454,7 +477,8 @@ func TestPlanOfFunctions(t *testing.T) {
 		t.Errorf("no table of functions:\n%s", text)
 	}
 	x, y := large.Candidates[0].Functions, small.Candidates[0].Functions
-	if x.Epoch.Invocations == 0 || x.Run.Invocations != y.Run.Invocations || x.Run.To != y.Run.To || x.Run.From != y.Run.From || x.Run.To <= x.Epoch.To {
+	if x.Epoch.Invocations == 0 || x.Run.Invocations != y.Run.Invocations || x.Run.To != y.Run.To ||
+		x.Run.From != y.Run.From || x.Run.To <= x.Epoch.To {
 		t.Errorf("%+v with more memory, %+v with less", x, y)
 	}
 	if x.Run.USD <= 0 || y.Run.GBSeconds <= 0 {
@@ -464,7 +488,10 @@ func TestPlanOfFunctions(t *testing.T) {
 	if err != nil || on.Candidates[0].Functions != nil {
 		t.Errorf("functions of a run without them: %v", err)
 	}
-	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local", "async" })); fault.KindOf(err) != fault.Usage {
+	if _, err := New(options(t, func(o *Options) {
+		o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local",
+			"async"
+	})); fault.KindOf(err) != fault.Usage {
 		t.Errorf("a run in bounded asynchrony: %v", err)
 	}
 }
@@ -482,7 +509,8 @@ func TestPlanOfGPUs(t *testing.T) {
 		}
 		m := p.Candidates[0].Memory
 		memory[k] = m.Of(forecast.Array)
-		if gpu := m.Of(forecast.Device); p.Timed == (tensor == "cuda") || (gpu > memory[0]/2) == p.Timed || strings.Contains(p.Verdict[0], "of a GPU") == p.Timed {
+		if gpu := m.Of(forecast.Device); p.Timed == (tensor == "cuda") || (gpu > memory[0]/2) == p.Timed ||
+			strings.Contains(p.Verdict[0], "of a GPU") == p.Timed {
 			t.Errorf("%s: timed %t, %d bytes on a GPU, %q", tensor, p.Timed, gpu, p.Verdict)
 		}
 	}
@@ -538,7 +566,8 @@ func TestScale(t *testing.T) {
 	of := func(vertices, edges int64, scale float64) *Plan {
 		p, err := New(options(t, func(o *Options) {
 			o.Data = filepath.Join(t.TempDir(), "planted")
-			if _, err := generate.Write(o.Data, generate.Options{Vertices: vertices, Edges: edges, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
+			if _, err := generate.Write(o.Data,
+				generate.Options{Vertices: vertices, Edges: edges, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
 				t.Fatal(err)
 			}
 			o.Scale, o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try = scale, 8, 0, "hash", "none,int8", nil

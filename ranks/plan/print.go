@@ -47,13 +47,15 @@ func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 	fmt.Fprintf(b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(b, best.Memory)
 	if best.Recomputed > 0 {
-		fmt.Fprintf(b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
+		fmt.Fprintf(b, "Activations and their gradients, MB: kept %s, with --recompute %s\n",
+			megabytes(best.Kept), megabytes(best.Recomputed))
 	}
 	if p.Servers > 0 {
 		fmt.Fprintf(b, "Memory of a server, MB\n")
 		p.terms(b, p.Server)
 	}
-	fmt.Fprintf(b, "Memory before training, MB: importing %s, partitioning %s; %s and %s of it are pages of files, which the system can take back\n",
+	fmt.Fprintf(b,
+		"Memory before training, MB: importing %s, partitioning %s; %s and %s of it are pages of files, which the system can take back\n",
 		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program),
 		megabytes(p.Import.Of(forecast.Mapped)), megabytes(p.Partitioning.Of(forecast.Mapped)))
 	p.bytes(b)
@@ -82,7 +84,8 @@ func (p *Plan) bytes(w io.Writer) {
 	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
 	linked := p.Candidates[0].Pairs != nil
 	if linked {
-		fmt.Fprintln(w, "pairs: in addition the rows of sampled vertices and their gradients, with any codec, mean ± standard deviation over samples")
+		fmt.Fprintln(w,
+			"pairs: in addition the rows of sampled vertices and their gradients, with any codec, mean ± standard deviation over samples")
 	}
 	columns := []string{"partitioner", "cut|%.1f %%", "ghosts", "largest rank MB"}
 	if linked {
@@ -114,7 +117,8 @@ func (p *Plan) bytes(w io.Writer) {
 
 // functions prints the table of invocations.
 func (p *Plan) functions(w io.Writer) {
-	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt repeated; GB-seconds and dollars without the time for bytes and starts)\n",
+	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt "+
+		"repeated; GB-seconds and dollars without the time for bytes and starts)\n",
 		p.LambdaMemory, p.Tariff, p.Epochs)
 	t := table.Right("partitioner", "", "invocations", "MB to them", "MB back", "GB-seconds|%.3f", "USD|%.6f")
 	for _, one := range p.Candidates {
@@ -132,13 +136,15 @@ func (p *Plan) epochs(w io.Writer) {
 	if p.LambdaMemory > 0 {
 		fmt.Fprint(w, "\nIf tensor work were done on the ranks:")
 	}
-	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
+	fmt.Fprintf(w,
+		"\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
 	t := table.Right("partitioner", "codec", "tensor|%.4f", "gather|%.4f", "codec|%.4f", "computing|%.4f", "rows|%.4f", "pairs|%.4f",
 		"weights|%.4f", "not hidden|%.4f", "nopipe|%.4f", "pipe|%.4f")
 	for _, one := range p.Candidates {
 		for _, c := range one.Codecs {
 			e := c.Epoch
-			t.Add(one.Method, c.Codec, e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights, e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
+			t.Add(one.Method, c.Codec, e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Pairs, e.Weights,
+				e.Exposed+e.Pairs+e.Weights, e.Sequential, e.Overlapping)
 		}
 	}
 	t.Text(w)

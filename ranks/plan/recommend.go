@@ -84,7 +84,8 @@ func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
 		list = append(list, other.ways(at, at.Candidates[at.Best].Method)...)
 	}
 	if q.unknown != nil {
-		p.Verdict = append(p.Verdict, fmt.Sprintf("Not compared with %v graph ranks: this large graph has no shards for them with %s (siafu partition --parts N %s).", q.unknown, method, ds.Dir))
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Not compared with %v graph ranks: this large graph has no shards for them with %s "+
+			"(siafu partition --parts N %s).", q.unknown, method, ds.Dir))
 	}
 	p.Host = q.price().Name
 	p.Fastest = least(list, func(a *Advice) float64 { return a.Seconds })
@@ -153,7 +154,8 @@ var errNone = errors.New("no functions")
 func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice, error) {
 	c := q.Config
 	c.Tensor, c.Lambda = config.TensorLambda, "local"
-	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || q.Scale > 1 || c.Validate() != nil { // the messages of a scaled graph are many
+	// the messages of a scaled graph are many
+	if c.Asynchronous() || q.Config.Tensor == config.TensorCUDA || q.Scale > 1 || c.Validate() != nil {
 		return nil, errNone
 	}
 	f, _, err := forecast.Of(c, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, one.report))
@@ -234,7 +236,8 @@ func (p *Plan) recommend() (lines []string) {
 	} else {
 		say("cheapest:  %v: %s, %.0f %% of the money for %.1f times the time", c, run(c), 100*c.USD/f.USD, c.Seconds/f.Seconds)
 	}
-	say("basis:     rates measured here on %d threads, %d ranks per host, links of %s and %s, hosts at the price of %s; times may be off by 25%%",
+	say("basis:     rates measured here on %d threads, %d ranks per host, links of %s and %s, hosts at the price of "+
+		"%s; times may be off by 25%%",
 		p.Threads, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), p.Host)
 	return lines
 }

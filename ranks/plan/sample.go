@@ -49,7 +49,8 @@ func (c *calibration) check() error {
 	}
 	for _, u := range c.s.Cols {
 		if int64(u) >= c.ds.Meta.Vertices {
-			return fault.New(fault.Data, op, c.ds.Dir, "an edge comes from vertex %d of %d", u, c.ds.Meta.Vertices).Then("import the dataset again")
+			return fault.New(fault.Data, op, c.ds.Dir, "an edge comes from vertex %d of %d", u, c.ds.Meta.Vertices).
+				Then("import the dataset again")
 		}
 	}
 	return c.ds.CheckRows(0, int(min(c.ds.Meta.Vertices, sampleRows)))

@@ -26,7 +26,8 @@ func (q *request) larger() (*graph.Meta, error) {
 		return &m, nil
 	}
 	if most := int64(math.MaxUint32); float64(m.Vertices)*q.Scale > float64(most) {
-		return nil, fault.New(fault.Usage, op, "", "--scale=%g of %d vertices", q.Scale, m.Vertices).Then("set at most %d: a vertex id has 32 bits", most/m.Vertices)
+		return nil, fault.New(fault.Usage, op, "", "--scale=%g of %d vertices", q.Scale, m.Vertices).
+			Then("set at most %d: a vertex id has 32 bits", most/m.Vertices)
 	}
 	for _, n := range []*int64{&m.Vertices, &m.Edges, &m.FeatureNNZ, &m.Train, &m.Val, &m.Test, &m.Isolated} {
 		*n = q.times(*n)
@@ -53,7 +54,8 @@ func (q *request) scaled(r *partition.Report) *partition.Report {
 		one := &all.Ranks[k]
 		one.SendTo = slices.Clone(one.SendTo)
 		one.Hops = nil // estimated from the other counts
-		for _, n := range []*int64{&one.Vertices, &one.Edges, &one.Cut, &one.Ghosts, &one.Train, &one.SendRows, &one.TrainEdges, &one.TrainCut, &one.FeatureNNZ} {
+		for _, n := range []*int64{&one.Vertices, &one.Edges, &one.Cut, &one.Ghosts, &one.Train, &one.SendRows, &one.TrainEdges,
+			&one.TrainCut, &one.FeatureNNZ} {
 			*n = q.times(*n)
 		}
 		for i := range one.SendTo {

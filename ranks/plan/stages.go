@@ -34,6 +34,7 @@ func (p *Plan) stages() {
 // printStages prints a line for each stage.
 func (p *Plan) printStages(b *strings.Builder) {
 	for k, s := range p.Stages {
-		fmt.Fprintf(b, "stage %d: layers %d to %d, %d microbatches stored, %s MB\n", k, s.First, s.End-1, s.Microbatches, megabytes(size.Sum(s.Memory.Peak(), forecast.Program)))
+		fmt.Fprintf(b, "stage %d: layers %d to %d, %d microbatches stored, %s MB\n", k, s.First, s.End-1, s.Microbatches,
+			megabytes(size.Sum(s.Memory.Peak(), forecast.Program)))
 	}
 }

@@ -42,5 +42,6 @@ func (s *steps) skippedText(limit time.Duration) string {
 	if len(s.skipped) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not estimated within --max-time %v: %s. Set more --max-time, or partition the dataset first: counts of shards are read.", limit, strings.Join(s.skipped, "; "))
+	return fmt.Sprintf("Not estimated within --max-time %v: %s. Set more --max-time, or partition the dataset first: counts of shards are "+
+		"read.", limit, strings.Join(s.skipped, "; "))
 }

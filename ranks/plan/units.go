@@ -16,7 +16,8 @@ func Bandwidth(text string) (float64, error) {
 	v, unit, ok := size.Number(text)
 	scale, known := map[string]float64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}[strings.TrimSuffix(unit, "/s")]
 	if !ok || !known {
-		return 0, fault.New(fault.Usage, op, "", "a bandwidth of %q", text).Then("write a number with kbit, mbit, gbit or tbit, such as 10gbit")
+		return 0, fault.New(fault.Usage, op, "", "a bandwidth of %q", text).
+			Then("write a number with kbit, mbit, gbit or tbit, such as 10gbit")
 	}
 	return v * scale / 8, nil
 }

@@ -22,7 +22,8 @@ const markName = "predictions.json"
 const markKind = "predictions folder"
 
 // allFiles are the files that siafu may write into a predictions folder.
-var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile, MetricsFile)
+var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile,
+	ParquetFile, PairsFile, MetricsFile)
 
 // Folders returns the predictions folders in a run folder.
 func Folders() inventory.Folder {

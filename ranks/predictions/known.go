@@ -66,7 +66,8 @@ func NewVertices(dir, data string) ([]uint32, error) {
 	f, err := arrayfile.Open(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		if fault.KindOf(err) == fault.Missing {
-			err = fault.New(fault.Missing, "predict", filepath.Join(dir, runfolder.KnownFile), "the run folder does not list the vertices of the training").
+			err = fault.New(fault.Missing, "predict", filepath.Join(dir, runfolder.KnownFile),
+				"the run folder does not list the vertices of the training").
 				Then("leave --new out, or train again with this version")
 		}
 		return nil, err

@@ -13,8 +13,9 @@ import (
 func dataset(t *testing.T, n int, ids *graph.IDs) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	c := graph.Content{Name: "d", Vertices: int64(n), Edges: graph.EdgePairs{}, Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
-		Labels: make([]int32, n), Split: make([]uint8, n), IDs: ids}
+	c := graph.Content{Name: "d", Vertices: int64(n), Edges: graph.EdgePairs{},
+		Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+		Labels:   make([]int32, n), Split: make([]uint8, n), IDs: ids}
 	if _, err := graph.Write(dir, c, false); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func WritePairs(dir string, names [][2]string, scores []float32) error {
 		c.Write([]string{"src", "dst", "score", "probability"})
 		for i, s := range scores {
 			probability := 1 / (1 + elementary.Exp(-float64(s)))
-			c.Write([]string{graph.GuardCell(names[i][0]), graph.GuardCell(names[i][1]), strconv.FormatFloat(float64(s), 'g', 6, 32), strconv.FormatFloat(probability, 'f', 4, 64)})
+			c.Write([]string{graph.GuardCell(names[i][0]), graph.GuardCell(names[i][1]), strconv.FormatFloat(float64(s), 'g', 6, 32),
+				strconv.FormatFloat(probability, 'f', 4, 64)})
 		}
 		c.Flush()
 		return c.Error()

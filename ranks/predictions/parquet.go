@@ -52,7 +52,8 @@ func (t *table) writeParquet(w io.Writer) error {
 			group[name] = parquet.Leaf(parquet.FloatType)
 		}
 	}
-	out := parquet.NewWriter(w, parquet.NewSchema("predictions", ordered{group, names}), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("siafu", "", ""))
+	out := parquet.NewWriter(w, parquet.NewSchema("predictions", ordered{group, names}), parquet.Compression(&parquet.Zstd),
+		parquet.CreatedBy("siafu", "", ""))
 	var batch []parquet.Row
 	for i := range t.rows {
 		batch = append(batch, t.parquetRow(i))

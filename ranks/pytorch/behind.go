@@ -147,15 +147,19 @@ func (m *modules) lineUp(f *state, kind string, parts int) error {
 func (f *state) other(kind string, order []string, want int) error {
 	switch d := f.spec.Design; {
 	case kind == "norm" && d.Norm != "layer" && d.Norm != "batch":
-		return f.bad("it has the normalisations %q, but the network has no normalisation with weights", order).Then("train with --norm batch or --norm layer")
+		return f.bad("it has the normalisations %q, but the network has no normalisation with weights", order).
+			Then("train with --norm batch or --norm layer")
 	case kind == "norm":
-		return f.bad("it has the normalisations %q, but the network has %d", order, want).Then("train with the layers that the file was made with")
+		return f.bad("it has the normalisations %q, but the network has %d", order, want).
+			Then("train with the layers that the file was made with")
 	case kind == "tail" && d.Activation != "prelu":
 		return f.bad("it has the learned slopes %q, but the network has none", order).Then("train with --activation prelu")
 	case kind == "tail":
-		return f.bad("it has the learned slopes %q, but the network has %d", order, want).Then("use a file with one slope, or one for each hidden layer")
+		return f.bad("it has the learned slopes %q, but the network has %d", order, want).
+			Then("use a file with one slope, or one for each hidden layer")
 	case kind != f.spec.Kind:
-		return f.bad("it has the layers %q, but the network has %d of this kind", order, want).Then("train with the layers and the --jumping that the file was made with")
+		return f.bad("it has the layers %q, but the network has %d of this kind", order, want).
+			Then("train with the layers and the --jumping that the file was made with")
 	}
 	return f.bad("it has the layers %q, but the network has %d", order, want).Then("train with --layers %d", len(order))
 }

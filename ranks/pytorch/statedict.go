@@ -49,13 +49,15 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 		d = &o.Items
 	}
 	if d == nil {
-		return nil, f.Bad("it contains %s instead of a state dict", pickle.Describe(f.Value)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+		return nil, f.Bad("it contains %s instead of a state dict", pickle.Describe(f.Value)).
+			Then("save the weights: torch.save(model.state_dict(), FILE)")
 	}
 	var list []safetensors.Tensor
 	for i, v := range d.Values {
 		name := pickle.Text(d.Keys[i])
 		if !torchfile.IsTensor(v) {
-			return nil, f.Bad("%q is %s instead of a tensor", name, pickle.Describe(v)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+			return nil, f.Bad("%q is %s instead of a tensor", name, pickle.Describe(v)).
+				Then("save the weights: torch.save(model.state_dict(), FILE)")
 		}
 		a, err := f.Tensor(v, name)
 		if err != nil {

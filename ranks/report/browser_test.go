@@ -151,8 +151,10 @@ func (b *browser) hear() message {
 func (b *browser) open(path string, width int, dark bool) {
 	b.t.Helper()
 	scheme := map[bool]string{false: "light", true: "dark"}[dark]
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
 	b.loaded = false
 	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
 	for !b.loaded {

@@ -70,11 +70,13 @@ func TestWhatWasOptimised(t *testing.T) {
 		{"accuracy", "", "", "(always the most frequent class: 75.0 %); model"},
 		{"accuracy", "off", "", "(always the most frequent class: 75.0 %); model"},
 		{"", "", "", "(always the most frequent class: 75.0 %); model"},
-		{"loss", "root", "test balanced_accuracy", "class: 75.0 %; balanced accuracy: 62.5 %; weights chosen by --monitor loss; trained with --class-weights root); model"},
+		{"loss", "root", "test balanced_accuracy",
+			"class: 75.0 %; balanced accuracy: 62.5 %; weights chosen by --monitor loss; trained with --class-weights root); model"},
 		{"macro_f1", "", "test macro_f1", "class: 75.0 %; balanced accuracy: 62.5 %; weights chosen by --monitor macro_f1); model"},
 	} {
 		test := &objective.Metrics{Vertices: 4, BalancedAccuracy: value(0.625), MacroF1: value(0.5)}
-		r := &Run{Summary: &runfolder.Summary{Metric: "accuracy", Monitor: tc.monitor, ClassWeights: tc.weights, TestAccAtBestVal: 0.5, MajorityTestAcc: 0.75,
+		r := &Run{Summary: &runfolder.Summary{Metric: "accuracy", Monitor: tc.monitor, ClassWeights: tc.weights,
+			TestAccAtBestVal: 0.5, MajorityTestAcc: 0.75,
 			Metrics: &runfolder.Scores{Test: test}}}
 		var names []string
 		for _, c := range columns([]*Run{r, {}})[3:] {

@@ -39,13 +39,16 @@ func columns(runs []*Run) []column {
 	score, axis := scoreOf(runs)
 	list := []column{
 		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(r.Lines) }},
-		summaryColumn("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).withBars("Test "+long(score)+" of the saved weights", axis),
+		summaryColumn("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).
+			withBars("Test "+long(score)+" of the saved weights", axis),
 		{name: "val " + score, decimals: 4, scale: 1, of: validation},
 		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.withBars("Time of an epoch (median)", "s"),
 		summaryColumn("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).withBars("Time of the run", "s"),
-		summaryColumn("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).withBars("Memory of the largest rank", "MiB"),
+		summaryColumn("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).
+			withBars("Memory of the largest rank", "MiB"),
 		summaryColumn("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
-		summaryColumn("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).withBars("Ghost rows sent", "MiB"),
+		summaryColumn("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).
+			withBars("Ghost rows sent", "MiB"),
 	}
 	if slices.ContainsFunc(runs, hasAccuracy) {
 		list = slices.Insert(list, 3, majority)

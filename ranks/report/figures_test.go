@@ -28,7 +28,8 @@ func losses(loss, elapsed []float64) *Run {
 // A course is the mean over runs, at the mean of their seconds, up to the last epoch that
 // half of them have. Runs of older versions have the sum of their epochs' seconds.
 func TestCourse(t *testing.T) {
-	group := []*Run{losses([]float64{4, 2, 1}, []float64{1, 2, 4}), losses([]float64{2, 2}, []float64{3, 6}), losses([]float64{3}, []float64{0})}
+	group := []*Run{losses([]float64{4, 2, 1}, []float64{1, 2, 4}), losses([]float64{2, 2}, []float64{3, 6}),
+		losses([]float64{3}, []float64{0})}
 	epochs, seconds := meanCurve(group, metrics(nil)[0].of)
 	want := []chart.Point{{X: 1, Y: 3, Deviation: 1}, {X: 2, Y: 2}}
 	if d := cmp.Diff(want, epochs, cmpopts.EquateApprox(1e-12, 0)); d != "" {

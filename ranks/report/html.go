@@ -48,9 +48,11 @@ func (t *comparison) page(runs []*Run, failed error) *page.Page {
 	}
 	p.Parts = append(p.Parts, classParts(runs)...)
 	curves, bars := t.figures()
-	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: figuresOf(curves)}, page.Part{Title: "Bars", Figures: figuresOf(bars)})
+	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: figuresOf(curves)},
+		page.Part{Title: "Bars", Figures: figuresOf(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
-		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
+		p.Parts = append(p.Parts,
+			page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
 	}
 	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
 		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
@@ -88,7 +90,8 @@ func (t *comparison) explain() string {
 		return "One line per run."
 	}
 	return "A line shows the mean over the runs of a group. Its band is one standard deviation wide on either side. " +
-		"In charts over time, a point is at the mean of the elapsed times of the runs. A line ends where fewer than half of the runs continue."
+		"In charts over time, a point is at the mean of the elapsed times of the runs. A line ends where fewer " +
+		"than half of the runs continue."
 }
 
 func datasets(runs []*Run) []string {

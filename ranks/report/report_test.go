@@ -47,7 +47,8 @@ func grid(t *testing.T) string {
 	dir := t.TempDir()
 	for k, accuracy := range []float64{0.70, 0.80, 0.60, 0.64} {
 		codec, seed := []string{"none", "int4"}[k/2], k%2+1
-		lay(t, filepath.Join(dir, "sweep", fmt.Sprintf("%s-%d", codec, seed)), fmt.Sprintf("codec = %q\nseed = %d\nquiet = %t", codec, seed, k == 0), accuracy)
+		lay(t, filepath.Join(dir, "sweep", fmt.Sprintf("%s-%d", codec, seed)),
+			fmt.Sprintf("codec = %q\nseed = %d\nquiet = %t", codec, seed, k == 0), accuracy)
 	}
 	return dir
 }
@@ -75,15 +76,18 @@ func words(text string) string {
 func TestFolderOfRuns(t *testing.T) {
 	dir := grid(t)
 	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
-	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB ghost MiB sent MiB stopped by"
+	head := "run dataset model layers hidden ranks servers codec seed epochs test acc val acc majority s/epoch seconds peak MiB " +
+		"ghost MiB sent MiB stopped by"
 	line := "\nint4-2 g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
-	if !strings.HasPrefix(text, "runs in "+filepath.Join(dir, "sweep")+"\n"+head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 5 {
+	if !strings.HasPrefix(text, "runs in "+filepath.Join(dir, "sweep")+"\n"+head+"\n") || !strings.Contains(text, line) ||
+		strings.Count(text, "\n") != 5 {
 		t.Error(text)
 	}
 	for _, epochs := range []string{"2", "5"} {
 		lay(t, filepath.Join(dir, "long", epochs), "epochs = "+epochs, 0.5)
 	}
-	if text := words(said(t, Options{Runs: []string{filepath.Join(dir, "long")}, Columns: []string{allColumns}})); !strings.Contains(text, " servers of epochs epochs test acc ") {
+	if text := words(said(t, Options{Runs: []string{filepath.Join(dir, "long")}, Columns: []string{allColumns}})); !strings.Contains(text,
+		" servers of epochs epochs test acc ") {
 		t.Error(text)
 	}
 }
@@ -101,7 +105,8 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	if !strings.Contains(text, "\n13 columns do not fit; --columns all") || !strings.Contains(text, "longlonglonglonglong…") || strings.Index(text, "lr-2 ") > strings.Index(text, "lr-10 ") {
+	if !strings.Contains(text, "\n13 columns do not fit; --columns all") || !strings.Contains(text, "longlonglonglonglong…") ||
+		strings.Index(text, "lr-2 ") > strings.Index(text, "lr-10 ") {
 		t.Error(text)
 	}
 	text = words(said(t, Options{Runs: []string{dir}, Columns: []string{"test acc", "lr"}}))
@@ -139,7 +144,8 @@ func TestMetricColumns(t *testing.T) {
 	a, b := lay(t, filepath.Join(dir, "a"), "", 0.5), lay(t, filepath.Join(dir, "b"), "", 0.75)
 	score(t, a, "accuracy", `{"val":{"vertices":4,"macro_f1":0.375},"test":{"vertices":4,"accuracy":0.5,"macro_f1":0.25,"roc_auc":0.625}}`)
 	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{"macro_f1", "roc_auc", "val macro_f1"}}))
-	if !strings.HasSuffix(text, "run test macro_f1 test roc_auc val macro_f1\na 0.2500 0.6250 0.3750\nb - - -\n") && !strings.Contains(text, "\na 0.2500 0.6250 0.3750\nb - - -\n") {
+	if !strings.HasSuffix(text, "run test macro_f1 test roc_auc val macro_f1\na 0.2500 0.6250 0.3750\nb - - -\n") &&
+		!strings.Contains(text, "\na 0.2500 0.6250 0.3750\nb - - -\n") {
 		t.Error(text)
 	}
 	err := Options{Runs: []string{b}, Columns: []string{"macro_f1"}}.Run(new(bytes.Buffer))
@@ -147,7 +153,8 @@ func TestMetricColumns(t *testing.T) {
 		t.Errorf("a metric of no run: %v", err)
 	}
 	var rows []map[string]any
-	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{dir}, JSON: true})), &rows); err != nil || rows[0]["test roc_auc"] != 0.625 {
+	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{dir}, JSON: true})), &rows); err != nil ||
+		rows[0]["test roc_auc"] != 0.625 {
 		t.Errorf("%v: %v", err, rows)
 	}
 }
@@ -171,7 +178,8 @@ func TestPageOfRegression(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, none := range []string{">hidden</button>", ">layers</button>", "ccuracy", "fraction right", "cross entropy", "majority", "val acc", "test acc", "Ghost rows sent", "Classes of"} {
+	for _, none := range []string{">hidden</button>", ">layers</button>", "ccuracy", "fraction right", "cross entropy", "majority",
+		"val acc", "test acc", "Ghost rows sent", "Classes of"} {
 		if strings.Contains(string(text), none) {
 			t.Errorf("the page has %q", none)
 		}
@@ -202,7 +210,8 @@ func TestGroups(t *testing.T) {
 func TestForms(t *testing.T) {
 	dir := grid(t)
 	lines, err := csv.NewReader(strings.NewReader(said(t, Options{Runs: []string{dir}, Over: []string{"seed"}, CSV: true}))).ReadAll()
-	if err != nil || len(lines) != 3 || strings.Join(lines[0][:6], ",") != "runs,codec,epochs,epochs deviation,test acc,test acc deviation" ||
+	if err != nil || len(lines) != 3 ||
+		strings.Join(lines[0][:6], ",") != "runs,codec,epochs,epochs deviation,test acc,test acc deviation" ||
 		!strings.HasPrefix(lines[2][5], "0.0707106") || lines[1][len(lines[1])-1] != "epochs" {
 		t.Errorf("%v: %q", err, lines)
 	}
@@ -237,7 +246,8 @@ func TestRenamedSetting(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, filepath.Join(dir, "old"), "patience-on = \"loss\"", 0.5)
 	lay(t, filepath.Join(dir, "new"), "monitor = \"both\"", 0.5)
-	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text, " servers monitor epochs ") || !strings.Contains(text, "\nold g gcn 2 16 4 1 loss 2 ") {
+	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text,
+		" servers monitor epochs ") || !strings.Contains(text, "\nold g gcn 2 16 4 1 loss 2 ") {
 		t.Error(text)
 	}
 }
@@ -248,7 +258,8 @@ func TestRemovedSetting(t *testing.T) {
 	for _, kind := range []string{"linear", "transfer"} {
 		lay(t, filepath.Join(dir, kind), fmt.Sprintf("refresh = \"every:4\"\npredict = %q", kind), 0.5)
 	}
-	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text, "\nlinear g gcn 2 16 4 1 linear 2 0.5000 ") {
+	if text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}})); !strings.Contains(text,
+		"\nlinear g gcn 2 16 4 1 linear 2 0.5000 ") {
 		t.Error(text)
 	}
 }
@@ -279,11 +290,13 @@ func TestDamaged(t *testing.T) {
 	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) || strings.Count(w.String(), "\n") != 6 {
 		t.Errorf("%v\n%s", err, &w)
 	}
-	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "name a run folder") {
+	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing ||
+		!strings.Contains(err.Error(), "name a run folder") {
 		t.Error(err)
 	}
 	os.RemoveAll(bad)
-	if err := (Options{Runs: []string{dir}, By: []string{"colour"}}).Run(&w); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "differ in codec, seed") {
+	if err := (Options{Runs: []string{dir}, By: []string{"colour"}}).Run(&w); fault.KindOf(err) != fault.Usage ||
+		!strings.Contains(err.Error(), "differ in codec, seed") {
 		t.Error(err)
 	}
 }
@@ -292,9 +305,11 @@ func TestDamaged(t *testing.T) {
 func TestDiverged(t *testing.T) {
 	for best, want := range map[int]string{
 		0: "gcn on x diverged in epoch 7: lower --lr",
-		3: "gcn on x diverged in epoch 7: lower --lr; the best weights before answer 25.0 % of the test vertices right; model in d/model.safetensors",
+		3: "gcn on x diverged in epoch 7: lower --lr; the best weights before answer 25.0 % of the test vertices right; " +
+			"model in d/model.safetensors",
 	} {
-		r := &Run{Dir: "d", Summary: &runfolder.Summary{Model: "gcn", Dataset: "x", StoppedBy: "diverged", Epochs: 7, BestEpoch: best, TestAccAtBestVal: 0.25}}
+		r := &Run{Dir: "d", Summary: &runfolder.Summary{Model: "gcn", Dataset: "x", StoppedBy: "diverged", Epochs: 7,
+			BestEpoch: best, TestAccAtBestVal: 0.25}}
 		if got := sentence(r); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}

@@ -98,7 +98,8 @@ func below(dir string) ([]string, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.New(fault.Missing, op, dir, "it has neither config.toml and metrics.jsonl nor summary.json").Then("name a run folder, or a folder that contains run folders")
+		return nil, fault.New(fault.Missing, op, dir, "it has neither config.toml and metrics.jsonl nor summary.json").
+			Then("name a run folder, or a folder that contains run folders")
 	}
 	return list, nil
 }
@@ -141,7 +142,8 @@ func read(dir string) (*Run, error) {
 	}
 	known := logged(filepath.Join(dir, "log.txt"))
 	if s := r.Summary; s != nil {
-		known = map[string]string{"dataset": named(s.Dataset, s.Synthetic), "ranks": strconv.Itoa(s.Ranks), "servers": strconv.Itoa(s.Servers)}
+		known = map[string]string{"dataset": named(s.Dataset, s.Synthetic), "ranks": strconv.Itoa(s.Ranks),
+			"servers": strconv.Itoa(s.Servers)}
 	}
 	maps.Copy(r.Settings, known)
 	return r, nil
@@ -180,7 +182,8 @@ const (
 )
 
 // private are settings that do not influence the training.
-var private = []string{"out", "force", "quiet", "trace", "tensorboard", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
+var private = []string{"out", "force", "quiet", "trace", "tensorboard", "keep", "resume", "grace", "stall-warn", "stall-abort",
+	"force-memory", "checkpoint-every"}
 
 // settings reads the settings of a configuration as text, and the path of its timeline.
 func settings(path string) (s map[string]string, trace string, err error) {

@@ -15,7 +15,8 @@ func TestSample(t *testing.T) {
 		add(&runfolder.Epoch{Epoch: k + 1, Seconds: 2})
 	}
 	last := r.Epochs[len(r.Epochs)-1]
-	if len(r.Epochs) > mostSampled || len(r.Epochs) < mostSampled/2 || r.Lines != n || last.Epoch < n-n/1000 || last.Elapsed != 2*float64(last.Epoch) {
+	if len(r.Epochs) > mostSampled || len(r.Epochs) < mostSampled/2 || r.Lines != n || last.Epoch < n-n/1000 ||
+		last.Elapsed != 2*float64(last.Epoch) {
 		t.Errorf("%d of %d epochs up to %d after %g s", len(r.Epochs), r.Lines, last.Epoch, last.Elapsed)
 	}
 }

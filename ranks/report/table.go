@@ -38,7 +38,8 @@ func (o Options) Run(w io.Writer) error {
 		return err
 	}
 	if len(o.Columns) > 0 && (o.CSV || o.JSON) {
-		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").Then("leave --columns out: CSV and JSON contain every column")
+		return fault.New(fault.Usage, op, "", "--columns with --csv or --json").
+			Then("leave --columns out: CSV and JSON contain every column")
 	}
 	if o.Columns, err = t.columnNames(o.Columns); err != nil {
 		return err
@@ -85,7 +86,8 @@ func (o Options) compare(runs []*Run) (*comparison, error) {
 	differing := Differing(runs)
 	for _, name := range slices.Concat(o.By, o.Over) {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
-			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).Then("use a name from config.toml; these runs differ in %s", cmp.Or(strings.Join(differing, ", "), "none"))
+			return nil, fault.New(fault.Usage, op, "", "no run has the setting %q", name).
+				Then("use a name from config.toml; these runs differ in %s", cmp.Or(strings.Join(differing, ", "), "none"))
 		}
 	}
 	t.settings = o.By
@@ -305,7 +307,8 @@ func sentence(r *Run) string {
 	if s.StoppedBy == runfolder.Diverged {
 		line = fmt.Sprintf("%s on %s diverged in epoch %d: lower --lr", s.Model, s.Dataset, s.Epochs)
 		if s.BestEpoch > 0 {
-			line += fmt.Sprintf("; the best weights before answer %.1f %% of the test vertices right; model in %s", 100*s.TestAccAtBestVal, model)
+			line += fmt.Sprintf("; the best weights before answer %.1f %% of the test vertices right; model in %s",
+				100*s.TestAccAtBestVal, model)
 		}
 	}
 	if dir := filepath.Join(r.Dir, runfolder.Predictions); runfolder.HasPredictions(r.Dir) {

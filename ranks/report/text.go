@@ -20,7 +20,8 @@ const (
 
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
 // Settings that are equal in all runs are removed before them, differing settings after them.
-var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %", "ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy}
+var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %",
+	"ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
@@ -96,7 +97,8 @@ func (t *comparison) shortenLabels(rows [][]string) (common string) {
 func (t *comparison) fit(shown *table.Table) (fitting *table.Table, left int) {
 	differs := func(name string) bool {
 		k := slices.Index(shown.Head, name)
-		return slices.Contains(t.settings, name) && slices.ContainsFunc(shown.Rows, func(row []string) bool { return row[k] != shown.Rows[0][k] })
+		return slices.Contains(t.settings, name) &&
+			slices.ContainsFunc(shown.Rows, func(row []string) bool { return row[k] != shown.Rows[0][k] })
 	}
 	var order, last []string
 	if len(shown.Rows) > 1 {

@@ -34,7 +34,8 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own lists the files that this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile, leavingFile, invitationFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile,
+	leavingFile, invitationFile), bare...)
 
 // bare lists what a folder without a marker may contain after a claim: the lock, an unfinished
 // marker, and shards that could not be stored next to the dataset.
@@ -184,7 +185,8 @@ func (f *Folder) recognise() error {
 	case foreign == "" || f.marker != nil:
 		return nil
 	case IsRun(f.dir):
-		return fault.New(fault.Usage, op, f.dir, "it looks like a run folder, but has no %s; an older siafu may have written it", markerFile).
+		return fault.New(fault.Usage, op, f.dir,
+			"it looks like a run folder, but has no %s; an older siafu may have written it", markerFile).
 			Then("choose another --out (and --init %s to start from its weights), or move it away", filepath.Join(f.dir, modelFile))
 	}
 	return fault.New(fault.Usage, op, f.dir, "it contains %s and is not a run folder of siafu", filepath.Base(foreign)).

@@ -64,7 +64,8 @@ func TestClaim(t *testing.T) {
 			write(t, "", filepath.Dir(dir), "elsewhere")
 			os.Symlink("../elsewhere", filepath.Join(dir, "lock"))
 		}, fault.Usage, "lock"},
-		"a run without a marker": {func(t *testing.T, dir string) { fill(t, dir); os.Remove(filepath.Join(dir, markerFile)) }, fault.Usage, "older siafu"},
+		"a run without a marker": {func(t *testing.T, dir string) { fill(t, dir); os.Remove(filepath.Join(dir, markerFile)) },
+			fault.Usage, "older siafu"},
 		"a marker that was changed": {func(t *testing.T, dir string) {
 			fill(t, dir)
 			text, _ := os.ReadFile(filepath.Join(dir, markerFile))

@@ -53,7 +53,10 @@ func TestClassesAsScikitLearnPrintsThem(t *testing.T) {
 	predicted := []int32{0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0}
 	s := NewScores(classified(4, labels, predicted), named("legit", "fraud", "under review", "not there"))
 	s.Test.PerClass.Confusion = s.Test.PerClass.Confusion[:3] // scikit-learn leaves the last class out
-	report := "              precision    recall  f1-score   support\n\n       legit     0.7500    0.8571    0.8000         7\n       fraud     0.5000    0.6667    0.5714         3\nunder review     0.0000    0.0000    0.0000         2\n\n    accuracy                         0.6667        12\n   macro avg     0.4167    0.5079    0.4571        12\nweighted avg     0.5625    0.6667    0.6095        12\n"
+	report := "              precision    recall  f1-score   support\n\n       legit     0.7500    0.8571    0.8000         7\n       " +
+		"fraud     0.5000    0.6667    0.5714         3\nunder review     0.0000    0.0000    0.0000         2\n\n    " +
+		"accuracy                         " +
+		"0.6667        12\n   macro avg     0.4167    0.5079    0.4571        12\nweighted avg     0.5625    0.6667    0.6095        12\n"
 	matrix := `
                   legit     fraud under re… not there
 
@@ -69,7 +72,10 @@ under review          1         1         0         0
 	o := objective.Objective{Task: graph.MultiLabel, Outputs: 3}
 	truth := objective.Truth{Labels: make([]int32, 4), Values: []float32{1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0}}
 	s = NewScores(metricsOf(o, []float32{1, -1, -1, 1, -1, -1, 1, 1, -1, -1, -1, -1}, truth), named("a", "b", "c"))
-	report = "              precision    recall  f1-score   support\n\n           a     0.6667    0.6667    0.6667         3\n           b     1.0000    0.5000    0.6667         2\n           c     0.0000    0.0000    0.0000         0\n\n   micro avg     0.7500    0.6000    0.6667         5\n   macro avg     0.5556    0.3889    0.4444         5\nweighted avg     0.8000    0.6000    0.6667         5\n"
+	report = "              precision    recall  f1-score   support\n\n           a     0.6667    0.6667    0.6667         3\n           " +
+		"b     1.0000    0.5000    0.6667         2\n           c     0.0000    0.0000    0.0000         0\n\n   micro avg     0.7500    " +
+		"0.6000    0.6667         5\n   macro avg     0.5556    0.3889    0.4444         5\nweighted avg     " +
+		"0.8000    0.6000    0.6667         5\n"
 	if text := written(s); text != "classes of the test vertices\n"+report {
 		t.Errorf("%s\nwant\n%s", text, report)
 	}
@@ -94,7 +100,8 @@ func TestManyClasses(t *testing.T) {
 		t.Errorf("classes %v of %d", s.Classes, s.OfClasses)
 	}
 	text := written(s)
-	if lines := strings.Count(text, "\n"); !strings.HasPrefix(text, "classes of the test vertices: the 20 largest of 300\n") || lines != 1+2+20+1+3 ||
+	if lines := strings.Count(text, "\n"); !strings.HasPrefix(text,
+		"classes of the test vertices: the 20 largest of 300\n") || lines != 1+2+20+1+3 ||
 		!strings.Contains(text, "\n         280     1.0000") || strings.Contains(text, "\n         279 ") {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}

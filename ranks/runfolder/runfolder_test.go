@@ -87,7 +87,8 @@ func TestContinue(t *testing.T) {
 	id := ReadMarker(dir).ID
 	leftBehind(t, dir, "config.toml")
 	leftBehind(t, dir, "model.safetensors")
-	for _, name := range []string{"config.toml.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "notes.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-mine"} {
+	for _, name := range []string{"config.toml.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "notes.tmp-aaaaaaaaaaaaaaaa",
+		"model.safetensors.tmp-mine"} {
 		write(t, "x", dir, name)
 	}
 	metrics, err := os.ReadFile(filepath.Join(dir, Metrics))
@@ -105,7 +106,8 @@ func TestContinue(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"config.toml", "config.toml.tmp-aaaaaaaaaaaaaaaa", "lock", "log.txt", "metrics.jsonl", "model.safetensors", "model.safetensors.tmp-mine", "notes.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "run.json"}
+	want := []string{"config.toml", "config.toml.tmp-aaaaaaaaaaaaaaaa", "lock", "log.txt", "metrics.jsonl", "model.safetensors",
+		"model.safetensors.tmp-mine", "notes.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "run.json"}
 	if d := cmp.Diff(want, listing(t, dir)); d != "" {
 		t.Error(d)
 	}
@@ -152,7 +154,8 @@ func TestRemoved(t *testing.T) {
 	}
 	fails := func() {
 		t.Helper()
-		if err := f.AppendEpoch(Epoch{Epoch: 2}); fault.KindOf(err) != fault.IO || !fault.Lasting(err) || !strings.Contains(err.Error(), dir) {
+		if err := f.AppendEpoch(Epoch{Epoch: 2}); fault.KindOf(err) != fault.IO || !fault.Lasting(err) ||
+			!strings.Contains(err.Error(), dir) {
 			t.Error(err)
 		}
 	}
@@ -198,7 +201,8 @@ func TestScanEpochs(t *testing.T) {
 		t.Errorf("%v after %d epochs and %d bytes", err, n, from.read)
 	}
 	long := strings.NewReader(metricsLine + strings.Repeat(" ", longestLine+1))
-	if err := scanEpochs("x", long, false, func(*Epoch, int64) bool { return true }); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "line 2") {
+	if err := scanEpochs("x", long, false, func(*Epoch, int64) bool { return true }); fault.KindOf(err) != fault.Data ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 }

@@ -64,7 +64,8 @@ func readSummary(dir string) (*Summary, error) {
 		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
 	}
 	if !s.Metrics.isConsistent() {
-		return nil, fault.New(fault.Data, op, path, "per_class does not match the %d classes of \"classes\"", len(s.Metrics.Classes)).Then("train again")
+		return nil, fault.New(fault.Data, op, path, "per_class does not match the %d classes of \"classes\"",
+			len(s.Metrics.Classes)).Then("train again")
 	}
 	return s, nil
 }
@@ -141,7 +142,8 @@ func (f *Folder) Present() error {
 		return nil
 	}
 	return &fault.Error{
-		Kind: fault.IO, Op: op, Path: f.dir, Detail: "removed or replaced while the run was writing", Err: fs.ErrNotExist, Remedy: "start the run again",
+		Kind: fault.IO, Op: op, Path: f.dir, Detail: "removed or replaced while the run was writing", Err: fs.ErrNotExist,
+		Remedy: "start the run again",
 	}
 }
 

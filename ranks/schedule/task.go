@@ -37,7 +37,8 @@ const (
 )
 
 // names has the names of the kinds of task in reports.
-var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "SC", "GA", "GA", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC", "∇SC", "∇GA", "∇GA", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "AV", "SC", "GA", "GA", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇AV", "∇SC",
+	"∇SC", "∇GA", "∇GA", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
 // Kinds returns the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,

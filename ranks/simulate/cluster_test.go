@@ -68,7 +68,8 @@ func TestKnownMakespans(t *testing.T) {
 		"one shared":  {with(two(false, fast), func(c *Cluster) { c.Shared = 1 }), 44, Use{Span: 44, Busy: 22}},
 		// Gradients leave at 26; they have come, one after the other, at 28.5. Weights leave
 		// from 31.5 on, a second each; rank 1's have come at 34.
-		"server": {with(two(false, slow), func(c *Cluster) { c.Servers, c.Server = 1, 3 }), 34, Use{Span: 33, Busy: 22, Rows: 1.5, Sums: 2.5 + 7}},
+		"server": {with(two(false, slow), func(c *Cluster) { c.Servers, c.Server = 1, 3 }), 34,
+			Use{Span: 33, Busy: 22, Rows: 1.5, Sums: 2.5 + 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := tc.c.Run(1)
@@ -79,7 +80,8 @@ func TestKnownMakespans(t *testing.T) {
 			if tc.c.Shared > 0 { // which of the two waits is not computed here
 				got.Span, got.Rows, got.Sums = 44, 0, 0
 			}
-			for _, d := range []float64{got.Span - tc.first.Span, got.Busy - tc.first.Busy, got.Rows - tc.first.Rows, got.Sums - tc.first.Sums} {
+			for _, d := range []float64{got.Span - tc.first.Span, got.Busy - tc.first.Busy,
+				got.Rows - tc.first.Rows, got.Sums - tc.first.Sums} {
 				if math.Abs(d) > 1e-9 {
 					t.Errorf("%+v, want %+v", got, tc.first)
 					break

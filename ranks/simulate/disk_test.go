@@ -55,7 +55,8 @@ func TestKnownFetches(t *testing.T) {
 		"two workers, slow": {fetches, 10, 2, 24, (2 + 6 + 5 + 6) / 2.},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Cluster{Ranks: []*Rank{streaming(tc.fetches...)}, Workers: tc.workers, Link: Link{Rate: math.Inf(1)}, Staleness: -1, Disk: tc.rate}
+			c := &Cluster{Ranks: []*Rank{streaming(tc.fetches...)}, Workers: tc.workers,
+				Link: Link{Rate: math.Inf(1)}, Staleness: -1, Disk: tc.rate}
 			m := c.Run(1)
 			if got := m.Ranks[0]; math.Abs(m.Epoch-tc.epoch) > 1e-9 || math.Abs(got.Disk-tc.wait) > 1e-9 {
 				t.Errorf("%g s with %g s of waits, want %g with %g", m.Epoch, got.Disk, tc.epoch, tc.wait)
@@ -83,7 +84,8 @@ func fetchTimeline(o engine.Outline, epochs int, of func(k int) (bytes int, take
 		end := at
 		for k, t := range g.Fetches() {
 			bytes, takes := of(k)
-			add(trace.Event{Task: trace.Fetch, Worker: 1, Epoch: epoch, Layer: t.Layer, Interval: t.Interval, Read: bytes, Start: end, Dur: takes})
+			add(trace.Event{Task: trace.Fetch, Worker: 1, Epoch: epoch, Layer: t.Layer, Interval: t.Interval,
+				Read: bytes, Start: end, Dur: takes})
 			end += takes
 			ends = append(ends, end)
 		}

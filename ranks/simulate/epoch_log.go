@@ -126,7 +126,8 @@ func (s *epochLog) split() bool { return s.score < s.back }
 // times returns the seconds of the rank's tasks. It fails if tasks are missing or left over.
 func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	if len(s.weights) != 2 || len(s.scores) != 1 {
-		return Epoch{}, fmt.Errorf("epoch %d has %d steps of weights and %d sums of losses, and not 2 and 1", epoch, len(s.weights), len(s.scores))
+		return Epoch{}, fmt.Errorf("epoch %d has %d steps of weights and %d sums of losses, and not 2 and 1", epoch,
+			len(s.weights), len(s.scores))
 	}
 	e := Epoch{Pull: s.weights[0], Score: s.scores[0], Flush: s.weights[1], Gap: s.gaps / float64(max(s.tries, 1)), Left: s.left}
 	used := map[key]int{}
@@ -142,7 +143,8 @@ func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	}
 	for k, list := range s.tasks {
 		if used[k] < len(list) {
-			return Epoch{}, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list), k.kind, k.layer, k.interval, used[k])
+			return Epoch{}, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list),
+				k.kind, k.layer, k.interval, used[k])
 		}
 	}
 	var err error
@@ -202,7 +204,8 @@ func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64,
 		}
 	}
 	whole := map[string]schedule.Stage{
-		schedule.Receive.Kind(): schedule.Receive, schedule.ReceiveBackward.Kind(): schedule.ReceiveBackward, schedule.GhostGrads.Kind(): schedule.GhostGrads,
+		schedule.Receive.Kind(): schedule.Receive, schedule.ReceiveBackward.Kind(): schedule.ReceiveBackward,
+		schedule.GhostGrads.Kind(): schedule.GhostGrads,
 	}
 	for k, list := range s.tasks {
 		stage, ok := whole[k.kind]
@@ -212,7 +215,8 @@ func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64,
 				times[taskKey{stage, k.layer, schedule.Whole}] += takes
 			}
 		case used[k] != len(list):
-			return nil, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list), k.kind, k.layer, k.interval, used[k])
+			return nil, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list),
+				k.kind, k.layer, k.interval, used[k])
 		}
 	}
 	return times, nil

@@ -22,7 +22,8 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 		return nil, nil
 	}
 	if o.Restart < 0 || o.CheckpointEvery < 0 || o.RunEpochs < 1 || o.RunEpochs > mostEpochs {
-		return nil, fault.New(fault.Usage, op, "", "--restart %v, --checkpoint-every %d, --run-epochs %d", o.Restart, o.CheckpointEvery, o.RunEpochs).
+		return nil, fault.New(fault.Usage, op, "", "--restart %v, --checkpoint-every %d, --run-epochs %d", o.Restart,
+			o.CheckpointEvery, o.RunEpochs).
 			Then("set 1 to %d epochs, and no negative value", mostEpochs)
 	}
 	for _, text := range o.Fail {
@@ -31,7 +32,8 @@ func (o *FailureOptions) failures(ranks int) (at []float64, err error) {
 		n, _ := fmt.Sscanf(text, "%d@%s", &rank, &moment)
 		d, bad := time.ParseDuration(moment)
 		if n != 2 || bad != nil || d < 0 || rank < 0 || rank >= ranks {
-			return nil, fault.New(fault.Usage, op, "", "--fail %q", text).Then("write RANK@TIME with a graph rank from 0 to %d, such as 0@10m", ranks-1)
+			return nil, fault.New(fault.Usage, op, "", "--fail %q", text).
+				Then("write RANK@TIME with a graph rank from 0 to %d, such as 0@10m", ranks-1)
 		}
 		at = append(at, d.Seconds())
 	}

@@ -95,7 +95,8 @@ func TestForecastAgrees(t *testing.T) {
 		var estimated, modelled []float64
 		for _, ranks := range counts {
 			parts := planned(ranks)
-			f := forecast.New(forecast.Run{Config: config.Config{RankOptions: config.RankOptions{Intervals: 8}}, Net: net, Graph: ranks, Codecs: []codec.Codec{plain}, Slots: 2})
+			f := forecast.New(forecast.Run{Config: config.Config{RankOptions: config.RankOptions{Intervals: 8}}, Net: net, Graph: ranks,
+				Codecs: []codec.Codec{plain}, Slots: 2})
 			link := forecast.Link{Bandwidth: gbit * 1e9 / 8, Latency: 50e-6, RanksPerHost: 1, Copy: 1e10}
 			estimated = append(estimated, f.Epoch(parts, rates, link).Overlapping)
 			c := simulated(parts, f.Exchanges()[0].Width, net.NumWeights(), Link{link.Bandwidth * forecast.PayloadShare, link.Latency})
@@ -107,7 +108,8 @@ func TestForecastAgrees(t *testing.T) {
 			}
 			for other := range counts {
 				if estimated[k] < (1-tenth)*estimated[other] && modelled[k] >= modelled[other] {
-					t.Errorf("%g Gbit/s: %d ranks are faster than %d in the forecast, and not in the simulation", gbit, ranks, counts[other])
+					t.Errorf("%g Gbit/s: %d ranks are faster than %d in the forecast, and not in the simulation",
+						gbit, ranks, counts[other])
 				}
 			}
 		}

@@ -16,11 +16,13 @@ import (
 // Functions do the tensor work of all ranks in invocations (Dorylus, OSDI'21, §3 and §6). A
 // pool.Pool schedules each rank's invocations, as in a run.
 type Functions struct {
-	AtOnce   int     // maximal concurrent invocations of a rank
-	Bridges  int     // bridges for tasks and results; 0: each rank invokes directly
-	Memory   int     // MB
-	Near     bool    // functions run on the ranks' hosts, and their bytes use no card
-	Overhead float64 // seconds of an invocation in addition to work and bytes, of a processor if Near and processors are shared; below 0 if they overlap
+	AtOnce  int  // maximal concurrent invocations of a rank
+	Bridges int  // bridges for tasks and results; 0: each rank invokes directly
+	Memory  int  // MB
+	Near    bool // functions run on the ranks' hosts, and their bytes use no card
+	// seconds of an invocation in addition to work and bytes, of a processor if Near and processors are
+	// shared; below 0 if they overlap
+	Overhead float64
 	Cold     float64 // seconds more of one that needs a new sandbox
 	Rate     float64 // bytes per second of a function, in each direction; 0: local.Bandwidth
 	Hand     float64 // seconds of a worker to hand over a task; below 0: as recorded
@@ -228,16 +230,20 @@ func (o *Options) functions(p *recordedRun, c *Cluster) error {
 	in := cmp.Or(o.Tensor, p.tensor)
 	switch {
 	case in != lambda && p.tensor == lambda:
-		return fault.New(fault.Config, op, o.Run, "--tensor %s for a run with --tensor lambda, whose timeline lacks the times of tensor tasks", in).
+		return fault.New(fault.Config, op, o.Run,
+			"--tensor %s for a run with --tensor lambda, whose timeline lacks the times of tensor tasks", in).
 			Then("record a run with --tensor cpu")
 	case in != lambda:
 		return nil
-	case o.FunctionOptions.Functions < 0 || o.Bridges < 0 || o.Bridges > mostRanks || o.ColdStart < 0 || o.LambdaMemory < 128 || o.LambdaMemory > 10240:
-		return fault.New(fault.Usage, op, "", "%d functions a rank over %d bridges, with %d MB and %v to start", o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
+	case o.FunctionOptions.Functions < 0 || o.Bridges < 0 || o.Bridges > mostRanks || o.ColdStart < 0 ||
+		o.LambdaMemory < 128 || o.LambdaMemory > 10240:
+		return fault.New(fault.Usage, op, "", "%d functions a rank over %d bridges, with %d MB and %v to start",
+			o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
 			Then("set 128 to 10240 MB of memory, at most %d bridges, and no negative value", mostRanks)
 	}
 	f := &Functions{
-		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01, Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
+		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01,
+		Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
 	}
 	if f.AtOnce == 0 {
 		f.AtOnce = max(cmp.Or(p.atOnce, min(c.Ranks[0].Outline.Intervals, pool.MaxInitial)), 1)

@@ -34,7 +34,8 @@ func (o *Options) applyCluster() error {
 	n, err := strconv.Atoi(count)
 	if shapes[size] == 0 || cards[family] == "" || err != nil || n < 1 || n > mostRanks {
 		return fault.New(fault.Usage, op, "", "--cluster %q", o.Cluster).
-			Then("use one of %s, or INSTANCE:N with at most %d instances of c5 and c5n, large to 4xlarge, such as c5n.2xlarge:8", strings.Join(slices.Sorted(maps.Keys(namedClusters)), ", "), mostRanks)
+			Then("use one of %s, or INSTANCE:N with at most %d instances of c5 and c5n, large to 4xlarge, such as c5n.2xlarge:8",
+				strings.Join(slices.Sorted(maps.Keys(namedClusters)), ", "), mostRanks)
 	}
 	o.Ranks, o.Workers, o.Rate = cmp.Or(o.Ranks, n), cmp.Or(o.Workers, shapes[size]), cmp.Or(o.Rate, cards[family])
 	return nil

@@ -111,22 +111,27 @@ func (o *Options) cluster(p *recordedRun) (*Cluster, error) {
 	}
 	n := cmp.Or(o.Ranks, len(p.Ranks))
 	switch {
-	case n < 0 || n > mostRanks || o.Workers < 0 || o.Processors < 0 || o.Epochs < 0 || o.Epochs > mostEpochs || o.Latency < 0 || o.Servers > mostRanks:
-		return nil, fault.New(fault.Usage, op, "", "%d ranks with %d workers on %d processors, %d servers, %d epochs, a latency of %v", n, o.Workers, o.Processors, o.Servers, o.Epochs, o.Latency).
+	case n < 0 || n > mostRanks || o.Workers < 0 || o.Processors < 0 || o.Epochs < 0 || o.Epochs > mostEpochs ||
+		o.Latency < 0 || o.Servers > mostRanks:
+		return nil, fault.New(fault.Usage, op, "", "%d ranks with %d workers on %d processors, %d servers, %d epochs, a latency of %v", n,
+			o.Workers, o.Processors, o.Servers, o.Epochs, o.Latency).
 			Then("set at most %d ranks and servers, at most %d epochs, and no negative value", mostRanks, mostEpochs)
 	case n > 1 && len(p.Ranks) == 1:
-		return nil, fault.New(fault.Config, op, o.Run, "the recorded run has one graph rank, which exchanges no rows").Then("record a run on 2 graph ranks or more")
+		return nil, fault.New(fault.Config, op, o.Run, "the recorded run has one graph rank, which exchanges no rows").
+			Then("record a run on 2 graph ranks or more")
 	case !(o.GhostPower >= 0 && o.GhostPower <= 1):
 		return nil, fault.New(fault.Usage, op, "", "--ghost-power %g", o.GhostPower).Then("set a value from 0 to 1")
 	case o.Intervals < 0 || o.Intervals > config.MostIntervals || o.Intervals > 0 && p.tensor == lambda:
-		return nil, fault.New(fault.Usage, op, "", "--intervals %d", o.Intervals).Then("set 1 to %d, or 0 for the recorded intervals; tensor work in functions requires 0", config.MostIntervals)
+		return nil, fault.New(fault.Usage, op, "", "--intervals %d", o.Intervals).
+			Then("set 1 to %d, or 0 for the recorded intervals; tensor work in functions requires 0", config.MostIntervals)
 	case !(o.Scale > 0 && o.Scale <= 1e9):
 		return nil, fault.New(fault.Usage, op, "", "--scale %g", o.Scale).Then("set a value above 0 and at most 1e9")
 	}
 	if o.Intervals > 0 {
 		p = p.recutIntervals(o.Intervals)
 	}
-	c := &Cluster{Ranks: p.Ranks, Workers: cmp.Or(o.Workers, p.Ranks[0].Workers), Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
+	c := &Cluster{Ranks: p.Ranks, Workers: cmp.Or(o.Workers, p.Ranks[0].Workers), Shared: o.Processors, Bytes: p.bytes, Weights: p.weights,
+		Servers: p.Servers, Server: p.Server}
 	if o.Servers >= 0 {
 		c.Servers = min(o.Servers, n)
 	}
@@ -193,7 +198,8 @@ func (o *Options) setMode(p *recordedRun, c *Cluster) error {
 		c.Staleness = p.staleness
 	}
 	if len(c.Ranks) > mostPaced {
-		return fault.New(fault.Usage, op, "", "bounded asynchrony on %d ranks, where intervals send messages to all other ranks", len(c.Ranks)).Then("model at most %d ranks", mostPaced)
+		return fault.New(fault.Usage, op, "", "bounded asynchrony on %d ranks, where intervals send messages to all other ranks",
+			len(c.Ranks)).Then("model at most %d ranks", mostPaced)
 	}
 	return nil
 }
@@ -205,7 +211,8 @@ func (o *Options) report(ranks int) (*partition.Report, error) {
 		return nil, err
 	}
 	if m.Report.Ranks[0].SendTo == nil {
-		return nil, fault.New(fault.Data, op, o.Data, "its shards for %d ranks lack the send lists", ranks).Then(`run "siafu partition --force --parts %d" again`, ranks)
+		return nil, fault.New(fault.Data, op, o.Data, "its shards for %d ranks lack the send lists", ranks).
+			Then(`run "siafu partition --force --parts %d" again`, ranks)
 	}
 	return m.Report, nil
 }
@@ -244,7 +251,8 @@ func (o *Options) setLinks(_ *recordedRun, c *Cluster) (err error) {
 	for _, text := range o.SlowLink {
 		r, rate, ok := ofRank(text, len(c.Ranks))
 		if !ok {
-			return fault.New(fault.Usage, op, "", "--slow-link %q", text).Then("write RANK:RATE with a graph rank from 0 to %d, such as 0:200mbit", len(c.Ranks)-1)
+			return fault.New(fault.Usage, op, "", "--slow-link %q", text).
+				Then("write RANK:RATE with a graph rank from 0 to %d, such as 0:200mbit", len(c.Ranks)-1)
 		}
 		if c.Rates[r], err = rateOf(rate); err != nil {
 			return err
@@ -267,7 +275,8 @@ func (o *Options) setStragglers(_ *recordedRun, c *Cluster) error {
 		r, factor, ok := ofRank(text, len(c.Ranks))
 		f, err := strconv.ParseFloat(factor, 64)
 		if !ok || err != nil || !(f > 0 && f <= 1e6) {
-			return fault.New(fault.Usage, op, "", "--straggler %q", text).Then("write RANK:FACTOR with a graph rank from 0 to %d and a factor up to 1e6, such as 0:2", len(c.Ranks)-1)
+			return fault.New(fault.Usage, op, "", "--straggler %q", text).
+				Then("write RANK:FACTOR with a graph rank from 0 to %d and a factor up to 1e6, such as 0:2", len(c.Ranks)-1)
 		}
 		c.Slower[r] = f
 	}

@@ -103,7 +103,8 @@ func TestAsyncKnowsTheAgeOfRows(t *testing.T) {
 	p := &asyncRank{stored: map[epochTask]int{}, oldest: map[taskKey]int{}, ranges: 3, nodes: 1}
 	expect := func(when string, there, back int) {
 		t.Helper()
-		a, b := p.Oldest(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}), p.Oldest(schedule.Task{Stage: schedule.GatherBackward, Layer: 1})
+		a, b := p.Oldest(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}),
+			p.Oldest(schedule.Task{Stage: schedule.GatherBackward, Layer: 1})
 		if a != there || b != back {
 			t.Errorf("%s: epochs %d and %d, want %d and %d", when, a, b, there, back)
 		}
@@ -165,7 +166,8 @@ func TestFunctions(t *testing.T) {
 		AtOnce: 1, Memory: 1024, Overhead: 1, Cold: 0.5, Rate: 25, Hand: 0, Tariff: tariff, Near: true,
 		Of: func(int, schedule.Task, float64) Call { return Call{To: 30, Back: 20, Work: 1} },
 	}
-	c := &Cluster{Ranks: []*Rank{r}, Ghosts: []float64{0}, Workers: 1, Link: Link{Rate: math.Inf(1)}, Bytes: []float64{1}, Weights: 8, Staleness: -1, Functions: f}
+	c := &Cluster{Ranks: []*Rank{r}, Ghosts: []float64{0}, Workers: 1, Link: Link{Rate: math.Inf(1)}, Bytes: []float64{1},
+		Weights: 8, Staleness: -1, Functions: f}
 	tensor, others := 0., 0.
 	for _, task := range r.Graphs()[0].Tasks() {
 		if engine.Tensor(task.Stage) {
@@ -203,7 +205,8 @@ func TestSharedProcessors(t *testing.T) {
 	tariff, _ := bill.Architecture("x86_64")
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, staleness := range []int{-1, 0} {
-		c := &Cluster{Workers: 1, Bytes: []float64{40, 10}, Weights: 8, Staleness: staleness, Shared: 1, Link: Link{Rate: math.Inf(1)}, Copy: 1e-3}
+		c := &Cluster{Workers: 1, Bytes: []float64{40, 10}, Weights: 8, Staleness: staleness, Shared: 1,
+			Link: Link{Rate: math.Inf(1)}, Copy: 1e-3}
 		for range 2 {
 			k := drawnFrom(rng, 3).recut(true, 3)
 			k.Epochs[0].Gap = 0
@@ -344,7 +347,8 @@ func TestNamedClusters(t *testing.T) {
 	if usd := o.hostCost(&Cluster{Ranks: make([]*Rank, 32)}); math.Abs(usd-32*0.864) > 1e-9 {
 		t.Errorf("%g USD an hour", usd)
 	}
-	for _, bad := range []string{"moon", "c5n.2xlarge", "c5n.2xlarge:0", "c5n.2xlarge:x", "c5n.metal:2", "p3.2xlarge:8", "c5n.2xlarge:5000"} {
+	for _, bad := range []string{"moon", "c5n.2xlarge", "c5n.2xlarge:0", "c5n.2xlarge:x", "c5n.metal:2",
+		"p3.2xlarge:8", "c5n.2xlarge:5000"} {
 		if err := (&Options{Cluster: bad}).applyCluster(); fault.KindOf(err) != fault.Usage {
 			t.Errorf("--cluster %s: %v", bad, err)
 		}

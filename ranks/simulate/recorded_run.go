@@ -51,14 +51,16 @@ func (o *Options) read() (*recordedRun, error) {
 	case path == "":
 		return nil, fault.New(fault.Config, op, o.Run, "the run has no timeline").Then(`record one with "siafu train --trace FILE"`)
 	case s.Refresh != "always" || s.Tensor != "cpu" && s.Tensor != lambda || set["batch"] != "full" || s.Switched:
-		return nil, fault.New(fault.Config, op, o.Run, "the run has --refresh %s, --tensor %s and --batch %s", s.Refresh, s.Tensor, set["batch"]).
+		return nil, fault.New(fault.Config, op, o.Run, "the run has --refresh %s, --tensor %s and --batch %s",
+			s.Refresh, s.Tensor, set["batch"]).
 			Then("use a run of full-graph training on CPUs or in functions with --refresh always")
 	}
 	f, err := trace.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &recordedRun{name: s.Dataset, staleness: s.Staleness, linger: number(set["linger"]), tensor: s.Tensor, near: set["lambda"] == "local"}
+	p := &recordedRun{name: s.Dataset, staleness: s.Staleness, linger: number(set["linger"]), tensor: s.Tensor,
+		near: set["lambda"] == "local"}
 	if p.Recording, err = Record(f, path); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,8 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 		p.call = Call{float64(whole.LambdaBytesSent) / total, float64(whole.LambdaBytesReceived) / total, gbs / invocations / memory * 1024}
 	}
 	if n == 0 {
-		return fault.New(fault.Data, op, run.Dir, "its epochs differ from those of the timeline").Then("name the run's own timeline with --trace")
+		return fault.New(fault.Data, op, run.Dir, "its epochs differ from those of the timeline").
+			Then("name the run's own timeline with --trace")
 	}
 	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, Median(all)
 	var err error
@@ -196,7 +199,8 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	dims = append(dims, number(of["classes"]))
 	for l, width := range dims {
 		if !(width > 0) {
-			return nil, fault.New(fault.Data, op, run.Dir, "it does not record the width of layer %d", max(l, 1)).Then("record the run again")
+			return nil, fault.New(fault.Data, op, run.Dir, "it does not record the width of layer %d", max(l, 1)).
+				Then("record the run again")
 		}
 	}
 	return dims, nil

@@ -136,7 +136,8 @@ func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 // supported. They have kind Data if no epoch is
 // complete, or if tasks of an epoch are missing. path names the timeline in faults.
 func Record(f *trace.File, path string) (*Recording, error) {
-	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or lambda, and --norm off or layer"
+	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or " +
+		"lambda, and --norm off or layer"
 	mode, parts := f.Info["mode"], ""
 	if f.Info["ranks"] != "" {
 		parts = ", and its ranks carry several parts"

@@ -35,7 +35,8 @@ func timeline(ranks int, o engine.Outline, epochs int) *trace.File {
 		at, n := time.Second, 0
 		add := func(kind string, epoch, layer, interval int) {
 			n++
-			e := trace.Event{Task: kind, Rank: rank, Epoch: epoch, Layer: layer, Interval: interval, Start: at, Dur: time.Duration(n) * time.Millisecond}
+			e := trace.Event{Task: kind, Rank: rank, Epoch: epoch, Layer: layer, Interval: interval, Start: at,
+				Dur: time.Duration(n) * time.Millisecond}
 			f.Events = append(f.Events, e)
 			at += e.Dur + time.Millisecond/2
 		}
@@ -245,7 +246,8 @@ func check(t *testing.T, o *Options, p *recordedRun, fetches bool) {
 		o.DiskRate, disks = "1GB", ", disks of 1GB/s"
 	}
 	err = o.Print(&out)
-	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors" + disks + ", stragglers 0:2, --mode "} {
+	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ",
+		" on 2 processors" + disks + ", stragglers 0:2, --mode "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -286,13 +288,16 @@ func TestOptions(t *testing.T) {
 		"ranks": {Ranks: -1}, "many": {Ranks: 1 << 20}, "rate": {Rate: "fast"}, "power": {GhostPower: 2},
 		"straggler": {Straggler: []string{"2:2"}}, "factor": {Straggler: []string{"0:-1"}}, "text": {Straggler: []string{"x"}},
 		"epochs": {Epochs: -1}, "latency": {Latency: -1}, "processors": {Processors: -1},
-		"scale": {}, "intervals": {Intervals: 1 << 20}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
-		"disk rate": {DiskRate: "1gbit"}, "disk of async": {DiskRate: "1GB", Mode: "async"}, "disk and intervals": {DiskRate: "1GB", Intervals: 3},
-		"functions":     {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
-		"memory":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
-		"tariff":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
-		"function rate": {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "arm64", FunctionRate: "x"}},
-		"async":         {Mode: "async", Ranks: 257},
+		"scale": {}, "intervals": {Intervals: 1 << 20}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}},
+		"its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
+		"disk rate": {DiskRate: "1gbit"}, "disk of async": {DiskRate: "1GB", Mode: "async"},
+		"disk and intervals": {DiskRate: "1GB", Intervals: 3},
+		"functions":          {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
+		"memory":             {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
+		"tariff":             {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
+		"function rate": {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192,
+			LambdaTariff: "arm64", FunctionRate: "x"}},
+		"async": {Mode: "async", Ranks: 257},
 	} {
 		if o.Scale == 0 && name != "scale" {
 			o.Scale = 1

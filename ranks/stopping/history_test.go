@@ -51,7 +51,8 @@ func TestStoppingRule(t *testing.T) {
 		{"both: measures are best in different epochs", Rule{Validated: true, Patience: 2, Monitor: OnBoth},
 			[]point{{.5, 5}, {.6, 6}, {.5, 4}, {.5, 5}, {.6, 4}, {.1, 9}, {.1, 9}}, 7, ByPatience, 5},
 		{"nothing is validated", Rule{Patience: 2}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
-		{"nothing is validated, on loss", Rule{Patience: 2, Monitor: OnLoss}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
+		{"nothing is validated, on loss", Rule{Patience: 2, Monitor: OnLoss},
+			[]point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
 		{"target", Rule{Validated: true, Target: .4}, rise, 4, ByTarget, 4},
 		{"target and patience at once", Rule{Validated: true, Target: .5, Patience: 1}, flat, 1, ByTarget, 1},
 		{"near the target", Rule{Validated: true, Target: .5, Within: .2}, rise, 3, BySwitch, 3},
@@ -76,7 +77,8 @@ func TestStoppingRule(t *testing.T) {
 				best = int(h.Best[0])
 			}
 			if why != tc.why || epoch != tc.epoch || best != tc.best || h.BestLine.Epoch != tc.best {
-				t.Errorf("%q in epoch %d, best %d (line %d); want %q in %d, best %d", why, epoch, best, h.BestLine.Epoch, tc.why, tc.epoch, tc.best)
+				t.Errorf("%q in epoch %d, best %d (line %d); want %q in %d, best %d", why, epoch, best,
+					h.BestLine.Epoch, tc.why, tc.epoch, tc.best)
 			}
 		})
 	}
@@ -100,7 +102,8 @@ func TestPatienceOnPenalisedLoss(t *testing.T) {
 		{"the penalty ends it", -1, 2, OnPenalty, 4, 1},
 		{"they outweigh each other", 1, -1, OnPenalty, 4, 1},
 	} {
-		rule := Rule{Validated: true, Patience: 3, Monitor: tc.on, Penalty: func(w []float32) float64 { return 20 + tc.penalty*float64(w[0]) }}
+		rule := Rule{Validated: true, Patience: 3, Monitor: tc.on,
+			Penalty: func(w []float32) float64 { return 20 + tc.penalty*float64(w[0]) }}
 		h, epoch := begun(rule), 0
 		for e := 1; e <= 6 && epoch == 0; e++ {
 			if h.Observe(evaluated(e, .5, 20+tc.loss*float64(e)), []float32{float32(e)}) == ByPatience {
@@ -159,7 +162,8 @@ func TestConclude(t *testing.T) {
 			h := begun(Rule{Validated: true, Patience: 1, Target: .8})
 			h.Observe(evaluated(1, .5, 1), []float32{1})
 			h.Conclude(evaluated(2, tc.acc, tc.loss), []float32{tc.weight}, tc.why)
-			if h.StoppedBy != tc.want || h.Best[0] != float32(tc.best) || h.BestLine.Epoch != tc.best || (h.Divergence != nil) != (tc.want == ByDivergence) {
+			if h.StoppedBy != tc.want || h.Best[0] != float32(tc.best) || h.BestLine.Epoch != tc.best ||
+				(h.Divergence != nil) != (tc.want == ByDivergence) {
 				t.Errorf("stopped by %q, best %v of epoch %d; want %q, %d", h.StoppedBy, h.Best, h.BestLine.Epoch, tc.want, tc.best)
 			}
 		})
@@ -189,7 +193,8 @@ func TestPatienceOnBothIsThatOfGAT(t *testing.T) {
 			}
 			why := h.Observe(evaluated(epoch, acc, loss), []float32{float32(epoch)})
 			if (why == ByPatience) != (currStep == patience) || h.BestLine.Epoch != saved {
-				t.Fatalf("seed %d, epoch %d: %q and best %d; want step %d of %d and best %d", seed, epoch, why, h.BestLine.Epoch, currStep, patience, saved)
+				t.Fatalf("seed %d, epoch %d: %q and best %d; want step %d of %d and best %d", seed, epoch, why,
+					h.BestLine.Epoch, currStep, patience, saved)
 			}
 			if why == ByPatience {
 				break

@@ -21,15 +21,22 @@ func TestEachAttemptIsChargedOnce(t *testing.T) {
 		do   func(a *account)
 		want map[bill.Class]time.Duration // of one invocation each
 	}{
-		{"with its result", func(a *account) { a.addUsage(took(first, 7)); a.markUsed(first, 1) }, map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
-		{"behind its result", func(a *account) { a.markUsed(first, 1); a.addUsage(took(first, 7)) }, map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
+		{"with its result", func(a *account) { a.addUsage(took(first, 7)); a.markUsed(first, 1) },
+			map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
+		{"behind its result", func(a *account) { a.markUsed(first, 1); a.addUsage(took(first, 7)) },
+			map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
 		{"twice", func(a *account) {
 			a.markUsed(first, 1)
 			a.addUsage(took(first, 7))
 			a.addUsage(took(first, 9))
 			a.markWastedUnlessUsed(first, 2)
 		}, map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
-		{"a result and its duplicate", func(a *account) { a.markUsed(first, 1); a.markWastedUnlessUsed(first, 2); a.addUsage(took(first, 7)) }, map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
+		{"a result and its duplicate", func(a *account) {
+			a.markUsed(first, 1)
+			a.markWastedUnlessUsed(first,
+				2)
+			a.addUsage(took(first, 7))
+		}, map[bill.Class]time.Duration{bill.FirstUsed: 7 * time.Millisecond}},
 		{"a later attempt, and the first one too late", func(a *account) {
 			a.begin(second, 1)
 			a.markUsed(second, 2)
@@ -37,14 +44,18 @@ func TestEachAttemptIsChargedOnce(t *testing.T) {
 			a.addUsage(took(first, 90))
 			a.markWastedUnlessUsed(first, 100)
 		}, map[bill.Class]time.Duration{bill.Retried: 3 * time.Millisecond, bill.Wasted: 90 * time.Millisecond}},
-		{"a failure", func(a *account) { a.markWastedUnlessUsed(first, 1); a.addUsage(took(first, 5)) }, map[bill.Class]time.Duration{bill.Wasted: 5 * time.Millisecond}},
+		{"a failure", func(a *account) { a.markWastedUnlessUsed(first, 1); a.addUsage(took(first, 5)) },
+			map[bill.Class]time.Duration{bill.Wasted: 5 * time.Millisecond}},
 		{"throttled", func(a *account) { a.drop(first); a.addUsage(took(first, 5)) }, nil},
 		{"never sent", func(a *account) { a.drop(first); a.markUsed(second, 1); a.addUsage(took(second, 5)) }, nil},
-		{"a result of which nobody says what it took", func(a *account) { a.markUsed(first, 30*time.Millisecond) }, map[bill.Class]time.Duration{bill.FirstUsed: 30 * time.Millisecond}},
-		{"paid, and no result", func(a *account) { a.addUsage(took(first, 5)) }, map[bill.Class]time.Duration{bill.Wasted: 5 * time.Millisecond}},
+		{"a result of which nobody says what it took", func(a *account) { a.markUsed(first, 30*time.Millisecond) },
+			map[bill.Class]time.Duration{bill.FirstUsed: 30 * time.Millisecond}},
+		{"paid, and no result", func(a *account) { a.addUsage(took(first, 5)) },
+			map[bill.Class]time.Duration{bill.Wasted: 5 * time.Millisecond}},
 		{"nothing is ever heard", func(*account) {}, map[bill.Class]time.Duration{bill.Wasted: limit}},
 	} {
-		for way, end := range map[string]func(a *account){"its life is over": func(a *account) { a.expire(life) }, "the run ends": (*account).settle} {
+		for way, end := range map[string]func(a *account){"its life is over": func(a *account) { a.expire(life) },
+			"the run ends": (*account).settle} {
 			a := &account{tariff: bill.Tariff{Step: time.Millisecond}, limit: limit, life: life, open: map[task.Name]*attempt{}}
 			a.begin(first, 0)
 			c.do(a)

@@ -86,7 +86,8 @@ func (d *Device) Reserve(store *model.Store, frames []*model.Frame, losses []*ta
 		x := losses[k]
 		d.frames[f] = &deviceFrame{
 			queue: l, store: store, frame: onDevice.CopyFrame(f, l.ops, w.mat), weights: w, transfers: map[taskKey]model.Transfers{},
-			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()), Scale: x.Scale, Target: x.Target},
+			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()),
+				Scale: x.Scale, Target: x.Target},
 		}
 	}
 	// Wait for the copy before other queues use it: a download waits for all earlier work of its

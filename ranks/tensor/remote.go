@@ -90,7 +90,8 @@ func NewRemote(t Transport, w RequestOptions, s pool.Settings, say func(string))
 	}
 	r.aheadInvoker, r.options.Ahead = t.(AheadInvoker)
 	r.begin(s.Limit)
-	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.InvocationLimit, life: s.InvocationLimit, open: map[task.Name]*attempt{}}
+	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.InvocationLimit, life: s.InvocationLimit,
+		open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
 	go r.readAnswers()
@@ -380,5 +381,6 @@ func (r *Remote) Close() {
 
 // String formats the statistics.
 func (c Counts) String() string {
-	return fmt.Sprintf("%d tasks, %d sent again, %d failed, %d results dropped, %d damaged, %d bytes", c.Sent, c.Again, c.Failed, c.Dropped, c.Damaged, c.Bytes)
+	return fmt.Sprintf("%d tasks, %d sent again, %d failed, %d results dropped, %d damaged, %d bytes", c.Sent, c.Again, c.Failed,
+		c.Dropped, c.Damaged, c.Bytes)
 }

@@ -213,15 +213,16 @@ const head = "{\"traceEvents\":[\n" + `{"ph":"M","name":"process_name","pid":0,"
 func TestDecodeRefuses(t *testing.T) {
 	task := func(fields string) string { return head + `{"ph":"X","name":"GA","pid":0,` + fields + "}\n]}" }
 	for name, tc := range map[string]struct{ text, says string }{
-		"empty":          {"", "line 1: unexpected end"},
-		"not JSON":       {"GA 1 2 3", "line 1: invalid character"},
-		"an array":       {"[]", "line 1: json: cannot unmarshal array"},
-		"no events":      {`{"otherData":{}}`, `"traceEvents" is missing`},
-		"events a word":  {`{"traceEvents":"none"}`, "line 1: json: cannot unmarshal string"},
-		"cut":            {head + `{"ph":"X","name":"GA"`, "line 3: unexpected end"},
-		"cut after":      {head + `{"ph":"i"}`, "unexpected end"},
-		"more":           {head + `{"ph":"i"}]} {}`, "line 3: invalid character '{' after"},
-		"no rank":        {strings.Replace(task(`"ts":1,"dur":1,"args":{"epoch":1}`), `"pid":0,"args"`, `"pid":1,"args"`, 1), "line 3: task \"GA\" belongs to rank 0, which no earlier"},
+		"empty":         {"", "line 1: unexpected end"},
+		"not JSON":      {"GA 1 2 3", "line 1: invalid character"},
+		"an array":      {"[]", "line 1: json: cannot unmarshal array"},
+		"no events":     {`{"otherData":{}}`, `"traceEvents" is missing`},
+		"events a word": {`{"traceEvents":"none"}`, "line 1: json: cannot unmarshal string"},
+		"cut":           {head + `{"ph":"X","name":"GA"`, "line 3: unexpected end"},
+		"cut after":     {head + `{"ph":"i"}`, "unexpected end"},
+		"more":          {head + `{"ph":"i"}]} {}`, "line 3: invalid character '{' after"},
+		"no rank": {strings.Replace(task(`"ts":1,"dur":1,"args":{"epoch":1}`), `"pid":0,"args"`, `"pid":1,"args"`, 1),
+			"line 3: task \"GA\" belongs to rank 0, which no earlier"},
 		"rank twice":     {head + head[len("{\"traceEvents\":[\n"):] + `{"ph":"i"}]}`, "line 3: rank 0 is described twice"},
 		"role":           {strings.Replace(head, "graph", "cook", 1) + `{"ph":"i"}]}`, `line 2: rank 0 has role "cook"`},
 		"no time":        {task(`"dur":1,"args":{"epoch":1}`), "line 3: task \"GA\" lacks"},
@@ -250,7 +251,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 // Events and fields of other programs are ignored.
 func TestDecodeSkips(t *testing.T) {
-	f, err := Decode([]byte(`{"more":[{"a":1}],` + head[1:] + `{"ph":"C","name":"n","pid":9},{"ph":"X","name":"AE","pid":0,"tid":3,"ts":-1.5,"dur":2,"cat":"x","args":{"epoch":1,"interval":4,"x":[]}}],"end":null}`))
+	f, err := Decode([]byte(`{"more":[{"a":1}],` + head[1:] +
+		`{"ph":"C","name":"n","pid":9},{"ph":"X","name":"AE","pid":0,"tid":3,"ts":-1.5,"dur":2,"cat":"x","args":{"epoch":1,"interval":4,"x":[]}}],"end":null}`))
 	want := Event{Task: "AE", Worker: 3, Epoch: 1, Layer: None, Interval: 4, Read: None, Start: -1500, Dur: 2000}
 	if err != nil || !slices.Equal(f.Events, []Event{want}) {
 		t.Errorf("%+v %v", f, err)

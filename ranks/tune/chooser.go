@@ -138,7 +138,8 @@ func (c *Chooser) settleByEstimate(seconds float64, exchanges []float64) string 
 	}
 	c.measured[0] = []float64{seconds}
 	c.budget = int(share * float64(c.last-c.epoch))
-	said := fmt.Sprintf("codec auto: epoch %d: rows take %.3g s of %.3g; predicted s/epoch: %s", c.epoch, exchanges[0], seconds, c.list(c.predicted))
+	said := fmt.Sprintf("codec auto: epoch %d: rows take %.3g s of %.3g; predicted s/epoch: %s", c.epoch,
+		exchanges[0], seconds, c.list(c.predicted))
 	if c.next() {
 		return said + "; trying " + c.names[c.current]
 	}

@@ -153,7 +153,8 @@ func (p *Phases) Agreed(report [2]float64) string {
 	if p.exact == nil {
 		what = "an evaluation"
 	}
-	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %s %.4f s with them -> %s", report[0], what, report[1], follows)
+	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %s %.4f s with them -> %s",
+		report[0], what, report[1], follows)
 }
 
 // Finish makes all further epochs exact. It reports whether they were not exact before.

@@ -46,8 +46,10 @@ type launcher struct {
 // not a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK is not sufficient, because
 // there is no corresponding size. PRRTE, the launcher of Open MPI 5, also sets Open MPI's variables.
 var launchers = [...]launcher{
-	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"}, // Open MPI
-	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"}, hosts: "SLURM_STEP_NUM_NODES"},
+	// Open MPI
+	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"},
+		hosts: "SLURM_STEP_NUM_NODES"},
 	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}}, // MPICH and its descendants
 }
 

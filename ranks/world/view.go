@@ -152,6 +152,7 @@ func (v View) Restart() View {
 
 // Replaces reports whether this view may follow another one.
 func (v View) Replaces(before View) bool {
-	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Bridges == before.Bridges && v.Spares == before.Spares &&
+	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers &&
+		v.Bridges == before.Bridges && v.Spares == before.Spares &&
 		v.Number == before.Number+1 && len(v.Carrier) == v.Members() && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Started()
 }

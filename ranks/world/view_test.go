@@ -49,7 +49,8 @@ func TestNextViews(t *testing.T) {
 	v := world.View{Parts: 7, Ranks: 3, Servers: 2}
 	moved := v.Move(1, 2)
 	checkCarried(t, moved)
-	if moved.Number != 1 || moved.Rank(1) != 2 || !slices.Equal(moved.Carried(0), []int{0, 2}) || !slices.Equal(moved.Carried(3), []int{7}) {
+	if moved.Number != 1 || moved.Rank(1) != 2 || !slices.Equal(moved.Carried(0), []int{0, 2}) ||
+		!slices.Equal(moved.Carried(3), []int{7}) {
 		t.Errorf("%+v", moved)
 	}
 	without := moved.WithoutRank(2)

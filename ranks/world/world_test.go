@@ -92,8 +92,10 @@ func TestErrorsRead(t *testing.T) {
 	}{
 		{&world.StallError{Op: "Barrier", Rank: 1, Waited: 1500 * time.Millisecond}, "Barrier: rank 1 has waited 1.5s for an unknown rank"},
 		{&world.StallError{Op: "Recv", Rank: 1, Waited: time.Second, Missing: []int{3}}, "Recv: rank 1 has waited 1s for rank 3"},
-		{&world.StallError{Op: "Bcast", Rank: 0, Waited: time.Minute, Missing: []int{1, 12}}, "Bcast: rank 0 has waited 1m0s for ranks 1, 12"},
-		{&world.StallError{Op: "Recv", Rank: 1, Waited: time.Second, Missing: []int{3, 4}, Hosts: []string{"n1", "n2"}, During: "SC of layer 0 in epoch 2"},
+		{&world.StallError{Op: "Bcast", Rank: 0, Waited: time.Minute, Missing: []int{1, 12}},
+			"Bcast: rank 0 has waited 1m0s for ranks 1, 12"},
+		{&world.StallError{Op: "Recv", Rank: 1, Waited: time.Second, Missing: []int{3, 4}, Hosts: []string{"n1", "n2"},
+			During: "SC of layer 0 in epoch 2"},
 			"Recv: rank 1 has waited 1s for ranks 3 on n1, 4 on n2 (SC of layer 0 in epoch 2)"},
 		{&world.LostError{Op: "Bcast", Rank: 0, Lost: 2, Cause: cause}, "Bcast: rank 0 lost rank 2: write: x: full; free disk space"},
 	} {

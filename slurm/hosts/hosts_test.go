@@ -203,7 +203,8 @@ func TestCountersHaveTheBytesOfAStream(t *testing.T) {
 // A text without the device, or with too few columns, is an error.
 func TestCountersWithoutNumbers(t *testing.T) {
 	const head = "Inter-|   Receive  |  Transmit\n face |bytes\n"
-	if n, err := sentBytes([]byte(head + "    lo: 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n  eth0:31 1 0 0 0 0 0 0 47 1 0 0 0 0 0 0\n")); n != 47 || err != nil {
+	if n, err := sentBytes([]byte(head + "    lo: 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n  eth0:31 1 0 0 0 0 0 0 47 1 0 0 0 0 0 0\n")); n != 47 ||
+		err != nil {
 		t.Error(n, err)
 	}
 	for _, text := range []string{"", head + "lo: 1 0 0 0 0 0 0 0 2 0", "eth0: 1 2 3", "eth0: 1 0 0 0 0 0 0 0 x"} {

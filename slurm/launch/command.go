@@ -140,7 +140,8 @@ func carried(environ []string) []string {
 	var names []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, "SIAFU_") || slices.Contains([]string{"OMP_NUM_THREADS", "GOMAXPROCS", "LD_LIBRARY_PATH", "PATH"}, name) {
+		if strings.HasPrefix(name, "SIAFU_") ||
+			slices.Contains([]string{"OMP_NUM_THREADS", "GOMAXPROCS", "LD_LIBRARY_PATH", "PATH"}, name) {
 			names = append(names, name)
 		}
 	}

@@ -108,10 +108,13 @@ func TestCommand(t *testing.T) {
 	}{
 		{"one host", Options{Launcher: Mpirun, Ranks: 4}, here,
 			"mpirun --bind-to none --mca mpi_yield_when_idle 1 -n 4 --oversubscribe --mca orte_tmpdir_base /tmp/s siafu train d"},
-		{"root, container", Options{Launcher: Mpirun, Ranks: 1, Wrap: []string{"apptainer", "exec", "x.sif"}}, place{root: true, local: true, sessions: "/tmp/s"},
-			"mpirun --bind-to none --mca mpi_yield_when_idle 1 -n 1 --allow-run-as-root --oversubscribe --mca orte_tmpdir_base /tmp/s apptainer exec x.sif siafu train d"},
+		{"root, container", Options{Launcher: Mpirun, Ranks: 1, Wrap: []string{"apptainer", "exec", "x.sif"}},
+			place{root: true, local: true, sessions: "/tmp/s"},
+			"mpirun --bind-to none --mca mpi_yield_when_idle 1 -n 1 --allow-run-as-root --oversubscribe --mca orte_tmpdir_base /tmp/s " +
+				"apptainer exec x.sif siafu train d"},
 		{"several hosts", Options{Launcher: Mpirun, Hostfile: "h", Self: "/siafu"}, place{env: []string{"PATH", "SIAFU_LR"}},
-			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x PATH -x SIAFU_LR siafu train d"},
+			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x " +
+				"PATH -x SIAFU_LR siafu train d"},
 		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
 			"srun --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
 		{"in process", Options{Launcher: InProcess, Ranks: 4}, here, "siafu train d --ranks 4"},
@@ -123,7 +126,8 @@ func TestCommand(t *testing.T) {
 			}
 		})
 	}
-	if got := carried([]string{"SIAFU_LR=1", "HOME=/root", "GOMAXPROCS=2", "SIAFU_STATUS_FILE=x"}); strings.Join(got, " ") != "GOMAXPROCS SIAFU_LR SIAFU_STATUS_FILE" {
+	if got := carried([]string{"SIAFU_LR=1", "HOME=/root", "GOMAXPROCS=2", "SIAFU_STATUS_FILE=x"}); strings.Join(got,
+		" ") != "GOMAXPROCS SIAFU_LR SIAFU_STATUS_FILE" {
 		t.Errorf("carried: %q", got)
 	}
 }
@@ -183,7 +187,8 @@ func TestRestarts(t *testing.T) {
 	}{
 		{"crash", ready + "[ $MINE = $PWD ] && echo args $1; [ -e came ] && exit 0; touch came; kill -9 $$", 0,
 			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs first\n"},
-		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\ngiving up after 2 restarts: the ranks ended with exit code 3\n"},
+		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; " +
+			"restart 2 of 2 in 20ms\ngiving up after 2 restarts: the ranks ended with exit code 3\n"},
 		{"data", ready + "exit 65", 65, ""},
 		{"never there", "exit 3", 3, ""},
 		{"what rank 0 says", ready + "echo code 78 >>$SIAFU_STATUS_FILE; exit 1", 78, ""},
@@ -214,7 +219,8 @@ func TestLedByAnother(t *testing.T) {
 		{ready + "echo other 0 >>$SIAFU_STATUS_FILE", 0, ""},
 		{ready + "echo other 75 >>$SIAFU_STATUS_FILE", 75, ""},
 		{ready + "echo other 0 >>$SIAFU_STATUS_FILE; echo code 65 >>$SIAFU_STATUS_FILE", 65, ""},
-		{ready + "[ -e came ] && echo code 0 >>$SIAFU_STATUS_FILE; touch came", 0, "the ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\n"},
+		{ready + "[ -e came ] && echo code 0 >>$SIAFU_STATUS_FILE; touch came", 0,
+			"the ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\n"},
 	} {
 		o, out := script(t, tc.text)
 		o.Survive = true
@@ -236,10 +242,12 @@ func TestSignals(t *testing.T) {
 	}{
 		{"stop", "trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 75, "two\n"},
 		{"held until it is there", "sleep 0.3; trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 75, "two\n"},
-		{"checkpoint, then stop", "trap 'echo one' USR1; trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGUSR1, syscall.SIGINT}, 75, "one\ntwo\n"},
+		{"checkpoint, then stop", "trap 'echo one' USR1; trap 'echo two; exit 75' USR2\n" + ready + loop,
+			[]os.Signal{syscall.SIGUSR1, syscall.SIGINT}, 75, "one\ntwo\n"},
 		{"stop twice is stop", "trap 'sleep 0.3; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 75, ""},
 		{"second SIGINT kills", "trap '' USR2; trap 'exit 5' INT\n" + ready + loop, []os.Signal{syscall.SIGINT, syscall.SIGINT}, 130, ""},
-		{"killed before it saved", ready + loop, []os.Signal{syscall.SIGTERM}, 75, "the ranks were ended by signal 12 (user defined signal 2) before they could save: run again to continue from the last checkpoint\n"},
+		{"killed before it saved", ready + loop, []os.Signal{syscall.SIGTERM}, 75, "the ranks were ended by signal 12 (user defined " +
+			"signal 2) before they could save: run again to continue from the last checkpoint\n"},
 		{"finished all the same", "trap 'exit 0' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -297,7 +305,8 @@ func testLinger(t *testing.T, status string) {
 	o.Linger, o.Survive = 50*time.Millisecond, status != "code 0"
 	began := time.Now()
 	got, said := code(Run(o)), othersRemains.ReplaceAllString(out.String(), "")
-	if got != 0 || !strings.HasPrefix(said, "the run ended 50ms ago, and another rank or the launcher has not: it is killed\n") || time.Since(began) > 2*time.Minute {
+	if got != 0 || !strings.HasPrefix(said, "the run ended 50ms ago, and another rank or the launcher has not: it is killed\n") ||
+		time.Since(began) > 2*time.Minute {
 		t.Errorf("exit %d after %v; said\n%s", got, time.Since(began), said)
 	}
 }

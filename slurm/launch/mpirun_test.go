@@ -32,7 +32,8 @@ func TestUnderMpirun(t *testing.T) {
 		prints string // pattern of the output
 	}{
 		{"to the end", nil, nil, 0, `^start epoch=1 ranks=3 .*\nfinished\n$`, ``},
-		{"crash", []string{"--crash-at", "4"}, nil, 0, `^start epoch=1 .*\nstart epoch=4 .*\nfinished\n$`, `signal 9 \(killed\): rank 2 on \S+ was ended by signal 9 \(Killed\); restart 1 of 2 in 1s`},
+		{"crash", []string{"--crash-at", "4"}, nil, 0, `^start epoch=1 .*\nstart epoch=4 .*\nfinished\n$`,
+			`signal 9 \(killed\): rank 2 on \S+ was ended by signal 9 \(Killed\); restart 1 of 2 in 1s`},
 		{"stop", []string{"--epochs", "400"}, kill(syscall.SIGTERM), 75, `^start .*\nstopped after=\d+\n$`, ``},
 		{"stop by the terminal", []string{"--epochs", "400"}, kill(syscall.SIGINT), 75, `^start .*\nstopped after=\d+\n$`, ``},
 		{"checkpoint and go on", []string{"--epochs", "40"}, kill(syscall.SIGUSR1), 0, `^start .*\nfinished\n$`, ``},
@@ -47,7 +48,8 @@ func TestUnderMpirun(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "run")
-			line := append([]string{"launch", "-n", "3", "--restarts", "2", "--backoff", "1s", "--program", standin, "train", "data", "--out", dir, "--resume", "auto"}, tc.args...)
+			line := append([]string{"launch", "-n", "3", "--restarts", "2", "--backoff", "1s", "--program", standin, "train", "data",
+				"--out", dir, "--resume", "auto"}, tc.args...)
 			cmd := exec.Command(siafu, line...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
@@ -67,7 +69,8 @@ func TestUnderMpirun(t *testing.T) {
 			}
 			_ = cmd.Wait() // the code is looked at
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
-			if got := cmd.ProcessState.ExitCode(); got != tc.code || !regexp.MustCompile(tc.log).Match(log) || !regexp.MustCompile(tc.prints).Match(out.Bytes()) {
+			if got := cmd.ProcessState.ExitCode(); got != tc.code || !regexp.MustCompile(tc.log).Match(log) ||
+				!regexp.MustCompile(tc.prints).Match(out.Bytes()) {
 				t.Errorf("exit %d, want %d\n%s%s", got, tc.code, log, out.String())
 			}
 			noneLeft(t, dir)
@@ -82,7 +85,8 @@ func TestNothingToRun(t *testing.T) {
 	}
 	siafu, _ := hosttest.Programs(t)
 	absent := filepath.Join(t.TempDir(), "absent")
-	out, err := exec.Command(siafu, "launch", "-n", "2", "--backoff", "1ms", "--program", absent, "train", "data", "--out", "run").CombinedOutput()
+	out, err := exec.Command(siafu, "launch", "-n", "2", "--backoff", "1ms", "--program", absent, "train", "data",
+		"--out", "run").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), absent) || strings.Contains(string(out), "restart") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -11,10 +11,12 @@ import (
 func TestWitness(t *testing.T) {
 	const (
 		warning = "siafu: Ialltoallv: rank 1 has waited 1s for rank 0 on a (SC of layer 0 in epoch 10), still waiting\n"
-		stalled = "siafu: rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a\nsiafu: rank 2 on b: Recv: rank 2 has waited 3s for rank 1 on a\n"
-		abort   = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"
-		killed  = "mpirun noticed that process rank 2 with PID 0 on node b exited on signal 9 (Killed).\n"
-		left    = "mpirun detected that one or more processes exited with non-zero status\n\n  Process name: [[19322,1],3]\n  Exit code:    74\n"
+		stalled = "siafu: rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a\nsiafu: rank 2 on b: Recv: rank 2 " +
+			"has waited 3s for rank 1 on a\n"
+		abort  = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"
+		killed = "mpirun noticed that process rank 2 with PID 0 on node b exited on signal 9 (Killed).\n"
+		left   = "mpirun detected that one or more processes exited with non-zero status\n\n  Process name: " +
+			"[[19322,1],3]\n  Exit code:    74\n"
 	)
 	for _, tc := range []struct {
 		name, text, told, want string
@@ -25,9 +27,11 @@ func TestWitness(t *testing.T) {
 			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6)\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6), which waits for rank 2 on b"},
 		{"stalled, and woken", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b, still waiting\n" +
-			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\nsiafu: Recv: rank 2 has waited 1s for rank 3 on b, still waiting\n", "",
+			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\nsiafu: Recv: rank 2 has waited 1s for " +
+			"rank 3 on b, still waiting\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b, which waits for rank 2 on b"},
-		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, still waiting\nsiafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\n", "",
+		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, still waiting\nsiafu: rank 1 on a: Recv: rank 1 has " +
+			"waited 3s for rank 3 on b\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b"},
 		{"killed", killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
 		{"killed, and the others have noticed", stalled + killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
@@ -36,7 +40,8 @@ func TestWitness(t *testing.T) {
 		{"with a word", stalled + left, "", "rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a"},
 		{"a panic", "siafu: internal error: kernels: short dst\n" + left, "", "internal error: kernels: short dst"},
 		{"srun", "srun: error: b: task 3: Killed\nsrun: error: a: tasks 0-2: Killed\n", "", "rank 3 on b: Killed"},
-		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
+		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "",
+			"rank 2 on b was ended by signal 9 (Killed)"},
 		{"joined", "siafu: rank 1 on a has joined\n", "", ""},
 		{"no end of the line", "siafu: rank 1 on a: x", "", ""},
 	} {

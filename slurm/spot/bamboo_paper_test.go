@@ -88,7 +88,8 @@ func TestSampleDropping(t *testing.T) {
 	in := small()
 	r := run(t, in, "dropping", begin()+"3600000,remove,n2@1\n"+end)
 	full := in.Rate(4, 2)
-	if want := full * 3600 * 1.5; r.Samples < want*0.999 || r.Samples > want*1.001 || r.Dropped < full*1800*0.999 || r.Dropped > full*1800*1.001 {
+	if want := full * 3600 * 1.5; r.Samples < want*0.999 || r.Samples > want*1.001 ||
+		r.Dropped < full*1800*0.999 || r.Dropped > full*1800*1.001 {
 		t.Errorf("%+v, expected %.0f samples", r, want)
 	}
 }

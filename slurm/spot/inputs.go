@@ -70,8 +70,10 @@ func (in *Inputs) Validate() error {
 	}{
 		{"batch", in.Batch, true}, {"iteration", in.Iteration, true}, {"price", in.Price, true}, {"price-demand", in.PriceDemand, true},
 		{"redundancy", in.Redundancy, false}, {"risk", in.Risk, false}, {"pause", in.Pause, false}, {"reconfigure", in.Reconfigure, false},
-		{"restart", in.Restart, false}, {"startup", in.Startup, false}, {"checkpoint-every", in.CheckpointEvery, true}, {"checkpoint-time", in.CheckpointTime, false},
-		{"checkpoint-stall", in.CheckpointStall, false}, {"notice", in.Notice, false}, {"move", in.Move, false}, {"copies", in.Copies, false}, {"samples", in.Samples, false},
+		{"restart", in.Restart, false}, {"startup", in.Startup, false}, {"checkpoint-every", in.CheckpointEvery, true},
+		{"checkpoint-time", in.CheckpointTime, false},
+		{"checkpoint-stall", in.CheckpointStall, false}, {"notice", in.Notice, false}, {"move", in.Move, false},
+		{"copies", in.Copies, false}, {"samples", in.Samples, false},
 	} {
 		if !(x.value >= 0 && x.value <= 1e12) || x.positive && x.value < 1e-6 {
 			return bad(x.flag, x.value, map[bool]string{true: "set 0.000001 to 1e12", false: "set 0 to 1e12"}[x.positive])
@@ -159,14 +161,16 @@ func (in *Inputs) ReadInputs(path string) error {
 	next, d := *in, json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&next); err != nil {
-		return fault.New(fault.Data, op, path, "%v", err).Then("write one JSON object with fields such as {\"iteration\": 2.5, \"depth\": 1}")
+		return fault.New(fault.Data, op, path, "%v", err).
+			Then("write one JSON object with fields such as {\"iteration\": 2.5, \"depth\": 1}")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return fault.New(fault.Data, op, path, "text after the JSON object").Then("write one JSON object")
 	}
 	var bad *fault.Error
 	if errors.As(next.Validate(), &bad) {
-		return fault.New(fault.Data, op, path, "%s", strings.ReplaceAll(strings.TrimPrefix(bad.Detail, "--"), "-", "_")).Then("%s", bad.Remedy)
+		return fault.New(fault.Data, op, path, "%s", strings.ReplaceAll(strings.TrimPrefix(bad.Detail, "--"), "-", "_")).
+			Then("%s", bad.Remedy)
 	}
 	*in = next
 	return nil

@@ -122,5 +122,6 @@ func (m *Measured) String() string {
 		}
 		return fmt.Sprintf("%d, %.3g s each", l.Events, l.Seconds)
 	}
-	return fmt.Sprintf("%s: ranks %d; epoch %.3g s; survived losses %s; restarts %s\n", m.Run, m.Ranks, m.Epoch, of(m.Survived), of(m.Restarted))
+	return fmt.Sprintf("%s: ranks %d; epoch %.3g s; survived losses %s; restarts %s\n", m.Run, m.Ranks, m.Epoch,
+		of(m.Survived), of(m.Restarted))
 }

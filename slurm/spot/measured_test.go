@@ -23,7 +23,8 @@ func folder(t *testing.T, log string, late map[int]float64) string {
 		fmt.Fprintf(&epochs, `{"epoch":%d,"seconds":2,"eval_seconds":0.5,"time":%q}`+"\n", epoch, at.Format(time.RFC3339Nano))
 	}
 	for name, text := range map[string]string{
-		"summary.json": `{"ranks": 3, "servers": 1, "parts": 5, "per_rank": [{"role": "graph", "part": 0}, {"role": "graph", "rank": 1, "part": 1}, {"role": "server"}]}`, "config.toml": "", "metrics.jsonl": epochs.String(), "log.txt": log,
+		"summary.json": `{"ranks": 3, "servers": 1, "parts": 5, "per_rank": [{"role": "graph", "part": 0}, {"role": "graph", "rank": 1, ` +
+			`"part": 1}, {"role": "server"}]}`, "config.toml": "", "metrics.jsonl": epochs.String(), "log.txt": log,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -35,7 +36,9 @@ func folder(t *testing.T, log string, late map[int]float64) string {
 // The lost time of a run is the delay of the epochs after its losses and restarts, less half an epoch. A rank
 // that joins, and one that takes over the run folder, are neither.
 func TestMeasure(t *testing.T) {
-	log := "siafu version=1\nview number=1 carriers=[0 0] after_epoch=3 lost=1 joined=0\nresume epoch=3 from=the memory of a rank\nresume epoch=5 from=run/checkpoints/epoch-000005\n" +
+	log := "siafu version=1\nview number=1 carriers=[0 0] after_epoch=3 lost=1 joined=0\nresume epoch=3 " +
+		"from=the memory of a rank\nresume " +
+		"epoch=5 from=run/checkpoints/epoch-000005\n" +
 		"view number=1 carriers=[0 0] after_epoch=7 lost=1 joined=0\nview number=2 carriers=[0 0] after_epoch=7 lost=2 joined=0\n" +
 		"view number=3 carriers=[0 0] after_epoch=8 lost=2 joined=1\nview number=4 carriers=[0 0] after_epoch=12 lost=3 joined=1\n"
 	dir := folder(t, log, map[int]float64{4: 3, 6: 13, 8: 6})
@@ -45,12 +48,14 @@ func TestMeasure(t *testing.T) {
 	}
 	// Survived: 3 s for one loss and 6 s for two, each less 1 s. Restarted: 13 s, less 1 s.
 	want := Measured{dir, 2, 5, 2, Lost{3, 2}, Lost{1, 12}}
-	if m.Run != want.Run || m.Ranks != want.Ranks || m.Parts != want.Parts || m.Epoch != 2 || m.Survived.Events != 3 || m.Restarted.Events != 1 ||
+	if m.Run != want.Run || m.Ranks != want.Ranks || m.Parts != want.Parts || m.Epoch != 2 ||
+		m.Survived.Events != 3 || m.Restarted.Events != 1 ||
 		math.Abs(m.Survived.Seconds-2) > 1e-9 || math.Abs(m.Restarted.Seconds-12) > 1e-9 {
 		t.Errorf("%+v, want %+v", *m, want)
 	}
 	in, _, err := SimulateOptions{Network: "bert", Run: dir}.inputs()
-	if err != nil || in.Pause != m.Survived.Seconds || in.Restart != m.Restarted.Seconds || in.Machines() != 2 || in.Iteration != 2 || in.Parts != 3 {
+	if err != nil || in.Pause != m.Survived.Seconds || in.Restart != m.Restarted.Seconds || in.Machines() != 2 ||
+		in.Iteration != 2 || in.Parts != 3 {
 		t.Errorf("%v %+v", err, in)
 	}
 	var out bytes.Buffer

@@ -81,7 +81,8 @@ machines    %d at most, %.2f on average, %d added later
 losses      %d machines at %d moments, %.2f per moment
 per hour    %.2f %% of the machines; lowest hour %.2f %%, highest %.2f %%
 zones       %s
-`, s.Hours, s.Machines, s.MeanMachines, s.Added, s.Lost, s.Moments, s.LostPerMoment, s.PercentPerHour, s.LowestPercent, s.HighestPercent, zones)
+`, s.Hours, s.Machines, s.MeanMachines, s.Added, s.Lost, s.Moments, s.LostPerMoment, s.PercentPerHour,
+		s.LowestPercent, s.HighestPercent, zones)
 	return err
 }
 
@@ -185,7 +186,8 @@ func (o SimulateOptions) replay(r *result, systems []Entry) error {
 }
 
 func (o SimulateOptions) random(r *result, systems []Entry) error {
-	if !(o.Rate >= 0 && o.Rate <= 1) || o.Runs < 1 || o.Runs > 100_000 || o.Zones < 1 || o.Zones > 100 || !(o.Hours > 0 && o.Hours <= maxHours) {
+	if !(o.Rate >= 0 && o.Rate <= 1) || o.Runs < 1 || o.Runs > 100_000 || o.Zones < 1 || o.Zones > 100 ||
+		!(o.Hours > 0 && o.Hours <= maxHours) {
 		return fault.New(fault.Usage, op, "", "--rate=%g --runs=%d --zones=%d --hours=%g", o.Rate, o.Runs, o.Zones, o.Hours).
 			Then("set a rate from 0 to 1, 1 to 100000 runs, 1 to 100 zones, and hours above 0")
 	}
@@ -198,7 +200,8 @@ func (o SimulateOptions) random(r *result, systems []Entry) error {
 
 // printRuns prints a table of runs. Fractions of time are in percent.
 func printRuns(w io.Writer, runs []Run) error {
-	columns := []string{"system", "samples/s|%.2f", "$/h|%.2f", "value|%.3f", "machines|%.2f", "fatal|%.2f", "restarts|%.1f", "reconf.|%.1f"}
+	columns := []string{"system", "samples/s|%.2f", "$/h|%.2f", "value|%.3f", "machines|%.2f", "fatal|%.2f",
+		"restarts|%.1f", "reconf.|%.1f"}
 	short := strings.NewReplacer("reconfiguring", "reconf.", "recovering", "recov.", "restarting", "restart")
 	for _, name := range PhaseNames {
 		columns = append(columns, short.Replace(name)+"|%.1f %%")

@@ -103,7 +103,8 @@ func TestNoLosses(t *testing.T) {
 		if e.Name == "bamboo" {
 			want /= 1 + in.Redundancy
 		}
-		if r := Simulate(in, Source{Trace: trace}, e.New()); math.Abs(r.Throughput/want-1) > 1e-9 || r.Fatal+r.Restarts+r.Reconfigurations != 0 {
+		if r := Simulate(in, Source{Trace: trace}, e.New()); math.Abs(r.Throughput/want-1) > 1e-9 ||
+			r.Fatal+r.Restarts+r.Reconfigurations != 0 {
 			t.Errorf("%s: %.6f samples/s, expected %.6f: %+v", e.Name, r.Throughput, want, r)
 		}
 	}
@@ -140,7 +141,8 @@ func TestSeeds(t *testing.T) {
 		t.Error("results do not depend on the seed alone")
 	}
 	var r result
-	if err := json.Unmarshal([]byte(first), &r); err != nil || len(r.Runs) != len(Systems()) || r.Inputs.Depth != 12 || r.Runs[0].Fractions["useful"] == 0 {
+	if err := json.Unmarshal([]byte(first), &r); err != nil || len(r.Runs) != len(Systems()) || r.Inputs.Depth != 12 ||
+		r.Runs[0].Fractions["useful"] == 0 {
 		t.Errorf("%v %+v", err, r)
 	}
 }
@@ -182,7 +184,8 @@ func TestRollback(t *testing.T) {
 
 // What each system does after the loss of one machine, and of a whole zone.
 func TestReactions(t *testing.T) {
-	one, zone := begin()+"3600500,remove,n2@1\n"+end, begin()+"3600500,remove,n2@1\n3600500,remove,n4@1\n3600500,remove,n6@1\n3600500,remove,n8@1\n"+end
+	one, zone := begin()+"3600500,remove,n2@1\n"+end,
+		begin()+"3600500,remove,n2@1\n3600500,remove,n4@1\n3600500,remove,n6@1\n3600500,remove,n8@1\n"+end
 	in := small()
 	in.CheckpointTime, in.Parts = 300, 1 // longer than the notice
 	half := in.Rate(4, 1)
@@ -286,17 +289,20 @@ func TestInputs(t *testing.T) {
 	if err != nil || in.Iteration != 2.5 || in.Depth != 3 || in.MinDepth != 3 || in.Batch != 384 {
 		t.Errorf("%v %+v", err, in)
 	}
-	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"depth": 0}`: ": depth=0; set 1", `{`: "unexpected", `{} {}`: "after", `{"merged": 0.5}`: "merged=0.5; set 1"} {
+	for text, want := range map[string]string{`{"speed": 1}`: "speed", `{"depth": 0}`: ": depth=0; set 1", `{`: "unexpected",
+		`{} {}`: "after", `{"merged": 0.5}`: "merged=0.5; set 1"} {
 		bad := filepath.Join(t.TempDir(), "bad.json")
 		if err := os.WriteFile(bad, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := in.ReadInputs(bad); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), bad) {
+		if err := in.ReadInputs(bad); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for name, o := range map[string]SimulateOptions{
-		"network": {Network: "gpt5"}, "systems": {Network: "bert", Systems: []string{"magic"}}, "rate": {Network: "bert", Rate: 2, Runs: 1, Zones: 1, Hours: 1},
+		"network": {Network: "gpt5"}, "systems": {Network: "bert", Systems: []string{"magic"}},
+		"rate": {Network: "bert", Rate: 2, Runs: 1, Zones: 1, Hours: 1},
 		"runs": {Network: "bert", Rate: 0.1, Zones: 1, Hours: 1},
 	} {
 		if err := o.Print(&bytes.Buffer{}); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+name) {

@@ -54,14 +54,16 @@ func TestGenerate(t *testing.T) {
 	if s.Zones != 3 || s.Machines != 64 || s.MeanMachines > 63 || s.MeanMachines < 50 || math.Abs(s.PercentPerHour-25) > 3.5 {
 		t.Errorf("%+v", s)
 	}
-	if s := generate(t, GenerateOptions{Machines: 4, Hours: 1, Zones: 2, Bulk: 1, Regrow: 1}).Statistics(); s.Lost != 0 || s.MeanMachines != 4 {
+	if s := generate(t, GenerateOptions{Machines: 4, Hours: 1, Zones: 2, Bulk: 1, Regrow: 1}).
+		Statistics(); s.Lost != 0 || s.MeanMachines != 4 {
 		t.Errorf("%+v without losses", s)
 	}
 }
 
 // Statistics of a trace by hand.
 func TestStatistics(t *testing.T) {
-	trace, err := ReadTrace(write(t, "0,add,a@0\n0,add,b@0\n0,add,c@1\n0,add,e@1\n3600000,remove,a@0\n3600000,remove,b@0\n5400000,add,d@1\n7200000,remove,c@1\n7200000,remove,d@1\n"))
+	trace, err := ReadTrace(write(t,
+		"0,add,a@0\n0,add,b@0\n0,add,c@1\n0,add,e@1\n3600000,remove,a@0\n3600000,remove,b@0\n5400000,add,d@1\n7200000,remove,c@1\n7200000,remove,d@1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,8 @@ func TestBadLines(t *testing.T) {
 	} {
 		path := write(t, text)
 		_, err := ReadTrace(path)
-		if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || fault.ExitCode(err) != 65 {
+		if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) || fault.ExitCode(err) != 65 {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}

@@ -55,7 +55,8 @@ func (s *Sweep) Run(ctx context.Context) ([]Failure, error) {
 			f = s.train(ctx, setting)
 		}
 		if ctx.Err() != nil {
-			return failed, fault.New(fault.Stopped, op, s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).Then("run the same command again to continue")
+			return failed, fault.New(fault.Stopped, op, s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).
+				Then("run the same command again to continue")
 		}
 		if f != nil {
 			failed = append(failed, *f)

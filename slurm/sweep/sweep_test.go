@@ -19,7 +19,8 @@ func TestGrid(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]string{"--seed=1..3"}, "seed=1|seed=2|seed=3"},
-		{[]string{"seed=1,7..8", "codec=none,auto:int8"}, "seed=1 codec=none|seed=1 codec=auto:int8|seed=7 codec=none|seed=7 codec=auto:int8|seed=8 codec=none|seed=8 codec=auto:int8"},
+		{[]string{"seed=1,7..8", "codec=none,auto:int8"},
+			"seed=1 codec=none|seed=1 codec=auto:int8|seed=7 codec=none|seed=7 codec=auto:int8|seed=8 codec=none|seed=8 codec=auto:int8"},
 		{[]string{"seed=08..09"}, "seed=8|seed=9"},
 		{[]string{"seed=3..1"}, "error"},
 		{[]string{"seed=0..10000"}, "error"},
@@ -96,7 +97,8 @@ func TestFailures(t *testing.T) {
 // A stopped sweep sends SIGTERM to the current training, waits for it, and starts no other.
 func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	s, heard := shell(t, map[string]string{"k=1": `trap 'sleep 0.3; echo saved >&2; exit 75' TERM; echo ready >&2; while :; do sleep 0.05; done`, "k=2": "echo no >&2", "k=3": "echo no >&2"})
+	s, heard := shell(t, map[string]string{"k=1": `trap 'sleep 0.3; echo saved >&2; exit 75' TERM; echo ready >&2; while :; do sleep ` +
+		`0.05; done`, "k=2": "echo no >&2", "k=3": "echo no >&2"})
 	s.Err = writer(func(b []byte) {
 		heard.Write(b)
 		if bytes.Contains(b, []byte("ready")) {
@@ -104,7 +106,8 @@ func TestStopped(t *testing.T) {
 		}
 	})
 	failed, err := s.Run(ctx)
-	if fault.KindOf(err) != fault.Stopped || len(failed) != 0 || !strings.Contains(heard.String(), "saved") || strings.Contains(heard.String(), "no\n") {
+	if fault.KindOf(err) != fault.Stopped || len(failed) != 0 || !strings.Contains(heard.String(), "saved") ||
+		strings.Contains(heard.String(), "no\n") {
 		t.Errorf("%v %v\n%s", failed, err, heard)
 	}
 }

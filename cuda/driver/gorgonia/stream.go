@@ -83,10 +83,12 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	grid, block, fits := l.Extents()
 	parameters, passed := slots(args)
 	if !fits || !passed {
-		return fmt.Errorf("cuda: %s: gorgonia.org/cu cannot launch the shape %+v with %d bytes of parameters", f.Name(), l, len(args.Bytes()))
+		return fmt.Errorf("cuda: %s: gorgonia.org/cu cannot launch the shape %+v with %d bytes of parameters",
+			f.Name(), l, len(args.Bytes()))
 	}
 	err := s.device.in("cuLaunchKernel", func() error {
-		return entry.handle.Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]), int(block[1]), int(block[2]), l.Shared, s.handle, parameters)
+		return entry.handle.Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]), int(block[1]), int(block[2]),
+			l.Shared, s.handle, parameters)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)

@@ -31,7 +31,8 @@ func Throttled() *Refusal {
 
 // Denied returns AWS's error for a missing permission.
 func Denied(action string) *Refusal {
-	return &Refusal{http.StatusForbidden, "AccessDeniedException", "User: arn:aws:iam::" + Account + ":user/u is not authorized to perform: " + action + " on resource: * because no identity-based policy allows the " + action + " action"}
+	return &Refusal{http.StatusForbidden, "AccessDeniedException", "User: arn:aws:iam::" + Account + ":user/u is not authorized to " +
+		"perform: " + action + " on resource: * because no identity-based policy allows the " + action + " action"}
 }
 
 // Broken returns the error of a failed service.
@@ -177,14 +178,19 @@ func answerQuery(w http.ResponseWriter, c call, answer any, r *Refusal) {
 		if r.Status == http.StatusTooManyRequests {
 			code = "Throttling"
 		}
-		fmt.Fprintf(w, `<ErrorResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>8f7a</RequestId></ErrorResponse>`, code, r.Message)
+		fmt.Fprintf(w, `<ErrorResponse `+
+			`xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>8f7a</RequestId></ErrorResponse>`,
+			code, r.Message)
 		return
 	}
-	fmt.Fprintf(w, `<%[1]sResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/">%[2]s<ResponseMetadata><RequestId>8f7a</RequestId></ResponseMetadata></%[1]sResponse>`, operation, answer)
+	fmt.Fprintf(w, `<%[1]sResponse `+
+		`xmlns="https://iam.amazonaws.com/doc/2010-05-08/">%[2]s<ResponseMetadata><RequestId>8f7a</RequestId></ResponseMetadata></%[1]sResponse>`,
+		operation, answer)
 }
 
 func notFound(name string) *Refusal {
-	return &Refusal{http.StatusNotFound, "ResourceNotFoundException", "Function not found: arn:aws:lambda:eu-central-1:" + Account + ":function:" + name}
+	return &Refusal{http.StatusNotFound, "ResourceNotFoundException",
+		"Function not found: arn:aws:lambda:eu-central-1:" + Account + ":function:" + name}
 }
 
 func invalid(text string) *Refusal {

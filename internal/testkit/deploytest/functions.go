@@ -101,7 +101,8 @@ func (f *Fake) checkRole(arn string, v *VPC) *Refusal {
 		}
 		return invalid("The role defined for the function cannot be assumed by Lambda.")
 	}
-	if v != nil && len(v.SubnetIds) > 0 && !slices.ContainsFunc(r.Policies, func(p string) bool { return strings.HasSuffix(p, "/AWSLambdaVPCAccessExecutionRole") }) {
+	if v != nil && len(v.SubnetIds) > 0 &&
+		!slices.ContainsFunc(r.Policies, func(p string) bool { return strings.HasSuffix(p, "/AWSLambdaVPCAccessExecutionRole") }) {
 		return invalid("The provided execution role does not have permissions to call CreateNetworkInterface on EC2")
 	}
 	return nil
@@ -146,7 +147,8 @@ func (fn *Function) describe() any {
 // update begins a change of configuration or code, unless another change is in progress.
 func (f *Fake) update(fn *Function, c call) (any, *Refusal) {
 	if fn.looks > 0 || fn.LastUpdateStatus == "InProgress" || fn.State == "Pending" {
-		return nil, &Refusal{http.StatusConflict, "ResourceConflictException", "The operation cannot be performed at this time. An update is in progress for resource: " + fn.FunctionArn}
+		return nil, &Refusal{http.StatusConflict, "ResourceConflictException",
+			"The operation cannot be performed at this time. An update is in progress for resource: " + fn.FunctionArn}
 	}
 	var code struct {
 		ZipFile       []byte

@@ -57,7 +57,8 @@ func (f *Fake) roles(c call) (any, *Refusal) {
 }
 
 func (r *Role) xml(name string) string {
-	text := "<Role><Path>/</Path><RoleName>" + name + "</RoleName><RoleId>AROA</RoleId><Arn>" + ARN(name) + "</Arn><CreateDate>2026-01-02T03:04:05Z</CreateDate><Tags>"
+	text := "<Role><Path>/</Path><RoleName>" + name + "</RoleName><RoleId>AROA</RoleId><Arn>" + ARN(name) +
+		"</Arn><CreateDate>2026-01-02T03:04:05Z</CreateDate><Tags>"
 	for key, value := range r.Tags {
 		var b bytes.Buffer
 		_ = xml.EscapeText(&b, []byte(value))

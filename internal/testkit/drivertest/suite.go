@@ -42,7 +42,8 @@ func Suite(t *testing.T, open func(n int) (device.Device, error)) {
 // properties checks each property and the memory of the device.
 func properties(t *testing.T, d device.Device) {
 	p := device.Properties{
-		Name: "Fake 40", Driver: "12.4", Major: 8, Minor: 1076, Multiprocessors: 1016, MemoryClock: 1036, MemoryBus: 1037, WarpSize: 1010, ThreadsPerBlock: 1001,
+		Name: "Fake 40", Driver: "12.4", Major: 8, Minor: 1076, Multiprocessors: 1016, MemoryClock: 1036, MemoryBus: 1037,
+		WarpSize: 1010, ThreadsPerBlock: 1001,
 		SharedPerBlock: 1008, Block: [3]int{1002, 1003, 1004}, Grid: [3]int{1005, 1006, 1007},
 	}
 	if d.Properties() != p {
@@ -163,16 +164,19 @@ func failures(t *testing.T, d device.Device) {
 		says string
 		is   error
 	}{
-		"cuMemAlloc_v2=2":          {func() error { _, err := d.Alloc(99); return err }, "99 bytes: cuMemAlloc: ", device.ErrMemory},
-		"cuInit=0":                 {func() error { _, err := m.Function("absent"); return err }, "m: absent: cuModuleGetFunction: ", device.ErrNotFound},
-		"cuInit=1":                 {func() error { _, _, err := m.Global("absent"); return err }, "m: absent: cuModuleGetGlobal: ", device.ErrNotFound},
+		"cuMemAlloc_v2=2": {func() error { _, err := d.Alloc(99); return err }, "99 bytes: cuMemAlloc: ", device.ErrMemory},
+		"cuInit=0": {func() error { _, err := m.Function("absent"); return err },
+			"m: absent: cuModuleGetFunction: ", device.ErrNotFound},
+		"cuInit=1": {func() error { _, _, err := m.Global("absent"); return err },
+			"m: absent: cuModuleGetGlobal: ", device.ErrNotFound},
 		"cuModuleLoadDataEx=218":   {func() error { _, err := d.Load("sums", "x"); return err }, "ptxas: line 1", nil},
 		"cuStreamSynchronize=700":  {s.Synchronize, "cuStreamSynchronize: ", nil},
 		"cuEventQuery=1":           {func() error { _, err := e.Done(); return err }, "cuEventQuery: ", nil},
 		"cuMemcpyDtoHAsync_v2=700": {func() error { return s.CopyOut(make([]byte, 1), 1) }, "cuMemcpyDtoHAsync: ", nil},
-		"cuLaunchKernel=700":       {func() error { return s.Launch(f, device.Launch{}, new(device.Args)) }, "kernel: cuLaunchKernel: ", nil},
-		"cuInit=2":                 {func() error { return s.Launch(f, device.Launch{Grid: [3]int{-1}}, new(device.Args)) }, "shape", nil},
-		"cuInit=3":                 {func() error { return d.Free(12345) }, "no resource", nil},
+		"cuLaunchKernel=700": {func() error { return s.Launch(f, device.Launch{}, new(device.Args)) },
+			"kernel: cuLaunchKernel: ", nil},
+		"cuInit=2": {func() error { return s.Launch(f, device.Launch{Grid: [3]int{-1}}, new(device.Args)) }, "shape", nil},
+		"cuInit=3": {func() error { return d.Free(12345) }, "no resource", nil},
 	} {
 		t.Run(fail, func(t *testing.T) {
 			t.Setenv("FAKE_FAIL", fail)
@@ -214,7 +218,8 @@ func ops(t *testing.T, d device.Device) {
 		t.Fatal(err)
 	}
 	o.Close()
-	balance := map[string]int{"cuMemAlloc_v2": 1, "cuMemFree_v2": -1, "cuModuleLoadDataEx": 1, "cuModuleUnload": -1, "cuStreamCreate": 1, "cuStreamDestroy_v2": -1, "cuEventCreate": 1, "cuEventDestroy_v2": -1}
+	balance := map[string]int{"cuMemAlloc_v2": 1, "cuMemFree_v2": -1, "cuModuleLoadDataEx": 1, "cuModuleUnload": -1, "cuStreamCreate": 1,
+		"cuStreamDestroy_v2": -1, "cuEventCreate": 1, "cuEventDestroy_v2": -1}
 	left := 0
 	for _, line := range Log(t) {
 		name, _, _ := strings.Cut(line, " ")

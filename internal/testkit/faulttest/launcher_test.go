@@ -88,7 +88,8 @@ func TestKilledWhilePartitioning(t *testing.T) {
 	s.data = filepath.Join(t.TempDir(), "data")
 	s.must(t, "generate", s.data, "--vertices", "60000", "--edges", "600000", "--features", "64", "--classes", "4")
 	run := filepath.Join(t.TempDir(), "run")
-	j := start(t, run, exec.Command(s.siafu, append([]string{"launch", "-n", fmt.Sprint(size), "--restarts", "2", "--backoff", "100ms"}, s.train("pipe", run)...)...), "SIAFU_TEST_RUN="+run)
+	j := start(t, run, exec.Command(s.siafu, append([]string{"launch", "-n", fmt.Sprint(size), "--restarts", "2", "--backoff", "100ms"},
+		s.train("pipe", run)...)...), "SIAFU_TEST_RUN="+run)
 	hidden := filepath.Join(s.data, "parts", ".*.tmp-*")
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Microsecond) {
 		if found, _ := filepath.Glob(hidden); found != nil {

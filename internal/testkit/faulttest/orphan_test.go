@@ -43,7 +43,8 @@ func tries(t *testing.T, stage *stage) (list []try) {
 	}
 	naps := []string{"train", "data", "--epochs", "100000", "--resume", "auto"}
 	earnest := []string{"train", stage.data, "--epochs", "1000000", "--threads", "1", "--servers", "1"}
-	add(6, "start", func(i int) func(string) bool { return after(time.Duration(i) * 100 * time.Millisecond) }, []string{"--program", standin}, naps)
+	add(6, "start", func(i int) func(string) bool { return after(time.Duration(i) * 100 * time.Millisecond) },
+		[]string{"--program", standin}, naps)
 	add(2, "ranks", holds("log", "start epoch=1 "), []string{"--program", standin}, naps)
 	add(2, "restart", holds("log", "start epoch=2 "), []string{"--program", standin}, append(naps, "--crash-at", "2"))
 	add(2, "training", holds("metrics.jsonl", "loss"), nil, earnest)

@@ -101,7 +101,8 @@ func (s *stage) must(t *testing.T, args ...string) {
 
 // train returns the command line of every run.
 func (s *stage) train(mode, run string) []string {
-	return append([]string{"train", s.data, "--epochs", fmt.Sprint(epochs), "--hidden", "8", "--threads", "1", "--servers", fmt.Sprint(servers),
+	return append([]string{"train", s.data, "--epochs", fmt.Sprint(epochs), "--hidden", "8", "--threads", "1",
+		"--servers", fmt.Sprint(servers),
 		"--mode", mode, "--checkpoint-every", "3e", "--stall-warn", "1s", "--stall-abort", stallAbort.String(), "--out", run}, s.flags...)
 }
 
@@ -142,7 +143,8 @@ func (s *stage) launch(t *testing.T, x scene, run, mark string, more ...string) 
 		kind = "wait"
 	}
 	line := slices.Concat([]string{"launch", "-n", fmt.Sprint(size), "--restarts", "2", "--backoff", "100ms"}, s.train(x.mode, run), more)
-	return start(t, mark, exec.Command(s.siafu, line...), fmt.Sprintf("%s=%d:%s:%d:%s:%s", inject.Variable, x.rank, x.moment, x.epoch, kind, mark))
+	return start(t, mark, exec.Command(s.siafu, line...),
+		fmt.Sprintf("%s=%d:%s:%d:%s:%s", inject.Variable, x.rank, x.moment, x.epoch, kind, mark))
 }
 
 // whole asserts that a run has ended as if nothing had been.

@@ -19,7 +19,8 @@ func Build(t testing.TB) string { return build(t, runtime.GOARCH) }
 func build(t testing.TB, arch string) string {
 	t.Helper()
 	return hosttest.Build(t, "bootstrap-"+arch, func(root, path string) *exec.Cmd {
-		return exec.Command("make", "--no-print-directory", "-C", root, "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path, "TRIM=-trimpath -buildvcs=false")
+		return exec.Command("make", "--no-print-directory", "-C", root, "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path,
+			"TRIM=-trimpath -buildvcs=false")
 	})
 }
 

@@ -126,7 +126,8 @@ func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []f
 		checkGuards(t, dst)
 		for i := range dst {
 			if !identical(dst[i], first[i]) {
-				t.Fatalf("element %d is %v with %d workers and %s, %v the first time with 1 and %s", i, dst[i], n, team.Kernel(), first[i], exact[0])
+				t.Fatalf("element %d is %v with %d workers and %s, %v the first time with 1 and %s", i, dst[i], n,
+					team.Kernel(), first[i], exact[0])
 			}
 		}
 	}

@@ -1,5 +1,6 @@
 // Package kerneltest is the conformance suite of package kernels. For each
-// kernel one function or method of a Suite runs it over shapes of 0, 1 and odd sizes, empty rows, widths that fill no vector, and non-finite
+// kernel one function or method of a Suite runs it over shapes of 0, 1 and odd sizes, empty rows, widths that
+// fill no vector, and non-finite
 // values. Results are compared with the scalar loop in float64, written
 // independently of the kernel, within the rounding error of the loop in
 // float32: n additions of terms t err by at most about n·2⁻²⁴·Σ|t|

@@ -31,7 +31,8 @@ func (s Suite) dynamicAttention(t *testing.T) {
 				if !hosttest.Sampled(3, n, i, j) {
 					continue
 				}
-				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, shape.own, shape.heads, shape.width, i), func(t *testing.T) {
+				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, shape.own, shape.heads,
+					shape.width, i), func(t *testing.T) {
 					c := s.newAttentionCase(scores, shape.own, shape.heads, shape.width, drop)
 					c.check(t)
 				})

@@ -120,7 +120,8 @@ func (l *fixture) drop(d *kernels.Dropout) *kernels.Dropout {
 func (l *fixture) edges(g kernels.Gather) kernels.Edges {
 	return kernels.Edges{
 		Begin: place(l, g.Begin), End: place(l, g.End), Cols: place(l, g.Cols), Weights: place(l, g.Weights), Base: g.Base,
-		RowScale: place(l, g.RowScale), ColScale: place(l, g.ColScale), SelfLoops: g.SelfLoops, First: g.First, Features: place(l, g.Features), Self: place(l, g.Self), At: place(l, g.At),
+		RowScale: place(l, g.RowScale), ColScale: place(l, g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
+		Features: place(l, g.Features), Self: place(l, g.Self), At: place(l, g.At),
 	}
 }
 

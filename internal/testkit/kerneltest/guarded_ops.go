@@ -178,7 +178,8 @@ func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 	d.during(func() { d.team.Narrow(d.mat(dst), d.mat(x), vector(d, scale)) })
 }
 
-func (d *Guarded) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+func (d *Guarded) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges,
+	x kernels.Emitted, r kernels.Mat, merge bool) {
 	d.during(func() {
 		d.team.AttentionGather(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
 	})
@@ -188,13 +189,15 @@ func (d *Guarded) AttentionFinish(a kernels.Attention, dst, signed, lse, stats k
 	d.during(func() { d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats)) })
 }
 
-func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
+func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted,
+	back kernels.Attended, add bool) {
 	d.during(func() {
 		d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.mat(along), d.edges(e), d.emitted(x), d.attended(back), add)
 	})
 }
 
-func (d *Guarded) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int, x kernels.Mat, back kernels.Attended) {
+func (d *Guarded) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int,
+	x kernels.Mat, back kernels.Attended) {
 	d.during(func() {
 		d.team.AttentionGradSrc(d.attention(a), d.mat(dst), d.edges(e), first, own, d.mat(x), d.attended(back))
 	})
@@ -218,7 +221,8 @@ func (d *Guarded) FoldScores(wide, narrow, w, source, target kernels.Mat) {
 
 func (d *Guarded) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target kernels.Mat) {
 	d.during(func() {
-		d.team.FoldScoresGrad(d.mat(gw), d.mat(gsource), d.mat(gtarget), d.mat(gwide), d.mat(gnarrow), d.mat(w), d.mat(source), d.mat(target))
+		d.team.FoldScoresGrad(d.mat(gw), d.mat(gsource), d.mat(gtarget), d.mat(gwide), d.mat(gnarrow),
+			d.mat(w), d.mat(source), d.mat(target))
 	})
 }
 
@@ -230,7 +234,8 @@ func (d *Guarded) AddRows(dst, more kernels.Mat, index kernels.Vector[uint32], r
 	d.during(func() { d.team.AddRows(d.mat(dst), d.mat(more), vector(d, index), d.mat(rows)) })
 }
 
-func (d *Guarded) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
+func (d *Guarded) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8,
+	scale float32) (loss float64, count int64) {
 	defer d.shut()
 	return d.team.SoftmaxCrossEntropy(d.mat(grad), d.mat(logits), vector(d, labels), vector(d, split), want, scale)
 }

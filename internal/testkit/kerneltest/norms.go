@@ -103,7 +103,8 @@ func (s Suite) layerNorm(t *testing.T, rows, cols int) {
 			off := 8 * unit * (scale + math.Abs(x) + 1)
 			compare(t, at+c, float64(h[at+c]), x*float64(gain[c])+float64(bias[c]), off*2)
 			compare(t, at+c, float64(back[at+c]), scale*(d-m-x*along), scale*(2+math.Abs(x))*off)
-			sums[c], sums[cols+c], sizes[c] = sums[c]+float64(g[at+c]), sums[cols+c]+float64(g[at+c])*x, sizes[c]+off*math.Abs(float64(g[at+c]))
+			sums[c], sums[cols+c], sizes[c] = sums[c]+float64(g[at+c]), sums[cols+c]+float64(g[at+c])*x,
+				sizes[c]+off*math.Abs(float64(g[at+c]))
 		}
 	}
 	for c, v := range l.read(gbias) {
@@ -209,7 +210,8 @@ func (s Suite) largers(t *testing.T) {
 			want, wantB = 0, 2*g[i]
 		}
 		if m[i] != max(a[i], b[i]) || toA[i] != want || toB[i] != wantB || rest[i] != 0 {
-			t.Fatalf("element %d is %g of %g and %g, gradients %g, %g and left %g of %g", i, m[i], a[i], b[i], toA[i], toB[i], rest[i], g[i])
+			t.Fatalf("element %d is %g of %g and %g, gradients %g, %g and left %g of %g", i, m[i], a[i], b[i],
+				toA[i], toB[i], rest[i], g[i])
 		}
 	}
 }

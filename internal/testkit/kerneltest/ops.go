@@ -35,8 +35,10 @@ func (s Suite) newFixture(team *kernels.Team) *fixture {
 // All tests all kernels of an Ops, and the functions that only an Ops has.
 func (s Suite) All(t *testing.T) {
 	for name, run := range map[string]func(*testing.T){
-		"products": s.Products, "elements": s.elements, "norms": s.norms, "slopes": s.slopes, "largers": s.largers, "features": s.features, "gathers": s.gathers, "losses": s.losses,
-		"attention": s.attention, "memory": s.memory, "rows": s.rows, "columns": s.columns, "optional": s.optional, "halves": s.halves, "scores": s.scores, "steps": s.steps,
+		"products": s.Products, "elements": s.elements, "norms": s.norms, "slopes": s.slopes, "largers": s.largers, "features": s.features,
+		"gathers": s.gathers, "losses": s.losses,
+		"attention": s.attention, "memory": s.memory, "rows": s.rows, "columns": s.columns, "optional": s.optional, "halves": s.halves,
+		"scores": s.scores, "steps": s.steps,
 	} {
 		t.Run(name, run)
 	}

@@ -15,10 +15,12 @@ func (s Suite) packScores(team *kernels.Team, a kernels.Attention, dst []float32
 	l.PackScores(l.attention(a), l.out(n, a.Heads, dst), first, l.in(rowsOf(rows, a.Emitted()), a.Emitted(), rows))
 }
 
-func (s Suite) gather(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
+func (s Suite) gather(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather,
+	x flat.AttentionRows, r []float32, merge bool) {
 	l, n := s.newFixture(team), g.Rows()
 	defer l.done()
-	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.ScoreWidth(), r), merge)
+	l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), kernels.Mat{}, l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x),
+		l.in(n, a.ScoreWidth(), r), merge)
 }
 
 func (s Suite) finish(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
@@ -36,19 +38,24 @@ func (s Suite) rowDots(team *kernels.Team, dst []float32, rows, heads, width int
 func (s Suite) packGrad(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
 	l, count := s.newFixture(team), rowsOf(r, a.Heads)
 	defer l.done()
-	l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r), l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
+	l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r),
+		l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
 }
 
-func (s Suite) gradDst(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
+func (s Suite) gradDst(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows,
+	back flat.AttentionGrad, add bool) {
 	l := s.newFixture(team)
 	defer l.done()
-	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.ScoreWidth(), dr), l.out(g.Rows(), a.AlongWidth(), along), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
+	l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.ScoreWidth(), dr), l.out(g.Rows(), a.AlongWidth(), along), l.edges(g),
+		l.emitted(a, x), l.attended(a, g.Rows(), back), add)
 }
 
-func (s Suite) gradSrc(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
+func (s Suite) gradSrc(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int,
+	x []float32, back flat.AttentionGrad) {
 	l, n := s.newFixture(team), g.Rows()
 	defer l.done()
-	l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own, l.in(n, a.Emitted(), x), l.attended(a, own, back))
+	l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own,
+		l.in(n, a.Emitted(), x), l.attended(a, own, back))
 }
 
 func (l *fixture) attention(a kernels.Attention) kernels.Attention {

@@ -32,7 +32,8 @@ func (s Suite) optional(t *testing.T) {
 		here.done()
 		there.done()
 	}
-	for name, run := range map[string]func(l *fixture, g kernels.Gather) (got, want kernels.Mat){"fused gradient": (*fixture).through, "packed rows": (*fixture).packed} {
+	for name, run := range map[string]func(l *fixture, g kernels.Gather) (got, want kernels.Mat){"fused gradient": (*fixture).through,
+		"packed rows": (*fixture).packed} {
 		l := s.newFixture(team)
 		if got, want := run(l, g); !slices.Equal(mapped.Bytes(l.read(got)), mapped.Bytes(l.read(want))) {
 			t.Errorf("%s: other bits", name)
@@ -60,7 +61,8 @@ func (l *fixture) values(rows, cols int, seed uint64) kernels.Mat {
 }
 
 func (l *fixture) maxima(g kernels.Gather) []kernels.Mat {
-	dst, arg, back := l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1)
+	dst, arg, back := l.values(optionalRows, optionalCols, 1), l.values(optionalRows, optionalCols, 1),
+		l.values(optionalRows, optionalCols, 1)
 	x, e, ids := l.values(optionalRows, optionalCols, 2), l.edges(g), make([]uint32, optionalRows)
 	for v := range ids {
 		ids[v] = uint32(optionalRows - v)

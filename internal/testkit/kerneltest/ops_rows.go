@@ -101,7 +101,8 @@ func (s Suite) columns(t *testing.T) {
 		xs.Offsets = append(xs.Offsets, int64(len(xs.Cols)))
 	}
 	l := s.one()
-	dense, spread, to := kernels.NewMat(l, l.arena, rows, width), kernels.NewMat(l, l.arena, rows, width), kernels.NewMat(l, l.arena, rows, cols)
+	dense, spread, to := kernels.NewMat(l, l.arena, rows, width), kernels.NewMat(l, l.arena, rows, width),
+		kernels.NewMat(l, l.arena, rows, cols)
 	l.CopyColumns(dense, l.in(rows, cols, x), from)
 	l.SpreadColumns(spread, from, l.sparse(xs))
 	l.PutColumns(to, from, dense)
@@ -148,7 +149,8 @@ func (s Suite) halves(t *testing.T) {
 
 // steps compares with optimisers on slices.
 func (s Suite) steps(t *testing.T) {
-	for _, c := range []kernels.OptimizerConfig{{Name: "sgd", LR: 0.1}, {Name: "sgd", LR: 0.1, Momentum: 0.9, WeightDecay: 0.1}, {Name: "adam", LR: 0.1}, {Name: "adamw", LR: 0.1, WeightDecay: 0.1}} {
+	for _, c := range []kernels.OptimizerConfig{{Name: "sgd", LR: 0.1}, {Name: "sgd", LR: 0.1, Momentum: 0.9, WeightDecay: 0.1},
+		{Name: "adam", LR: 0.1}, {Name: "adamw", LR: 0.1, WeightDecay: 0.1}} {
 		o, err := kernels.NewOptimizer(c)
 		if err != nil {
 			t.Fatal(err)

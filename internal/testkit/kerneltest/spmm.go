@@ -22,16 +22,17 @@ func (s Suite) SpMM(t *testing.T, weighted bool) {
 
 // eachSpMM runs all cases; prepare receives the x of each case.
 func (s Suite) eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm spmmFunc) {
-	sizes{"own", []int{0, 1, 7, size(300, 40), size(3000, 130)}, "width", []int{0, 1, 3, 16, 37}}.run(t, func(t *testing.T, own, width int) {
-		c := newSpMMCase(own, width)
-		prepare(c.x)
-		c.weigh(weighted)
-		c.run(t, s, spmm)
-		insertNonFinite(c.x)
-		c.loops = true
-		c.run(t, s, spmm)
-		c.unscaled().run(t, s, spmm)
-	})
+	sizes{"own", []int{0, 1, 7, size(300, 40), size(3000, 130)}, "width", []int{0, 1, 3, 16, 37}}.run(t,
+		func(t *testing.T, own, width int) {
+			c := newSpMMCase(own, width)
+			prepare(c.x)
+			c.weigh(weighted)
+			c.run(t, s, spmm)
+			insertNonFinite(c.x)
+			c.loops = true
+			c.run(t, s, spmm)
+			c.unscaled().run(t, s, spmm)
+		})
 	for _, width := range []int{101, 128, 130} { // more columns than a GPU reads at a time
 		t.Run(fmt.Sprint("width=", width), func(t *testing.T) {
 			c := newSpMMCase(20, width)
@@ -179,7 +180,8 @@ func (c *spmmCase) run(t *testing.T, s Suite, spmm spmmFunc) {
 	t.Helper()
 	n := c.own * c.width
 	want := c.verify(make([]float32, n))
-	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, Weights: c.weights, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
+	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, Weights: c.weights, RowScale: c.rowScale,
+		ColScale: c.colScale, SelfLoops: c.loops}
 	compareSums(t, s.outcome(t, poison(n), func(l *fixture, dst []float32) {
 		spmm(l, dst, c.width, all, c.x, false)
 	}), want)

@@ -20,8 +20,9 @@ func TestCheckMarkdown(t *testing.T) {
 		"a long one":      {long, []string{"1: a sentence of 36 words: word word word word word word word word …"}},
 		"two, each short": {strings.TrimSuffix(long, " end.") + ". End.", nil},
 		"twice":           {"A line.\nA line.\n", []string{"2: repeated line: A line."}},
-		"a table":         {"| a | anew |\n|---|---|\n| " + strings.TrimSuffix(long, " end.") + " | b |\n", []string{`1: "anew": write again`}},
-		"items":           {"- " + strings.Repeat("word ", 20) + "\n- " + strings.Repeat("other ", 20) + "\n", nil},
+		"a table": {"| a | anew |\n|---|---|\n| " + strings.TrimSuffix(long, " end.") + " | b |\n",
+			[]string{`1: "anew": write again`}},
+		"items": {"- " + strings.Repeat("word ", 20) + "\n- " + strings.Repeat("other ", 20) + "\n", nil},
 	} {
 		var got []string
 		checkMarkdown(bufio.NewScanner(strings.NewReader(c.text)), func(line int, text string) {

@@ -22,7 +22,8 @@ func awkward(r *rand.Rand) float32 {
 	case 3:
 		return math.Float32frombits(r.Uint32()&0x80000000 | uint32(60+r.IntN(20))<<23 | 1<<r.IntN(23))
 	case 4:
-		return []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, 1 + 1.0/(1<<23), 1 - 1.0/(1<<24)}[r.IntN(8)]
+		return []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, math.SmallestNonzeroFloat32,
+			1 + 1.0/(1<<23), 1 - 1.0/(1<<24)}[r.IntN(8)]
 	}
 	return float32(r.NormFloat64())
 }
@@ -95,7 +96,8 @@ func TestFusedMultiplyAdd(t *testing.T) {
 			b = float32(math.Ldexp(float64(2*r.IntN(2)-1)*(1-1.0/(1<<23)), -75))
 			c = float32(math.Ldexp(float64(r.IntN(1<<23)-1<<22), -149))
 		}
-		if x := float64(a)*float64(b) + float64(c); math.IsNaN(x) || math.IsInf(float64(a), 0) || math.IsInf(float64(b), 0) || math.IsInf(float64(c), 0) {
+		if x := float64(a)*float64(b) + float64(c); math.IsNaN(x) || math.IsInf(float64(a), 0) ||
+			math.IsInf(float64(b), 0) || math.IsInf(float64(c), 0) {
 			continue
 		}
 		want := exactly(a, b, c, big.ToNearestEven)

@@ -205,7 +205,8 @@ func (b *block) barrier() {
 			}
 			if g.pc != place {
 				in := &b.kernel.code[g.pc]
-				panic(w.finding(DivergentBarrier, in, firstLane(g.mask), "other threads of the block wait at line %d", b.kernel.code[place].line))
+				panic(w.finding(DivergentBarrier, in, firstLane(g.mask),
+					"other threads of the block wait at line %d", b.kernel.code[place].line))
 			}
 		}
 	}

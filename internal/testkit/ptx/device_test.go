@@ -225,7 +225,8 @@ func TestGoroutines(t *testing.T) {
 // hundred times as many instructions.
 func TestLaunchesDoNotAllocatePerInstruction(t *testing.T) {
 	l := newLab(t, Settings{})
-	f := l.function(frameOf("ld.param.u32 %r2, [n]; A: add.s32 %r2, %r2, -1; ld.global.u32 %r1, [%rd2]; st.shared.u32 [%rd3], %r1; bar.sync 0; setp.gt.s32 %p1, %r2, 0; @%p1 bra A;"), "k")
+	f := l.function(frameOf("ld.param.u32 %r2, [n]; A: add.s32 %r2, %r2, -1; ld.global.u32 %r1, [%rd2]; st.shared.u32 [%rd3], %r1; "+
+		"bar.sync 0; setp.gt.s32 %p1, %r2, 0; @%p1 bra A;"), "k")
 	p := upload(l, make([]uint32, 64))
 	count := func(n int32) float64 {
 		a := args().Ptr(p).Ptr(p).Int32(n)
@@ -272,7 +273,8 @@ func TestBackwards(t *testing.T) {
 		order = read(l, make([]uint32, 2*n), counter)
 		l.ok(l.launch(l.file("language.ptx", "collatz"), 4, 64, 0, args().Int32(n).Ptr(counter)))
 		order = append(order, read(l, make([]uint32, 2*n), counter)...)
-		return order, l.launch(l.function(warpKernel("mul.wide.u32 %rd2, %r0, 8; sub.s64 %rd4, %rd4, %rd2; mov.u32 %r5, 1;"), "k"), 2, 32, 0, args().Ptr(x).Ptr(counter)).Error()
+		return order, l.launch(l.function(warpKernel("mul.wide.u32 %rd2, %r0, 8; sub.s64 %rd4, %rd4, %rd2; mov.u32 %r5, 1;"), "k"), 2, 32,
+			0, args().Ptr(x).Ptr(counter)).Error()
 	}
 	forward, race := first(false)
 	back, _ := first(true)

@@ -52,19 +52,24 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "read behind an allocation", kind: OutOfBounds, thread: 31, at: "ld.global", says: "256 bytes after the beginning of allocation 1 of 256 bytes",
+	{name: "read behind an allocation", kind: OutOfBounds, thread: 31, at: "ld.global",
+		says:   "256 bytes after the beginning of allocation 1 of 256 bytes",
 		broken: "ld.global.u32 %r1, [%rd2+132];", right: "ld.global.u32 %r1, [%rd2+128];"},
 	{name: "write before an allocation", kind: OutOfBounds, at: "st.global",
 		broken: "st.global.u32 [%rd2+-4], %r0;", right: "st.global.u32 [%rd2], %r0;"},
 	{name: "vector that begins inside", kind: OutOfBounds, at: "ld.global.v2", thread: 31, says: "8 bytes at",
 		broken: "mul.wide.u32 %rd4, %r0, 8; add.s64 %rd4, %rd4, %rd0; ld.global.v2.u32 {%r1, %r2}, [%rd4+8];",
 		right:  "mul.wide.u32 %rd4, %r0, 8; add.s64 %rd4, %rd4, %rd0; ld.global.v2.u32 {%r1, %r2}, [%rd4];"},
-	{name: "vector whose end is outside, behind one that is not", kind: OutOfBounds, at: "st.shared.v2", thread: 1, says: "8 bytes after the beginning of shared variable s3 of 12",
-		broken: "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 2; @%p0 st.shared.v2.u32 [%rd4], {%r0, %r0};",
-		right:  "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 1; @%p0 st.shared.v2.u32 [%rd4], {%r0, %r0};"},
+	{name: "vector whose end is outside, behind one that is not", kind: OutOfBounds, at: "st.shared.v2", thread: 1,
+		says: "8 bytes after the beginning of shared variable s3 of 12",
+		broken: "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 2; @%p0 " +
+			"st.shared.v2.u32 [%rd4], {%r0, %r0};",
+		right: "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 1; @%p0 " +
+			"st.shared.v2.u32 [%rd4], {%r0, %r0};"},
 	{name: "no address", kind: OutOfBounds, at: "ld.u32", says: "which is not an address",
 		broken: "mov.u64 %rd4, 0; ld.u32 %r1, [%rd4];", right: "ld.u32 %r1, [%rd2];"},
-	{name: "behind a shared variable, in the next one", kind: OutOfBounds, at: "st.shared", thread: 31, says: "128 bytes after the beginning of shared variable s of 128",
+	{name: "behind a shared variable, in the next one", kind: OutOfBounds, at: "st.shared", thread: 31,
+		says:   "128 bytes after the beginning of shared variable s of 128",
 		broken: "mov.u64 %rd5, s2; st.shared.u32 [%rd3+4], %r0;", right: "st.shared.u32 [%rd3], %r0;"},
 	{name: "behind a local variable", kind: OutOfBounds, at: "st.local", says: "local variable l",
 		broken: "st.local.u32 [l+16], %r0;", right: "st.local.u32 [l+12], %r0;"},
@@ -81,10 +86,12 @@ var faults = []fault{
 	{name: "misaligned vector", kind: Misaligned, at: "ld.global.v4", says: "not a multiple of 16",
 		broken: "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0+8];", right: "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0+16];"},
 	{name: "global memory that nobody wrote", kind: Uninitialised, at: "ld.global", says: "allocation 2",
-		broken: "ld.global.u32 %r1, [%rd1];", right: "setp.ne.s32 %p0, %r0, 0; @!%p0 st.global.u32 [%rd1], 1; @!%p0 ld.global.u32 %r1, [%rd1];"},
+		broken: "ld.global.u32 %r1, [%rd1];",
+		right:  "setp.ne.s32 %p0, %r0, 0; @!%p0 st.global.u32 [%rd1], 1; @!%p0 ld.global.u32 %r1, [%rd1];"},
 	{name: "a byte that nobody wrote", kind: Uninitialised, at: "ld.global.u32",
 		broken: "setp.eq.s32 %p0, %r0, 0; @%p0 st.global.u8 [%rd1], %r0; @%p0 st.global.u16 [%rd1+2], %h0; @%p0 ld.global.u32 %r1, [%rd1];",
-		right:  "setp.eq.s32 %p0, %r0, 0; @%p0 st.global.u16 [%rd1], %h0; @%p0 st.global.u16 [%rd1+2], %h0; @%p0 ld.global.u32 %r1, [%rd1];"},
+		right: "setp.eq.s32 %p0, %r0, 0; @%p0 st.global.u16 [%rd1], %h0; @%p0 st.global.u16 [%rd1+2], %h0; " +
+			"@%p0 ld.global.u32 %r1, [%rd1];"},
 	{name: "shared memory of the block before", kind: Uninitialised, at: "ld.shared", blocks: 2, block: 1,
 		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 st.shared.u32 [%rd3], %r0; ld.shared.u32 %r2, [%rd3];",
 		right:  "st.shared.u32 [%rd3], %r0; ld.shared.u32 %r2, [%rd3];"},
@@ -96,29 +103,37 @@ var faults = []fault{
 	{name: "two writes of a word", kind: Race, at: "st.shared", thread: 1, says: "a write that races with a write by thread [0 0 0]",
 		broken: "st.shared.u32 [s], %r0;", right: "st.shared.u32 [%rd3], %r0;"},
 	{name: "no barrier between warps", kind: Race, at: "st.global", thread: 32, says: "a write that races with a read by thread [0 0 0]",
-		broken: "st.global.u32 [%rd2], %r0; xor.b32 %r1, %r0, 32; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd4, %rd4, %rd0; ld.global.u32 %r2, [%rd4];",
-		right:  "st.global.u32 [%rd2], %r0; xor.b32 %r1, %r0, 32; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd4, %rd4, %rd0; bar.sync 0; ld.global.u32 %r2, [%rd4];"},
+		broken: "st.global.u32 [%rd2], %r0; xor.b32 %r1, %r0, 32; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd4, %rd4, " +
+			"%rd0; ld.global.u32 %r2, [%rd4];",
+		right: "st.global.u32 [%rd2], %r0; xor.b32 %r1, %r0, 32; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd4, %rd4, %rd0; bar.sync " +
+			"0; ld.global.u32 %r2, [%rd4];"},
 	{name: "no barrier before memory is used again", kind: Race, at: "st.shared.u32 [%rd3], 5", thread: 31, says: "and others",
 		broken: "st.shared.u32 [%rd3], %r0; bar.sync 0; ld.shared.u32 %r1, [s+124]; st.shared.u32 [%rd3], 5;",
 		right:  "st.shared.u32 [%rd3], %r0; bar.sync 0; ld.shared.u32 %r1, [s+124]; bar.sync 0; st.shared.u32 [%rd3], 5;"},
 	{name: "no barrier of the warp", kind: Race, at: "ld.shared", thread: 0, says: "a read that races with a write by thread [1 0 0]",
-		broken: "st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; ld.shared.u32 %r2, [%rd4];",
-		right:  "st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; bar.warp.sync -1; ld.shared.u32 %r2, [%rd4]; bar.warp.sync -1; st.shared.u32 [%rd3], %r2;"},
+		broken: "st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, " +
+			"%rd5; ld.shared.u32 %r2, [%rd4];",
+		right: "st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; " +
+			"bar.warp.sync -1; ld.shared.u32 %r2, [%rd4]; bar.warp.sync -1; st.shared.u32 [%rd3], %r2;"},
 	{name: "a barrier of other lanes of the warp", kind: Race, at: "ld.shared", thread: 0,
-		broken: "mov.u32 %r3, 0x55555555; and.b32 %r4, %r0, 1; shl.b32 %r3, %r3, %r4; st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; bar.warp.sync %r3; ld.shared.u32 %r2, [%rd4];",
-		right:  "mov.u32 %r3, 3; and.b32 %r4, %r0, 30; shl.b32 %r3, %r3, %r4; st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; bar.warp.sync %r3; ld.shared.u32 %r2, [%rd4];"},
+		broken: "mov.u32 %r3, 0x55555555; and.b32 %r4, %r0, 1; shl.b32 %r3, %r3, %r4; st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; " +
+			"mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; bar.warp.sync %r3; ld.shared.u32 %r2, [%rd4];",
+		right: "mov.u32 %r3, 3; and.b32 %r4, %r0, 30; shl.b32 %r3, %r3, %r4; st.shared.u32 [%rd3], %r0; xor.b32 %r1, %r0, 1; " +
+			"mul.wide.u32 %rd4, %r1, 4; mov.u64 %rd5, s; add.s64 %rd4, %rd4, %rd5; bar.warp.sync %r3; ld.shared.u32 %r2, [%rd4];"},
 	{name: "blocks that write the same", kind: Race, at: "st.global", blocks: 2, block: 1, says: "block [0 0 0]",
 		broken: "st.global.u32 [%rd2], %r0;",
 		right:  "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd4, %r1, 128; add.s64 %rd2, %rd2, %rd4; st.global.u32 [%rd2], %r0;"},
 	{name: "a block that reads what one wrote", kind: Race, at: "ld.global", blocks: 2, block: 1,
 		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 st.global.u32 [%rd2], %r0; @!%p0 ld.global.u32 %r2, [%rd2];",
 		right:  "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 st.global.u32 [%rd2], %r0; @!%p0 ld.global.u32 %r2, [%rd2+128];"},
-	{name: "a block that writes what an earlier one read", kind: Race, at: "st.global", blocks: 3, block: 2, says: "a write that races with a read",
+	{name: "a block that writes what an earlier one read", kind: Race, at: "st.global", blocks: 3, block: 2,
+		says:   "a write that races with a read",
 		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 2; @%p0 st.global.u32 [%rd2], %r0; @!%p0 ld.global.u32 %r2, [%rd2];",
 		right:  "ld.global.u32 %r2, [%rd2];"},
 	{name: "a block that writes what it and an earlier one read", kind: Race, at: "st.global", blocks: 2, block: 1, says: "and others",
 		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; ld.global.u32 %r2, [%rd2]; bar.sync 0; @%p0 st.global.u32 [%rd2], %r0;",
-		right:  "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; ld.global.u32 %r2, [%rd2]; bar.sync 0; @%p0 st.global.u32 [%rd2+128], %r0;"},
+		right: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; ld.global.u32 %r2, [%rd2]; bar.sync 0; @%p0 " +
+			"st.global.u32 [%rd2+128], %r0;"},
 	{name: "a word that all lanes read and one writes", kind: Race, at: "st.global", thread: 31, says: "and others",
 		broken: "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; @%p0 st.global.u32 [%rd0], %r0;",
 		right:  "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; bar.warp.sync -1; @%p0 st.global.u32 [%rd0], %r0;"},
@@ -135,8 +150,9 @@ var faults = []fault{
 		broken: "red.global.add.u32 [%rd0], 1; ld.global.u32 %r1, [%rd0];",
 		right:  "red.global.add.u32 [%rd0], 1; ld.relaxed.gpu.global.u32 %r1, [%rd0];"},
 	{name: "a byte within a word", kind: Race, at: "st.global.u8", thread: 1,
-		broken: "and.b32 %r1, %r0, 31; shr.u32 %r1, %r1, 1; cvt.u64.u32 %rd4, %r1; add.s64 %rd4, %rd4, %rd0; cvt.u16.u32 %h0, %r0; st.global.u8 [%rd4], %h0;",
-		right:  "cvt.u64.u32 %rd4, %r0; add.s64 %rd4, %rd4, %rd0; cvt.u16.u32 %h0, %r0; st.global.u8 [%rd4], %h0;"},
+		broken: "and.b32 %r1, %r0, 31; shr.u32 %r1, %r1, 1; cvt.u64.u32 %rd4, %r1; add.s64 %rd4, %rd4, %rd0; cvt.u16.u32 %h0, " +
+			"%r0; st.global.u8 [%rd4], %h0;",
+		right: "cvt.u64.u32 %rd4, %r0; add.s64 %rd4, %rd4, %rd0; cvt.u16.u32 %h0, %r0; st.global.u8 [%rd4], %h0;"},
 	{name: "a barrier in one branch", kind: DivergentBarrier, at: "bar.sync 0", thread: 7, says: "other threads",
 		broken: "setp.lt.u32 %p0, %r0, 7; @%p0 bra A;\n bar.sync 0;\n bra B;\nA: bar.sync 1;\nB:",
 		right:  "setp.lt.u32 %p0, %r0, 7; @%p0 bra A;\n mov.u32 %r1, 1;\n bra B;\nA: mov.u32 %r1, 2;\nB: bar.sync 0;"},
@@ -212,7 +228,8 @@ func TestFreedMemory(t *testing.T) {
 		t.Errorf("a copy of freed memory: %v", err)
 	}
 	err := l.launch(f, 1, 32, 0, args().Ptr(p).Ptr(q).Int32(0))
-	if !errors.As(err, &got) || got.Kind != OutOfBounds || !strings.Contains(err.Error(), "allocation 1 of 256 bytes") || !strings.Contains(err.Error(), "freed") {
+	if !errors.As(err, &got) || got.Kind != OutOfBounds || !strings.Contains(err.Error(), "allocation 1 of 256 bytes") ||
+		!strings.Contains(err.Error(), "freed") {
 		t.Errorf("a read of freed memory: %v", err)
 	}
 	if _, again := l.d.Alloc(4); again == nil || again.Error() != err.Error() {

@@ -93,7 +93,8 @@ func (s *stream) borrow(b []byte, written bool, before, do func() error) error {
 
 // changed returns the finding of memory that changed during its copy.
 func changed(b []byte, verb string) error {
-	return &Finding{Kind: HostMemory, Detail: "it was written while " + verb + " was under way", Address: uint64(spanOf(b).at), Bytes: len(b)}
+	return &Finding{Kind: HostMemory, Detail: "it was written while " + verb + " was under way",
+		Address: uint64(spanOf(b).at), Bytes: len(b)}
 }
 
 // BeginIn implements device.Stream. A source that has changed when the copy runs is a Finding.

@@ -5,18 +5,24 @@ type runs = map[kind]func(*warp, *inst)
 
 // Runs by type. Bits are unsigned.
 var (
-	integers2   = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
-	integers1   = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
-	lowMads     = runs{s16: mad[int16, int16], u16: mad[uint16, uint16], s32: mad[int32, int32], u32: mad[uint32, uint32], s64: mad[int64, int64], u64: mad[uint64, uint64]}
-	highMads    = runs{s16: highMad[int16], u16: highMad[uint16], s32: highMad[int32], u32: highMad[uint32], s64: highMad[int64], u64: highMad[uint64]}
+	integers2 = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32],
+		s64: integer2[int64], u64: integer2[uint64]}
+	integers1 = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32],
+		s64: integer1[int64], u64: integer1[uint64]}
+	lowMads = runs{s16: mad[int16, int16], u16: mad[uint16, uint16], s32: mad[int32, int32], u32: mad[uint32, uint32],
+		s64: mad[int64, int64], u64: mad[uint64, uint64]}
+	highMads = runs{s16: highMad[int16], u16: highMad[uint16], s32: highMad[int32], u32: highMad[uint32],
+		s64: highMad[int64], u64: highMad[uint64]}
 	wideMuls    = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
 	wideMads    = runs{s16: mad[int16, int32], u16: mad[uint16, uint32], s32: mad[int32, int64], u32: mad[uint32, uint64]}
 	counts      = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
-	comparisons = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
-	settings    = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
-	floats2     = runs{f32: float2[float32], f64: float2[float64]}
-	floats1     = runs{f32: float1[float32], f64: float1[float64]}
-	extracts    = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
+	comparisons = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64],
+		u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
+	settings = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64],
+		f32: set[float32], f64: set[float64]}
+	floats2  = runs{f32: float2[float32], f64: float2[float64]}
+	floats1  = runs{f32: float1[float32], f64: float1[float64]}
+	extracts = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
 )
 
 // instructions maps the first word of each supported opcode to its compiler.

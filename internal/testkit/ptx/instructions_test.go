@@ -38,7 +38,8 @@ var words = []word{
 	{code: "sub.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a - b) }},
 	{code: "mul.lo.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a * b) }},
 	{code: "mul.hi.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a) * uint64(b) >> 32 }},
-	{code: "mul.hi.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int64(int32(a)) * int64(int32(b)) >> 32)) }},
+	{code: "mul.hi.s32 %r5, %r1, %r2;",
+		want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int64(int32(a)) * int64(int32(b)) >> 32)) }},
 	{code: "mad.lo.s32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(a*b + c) }},
 	{code: "mad.hi.u32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(uint64(a)*uint64(b)>>32) + c) }},
 	{code: "div.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return quotient(uint64(a), uint64(b), 1<<32-1) }},
@@ -61,7 +62,8 @@ var words = []word{
 	{code: "cnot.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return when(a == 0) }},
 	{code: "and.b32 %r6, %r2, 63; shl.b32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(a << (b & 63)) }},
 	{code: "and.b32 %r6, %r2, 63; shr.u32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(a >> (b & 63)) }},
-	{code: "and.b32 %r6, %r2, 63; shr.s32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(a) >> (b & 63))) }},
+	{code: "and.b32 %r6, %r2, 63; shr.s32 %r5, %r1, %r6;",
+		want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(a) >> (b & 63))) }},
 	{code: "shf.l.wrap.b32 %r5, %r1, %r1, 13;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.RotateLeft32(a, 13)) }},
 	{code: "shf.r.wrap.b32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(u64of(a, b) >> (c & 31))) }},
 	{code: "popc.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.OnesCount32(a)) }},
@@ -85,13 +87,15 @@ var words = []word{
 		}
 		return uint64(d)
 	}},
-	{code: "setp.hi.u32 %p0, %r1, %r2; setp.ge.and.s32 %p1|%p2, %r3, %r4, !%p0; selp.b32 %r5, 1, 0, %p1; selp.b32 %r6, 2, 0, %p2; or.b32 %r5, %r5, %r6;",
+	{code: "setp.hi.u32 %p0, %r1, %r2; setp.ge.and.s32 %p1|%p2, %r3, %r4, !%p0; selp.b32 %r5, 1, 0, %p1; selp.b32 %r6, 2, " +
+		"0, %p2; or.b32 %r5, %r5, %r6;",
 		want: func(a, b, c, d uint32) uint64 {
 			r := a <= b
 			return when(int32(c) >= int32(d) && r) | when(!(int32(c) >= int32(d)) && r)<<1
 		}},
 	{code: "set.ne.u32.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(-uint32(when(a != b))) }},
-	{code: "setp.lt.f32 %p0, %f0, %f1; setp.ltu.f32 %p1, %f0, %f1; setp.neu.f32 %p2, %f0, %f1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, 0, %p1; or.b32 %r5, %r5, %r6; selp.b32 %r6, 4, 0, %p2; or.b32 %r5, %r5, %r6;",
+	{code: "setp.lt.f32 %p0, %f0, %f1; setp.ltu.f32 %p1, %f0, %f1; setp.neu.f32 %p2, %f0, %f1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, " +
+		"0, %p1; or.b32 %r5, %r5, %r6; selp.b32 %r6, 4, 0, %p2; or.b32 %r5, %r5, %r6;",
 		want: func(a, b, c, d uint32) uint64 {
 			x, y := f32of(a), f32of(b)
 			return when(x < y) | when(!(x >= y))<<1 | when(x != y)<<2
@@ -137,7 +141,8 @@ var words = []word{
 		}
 		return uint64(uint32(max(0, min(1<<32-1, x))))
 	}},
-	{code: "cvt.rmi.f32.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(math.Floor(float64(f32of(a))))) }},
+	{code: "cvt.rmi.f32.f32 %f4, %f0; mov.b32 %r5, %f4;",
+		want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(math.Floor(float64(f32of(a))))) }},
 	{code: "cvt.u32.u16 %r5, %h0;", want: func(a, b, c, d uint32) uint64 { return 0 }},
 	{code: "cvt.s8.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int8(a)))) }},
 	{code: "cvt.sat.u8.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(max(0, min(255, int32(a)))) }},
@@ -145,7 +150,8 @@ var words = []word{
 	{code: "cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2; mul.wide.s16 %r5, %h1, %h2;", want: func(a, b, c, d uint32) uint64 {
 		return uint64(uint32(int32(int16(a)) * int32(int16(b))))
 	}},
-	{code: "cvt.u16.u32 %h1, %r1; shr.s16 %h1, %h1, 3; cvt.s32.s16 %r5, %h1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int16(a) >> 3))) }},
+	{code: "cvt.u16.u32 %h1, %r1; shr.s16 %h1, %h1, 3; cvt.s32.s16 %r5, %h1;",
+		want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int16(a) >> 3))) }},
 	{code: "add.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(a, b) + u64of(c, d) }},
 	{code: "mul.lo.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(a, b) * u64of(c, d) }},
 	{code: "mul.hi.u64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
@@ -156,15 +162,19 @@ var words = []word{
 		p := new(big.Int).Mul(big.NewInt(int64(u64of(a, b))), big.NewInt(int64(u64of(c, d))))
 		return uint64(p.Rsh(p, 64).Int64())
 	}},
-	{code: "mul.wide.s32 %rd5, %r1, %r2;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) }},
-	{code: "mad.wide.u32 %rd5, %r1, %r2, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(a)*uint64(b) + u64of(c, d) }},
+	{code: "mul.wide.s32 %rd5, %r1, %r2;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) }},
+	{code: "mad.wide.u32 %rd5, %r1, %r2, %rd7;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return uint64(a)*uint64(b) + u64of(c, d) }},
 	{code: "cvt.s64.s32 %rd5, %r1;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(int32(a))) }},
 	{code: "cvt.u64.u32 %rd5, %r1;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(a) }},
-	{code: "and.b32 %r6, %r3, 127; shr.s64 %rd5, %rd6, %r6;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) >> (c & 127)) }},
+	{code: "and.b32 %r6, %r3, 127; shr.s64 %rd5, %rd6, %r6;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) >> (c & 127)) }},
 	{code: "mov.b64 %rd5, {%r2, %r1};", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(b, a) }},
-	{code: "cvt.f64.f32 %d0, %f0; cvt.f64.f32 %d1, %f1; fma.rn.f64 %d2, %d0, %d1, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
-		return math.Float64bits(math.FMA(float64(f32of(a)), float64(f32of(b)), float64(f32of(a))))
-	}},
+	{code: "cvt.f64.f32 %d0, %f0; cvt.f64.f32 %d1, %f1; fma.rn.f64 %d2, %d0, %d1, %d0; mov.b64 %rd5, %d2;", wide: true,
+		want: func(a, b, c, d uint32) uint64 {
+			return math.Float64bits(math.FMA(float64(f32of(a)), float64(f32of(b)), float64(f32of(a))))
+		}},
 	{code: "div.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		if u64of(c, d) == 0 {
 			return 1<<64 - 1
@@ -176,27 +186,32 @@ var words = []word{
 		return uint64(min(int64(u64of(a, b)), int64(u64of(c, d))))
 	}},
 	{code: "brev.b64 %rd5, %rd6;", wide: true, want: func(a, b, c, d uint32) uint64 { return bits.Reverse64(u64of(a, b)) }},
-	{code: "bfe.s64 %rd5, %rd6, 20, 30;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) << 14 >> 34) }},
+	{code: "bfe.s64 %rd5, %rd6, 20, 30;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) << 14 >> 34) }},
 	{code: "bfi.b64 %rd5, %rd6, %rd7, 40, 24;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		return u64of(c, d)&(1<<40-1) | u64of(a, b)<<40
 	}},
-	{code: "setp.gt.u64 %p0, %rd6, %rd7; selp.b64 %rd5, %rd6, %rd7, %p0;", wide: true, want: func(a, b, c, d uint32) uint64 { return max(u64of(a, b), u64of(c, d)) }},
+	{code: "setp.gt.u64 %p0, %rd6, %rd7; selp.b64 %rd5, %rd6, %rd7, %p0;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return max(u64of(a, b), u64of(c, d)) }},
 	{code: f64s + "mul.rn.f64 %d2, %d0, %d1; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		return math.Float64bits(f64of(a, b) * f64of(c, d))
 	}},
 	{code: f64s + "div.rn.f64 %d2, %d0, %d1; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		return math.Float64bits(f64of(a, b) / f64of(c, d))
 	}},
-	{code: f64s + "rcp.rn.f64 %d2, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 { return math.Float64bits(1 / f64of(a, b)) }},
+	{code: f64s + "rcp.rn.f64 %d2, %d0; mov.b64 %rd5, %d2;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return math.Float64bits(1 / f64of(a, b)) }},
 	{code: f64s + "cvt.rni.f64.f64 %d2, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		return math.Float64bits(math.RoundToEven(f64of(a, b)))
 	}},
-	{code: f64s + "setp.leu.f64 %p0, %d0, %d1; setp.le.f64 %p1, %d0, %d1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, 0, %p1; or.b32 %r5, %r5, %r6;",
+	{code: f64s + "setp.leu.f64 %p0, %d0, %d1; setp.le.f64 %p1, %d0, %d1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, " +
+		"0, %p1; or.b32 %r5, %r5, %r6;",
 		want: func(a, b, c, d uint32) uint64 {
 			x, y := f64of(a, b), f64of(c, d)
 			return when(!(x > y)) | when(x <= y)<<1
 		}},
-	{code: f64s + "cvt.rn.f32.f64 %f4, %d0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(f64of(a, b))) }},
+	{code: f64s + "cvt.rn.f32.f64 %f4, %d0; mov.b32 %r5, %f4;",
+		want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(f64of(a, b))) }},
 	{code: f64s + "cvt.rzi.s32.f64 %r5, %d0;", want: func(a, b, c, d uint32) uint64 {
 		x := math.Trunc(f64of(a, b))
 		if x != x {
@@ -223,12 +238,16 @@ var words = []word{
 		}
 		return bitsOf(x)
 	}},
-	{code: "cvt.rn.f16.f32 %h1, %f0; cvt.f32.f16 %f4, %h1; sub.f32 %f4, %f0, %f4; abs.f32 %f4, %f4; setp.le.f32 %p0, %f4, 0f39800000; abs.f32 %f5, %f0; setp.ge.f32 %p1, %f5, 0f3f800000; or.pred %p0, %p0, %p1; selp.b32 %r5, 1, 0, %p0;",
+	{code: "cvt.rn.f16.f32 %h1, %f0; cvt.f32.f16 %f4, %h1; sub.f32 %f4, %f0, %f4; abs.f32 %f4, %f4; setp.le.f32 %p0, %f4, 0f39800000; " +
+		"abs.f32 %f5, %f0; setp.ge.f32 %p1, %f5, 0f3f800000; or.pred %p0, %p0, %p1; selp.b32 %r5, 1, 0, %p0;",
 		want: func(a, b, c, d uint32) uint64 { return when(f32of(a) == f32of(a)) }},
-	{code: "cvt.rn.bf16x2.f32 %r5, %f0, %f1; and.b32 %r6, %r5, 0x7f807f80; setp.eq.u32 %p0, %r1, %r1; selp.b32 %r5, %r6, 0, %p0;", want: func(a, b, c, d uint32) uint64 {
-		return uint64(roundBits(float64(f32of(a)), nearest, 7, 127)&0x7f80)<<16 | uint64(roundBits(float64(f32of(b)), nearest, 7, 127)&0x7f80)
-	}},
-	{code: "setp.eq.u32 %p0, %r1, %r2; setp.lt.u32 %p1, %r3, %r4; and.pred %p2, %p0, !%p1; or.pred %p2, !%p2, %p0; mov.pred %p1, -1; xor.pred %p2, %p2, %p1; selp.b32 %r5, 0, 1, %p2;",
+	{code: "cvt.rn.bf16x2.f32 %r5, %f0, %f1; and.b32 %r6, %r5, 0x7f807f80; setp.eq.u32 %p0, %r1, %r1; selp.b32 %r5, %r6, 0, %p0;",
+		want: func(a, b, c, d uint32) uint64 {
+			return uint64(roundBits(float64(f32of(a)), nearest, 7,
+				127)&0x7f80)<<16 | uint64(roundBits(float64(f32of(b)), nearest, 7, 127)&0x7f80)
+		}},
+	{code: "setp.eq.u32 %p0, %r1, %r2; setp.lt.u32 %p1, %r3, %r4; and.pred %p2, %p0, !%p1; or.pred %p2, !%p2, %p0; mov.pred %p1, -1; " +
+		"xor.pred %p2, %p2, %p1; selp.b32 %r5, 0, 1, %p2;",
 		want: func(a, b, c, d uint32) uint64 { return when(!(a == b && !(c < d)) || a == b) }},
 	{code: "copysign.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return uint64(b&^(1<<31) | a&(1<<31)) }},
 	{code: "rsqrt.approx.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
@@ -238,13 +257,18 @@ var words = []word{
 		return bitsOf(float32(math.Log2(float64(f32of(flushed(a))))))
 	}},
 	{code: "bfind.u32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(bits.Len32(a) - 1)) }},
-	{code: "shf.l.clamp.b32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(u64of(a, b) << min(c, 32) >> 32)) }},
+	{code: "shf.l.clamp.b32 %r5, %r1, %r2, %r3;",
+		want: func(a, b, c, d uint32) uint64 { return uint64(uint32(u64of(a, b) << min(c, 32) >> 32)) }},
 	{code: "membar.gl; fence.acq_rel.gpu; mov.u32 %r5, WARP_SZ;", want: func(a, b, c, d uint32) uint64 { return 32 }},
-	{code: "isspacep.global %p0, %rd3; isspacep.shared %p1, %rd3; selp.b32 %r5, 1, 0, %p0; @%p1 add.s32 %r5, %r5, 2;", want: func(a, b, c, d uint32) uint64 { return 1 }},
+	{code: "isspacep.global %p0, %rd3; isspacep.shared %p1, %rd3; selp.b32 %r5, 1, 0, %p0; @%p1 add.s32 %r5, %r5, 2;",
+		want: func(a, b, c, d uint32) uint64 { return 1 }},
 	{code: "ld.s8 %r5, [%rd3+1];", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int8(a >> 8)))) }},
-	{code: "ld.global.nc.v4.u16 {%h0, %h1, _, %h2}, [%rd3]; mov.b32 %r5, {%h2, %h1};", want: func(a, b, c, d uint32) uint64 { return uint64(b>>16 | a&0xffff0000) }},
-	{code: "{ .reg .b32 %r1; mov.u32 %r1, 7; mov.u32 %r5, %r1; } add.s32 %r5, %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(a + 7) }},
-	{code: "cvt.rn.f64.s64 %d0, %rd6; mov.b64 %rd5, %d0;", wide: true, want: func(a, b, c, d uint32) uint64 { return math.Float64bits(float64(int64(u64of(a, b)))) }},
+	{code: "ld.global.nc.v4.u16 {%h0, %h1, _, %h2}, [%rd3]; mov.b32 %r5, {%h2, %h1};",
+		want: func(a, b, c, d uint32) uint64 { return uint64(b>>16 | a&0xffff0000) }},
+	{code: "{ .reg .b32 %r1; mov.u32 %r1, 7; mov.u32 %r5, %r1; } add.s32 %r5, %r5, %r1;",
+		want: func(a, b, c, d uint32) uint64 { return uint64(a + 7) }},
+	{code: "cvt.rn.f64.s64 %d0, %rd6; mov.b64 %rd5, %d0;", wide: true,
+		want: func(a, b, c, d uint32) uint64 { return math.Float64bits(float64(int64(u64of(a, b)))) }},
 }
 
 func quotient(a, b, none uint64) uint64 {
@@ -295,7 +319,8 @@ func TestInstructions(t *testing.T) {
 				end = "st.global.u64 [%rd4], %rd5;"
 			}
 			all := read(l, make([]uint64, n), run(l, w.code+end, px, n))
-			some := read(l, make([]uint64, n), run(l, "and.b32 %r7, %r0, 5; setp.ne.u32 %p3, %r7, 4; mov.u64 %rd5, 0; mov.u32 %r5, 0; @%p3 bra A;\n"+w.code+"A: "+end, px, n))
+			some := read(l, make([]uint64, n), run(l,
+				"and.b32 %r7, %r0, 5; setp.ne.u32 %p3, %r7, 4; mov.u64 %rd5, 0; mov.u32 %r5, 0; @%p3 bra A;\n"+w.code+"A: "+end, px, n))
 			for i := range n {
 				o := x[4*i:]
 				want := w.want(o[0], o[1], o[2], o[3])

@@ -239,7 +239,8 @@ func TestLanes(t *testing.T) {
 		{"ballot", even + "vote.sync.ballot.b32 %r5, %p0, -1;", func(i, lane int) uint32 {
 			return count(i, func(o int) bool { return at(i, o)%2 == 0 })
 		}},
-		{"any and all", "setp.eq.u32 %p0, %r1, 6; vote.sync.any.pred %p1, %p0, -1; vote.sync.all.pred %p2, !%p0, -1; selp.b32 %r5, 1, 0, %p1; @%p2 add.s32 %r5, %r5, 2;",
+		{"any and all", "setp.eq.u32 %p0, %r1, 6; vote.sync.any.pred %p1, %p0, -1; vote.sync.all.pred %p2, !%p0, -1; selp.b32 %r5, 1, 0, " +
+			"%p1; @%p2 add.s32 %r5, %r5, 2;",
 			func(i, lane int) uint32 {
 				if count(i, func(o int) bool { return at(i, o) == 6 }) != 0 {
 					return 1

@@ -202,7 +202,8 @@ func (s *spmm) Run() error {
 }
 
 func (s *spmm) gather() error {
-	for verb, m := range map[string]columns{"offsets of an SpMM": s.offsets, "an index of an SpMM": s.index, "values of an SpMM": s.values, "b of an SpMM": s.b} {
+	for verb, m := range map[string]columns{"offsets of an SpMM": s.offsets, "an index of an SpMM": s.index,
+		"values of an SpMM": s.values, "b of an SpMM": s.b} {
 		if err := m.readable(verb); err != nil {
 			return err
 		}

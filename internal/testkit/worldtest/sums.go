@@ -40,7 +40,8 @@ func add[T int64 | float32 | float64](a, b T) T { return a + b }
 
 // reduction returns a test that compares the result of reduce, bit by bit, with the ranks' values
 // combined in the order of ranks.
-func reduction[T int64 | float32 | float64](reduce func(world.Comm, []T) error, value func(rank, i int) T, combine func(a, b T) T) func(world.Comm) error {
+func reduction[T int64 | float32 | float64](reduce func(world.Comm, []T) error, value func(rank, i int) T,
+	combine func(a, b T) T) func(world.Comm) error {
 	return func(c world.Comm) error {
 		for _, n := range sumLengths {
 			x := make([]T, n)

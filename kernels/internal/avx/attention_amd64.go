@@ -175,9 +175,11 @@ func (s Set) Weigh(dst, signed, x []float32, stride int, ids []uint32, weights [
 		case signed == nil:
 			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j])
 		case s == AVX512:
-			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest,
+				full+1, lanes, &heads[j], &signed[j])
 		default:
-			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j], &signed[j])
+			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest,
+				full+1, lanes, &heads[j], &signed[j])
 		}
 	}
 }
@@ -215,7 +217,8 @@ func (s Set) LeakyDots(dst []float32, step, heads int, row, vector, x []float32,
 	case s == AVX512:
 		bentDots512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, last, 0, 4*last, slope)
 	default:
-		bentDots256(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, min(last, 8), max(last-8, 0), 4*last, slope)
+		bentDots256(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, prefetching, heads, full, min(last, 8),
+			max(last-8, 0), 4*last, slope)
 	}
 }
 
@@ -226,7 +229,8 @@ var firstHead [64]uint32
 // sum of near and the edge's row of x, is not positive, else 1. It adds the sums of ds·s·t to along,
 // unless along is nil. Column j uses ds of head heads[j], or of the first head without heads; ds of
 // two edges are step floats apart.
-func (s Set) LeakyGradient(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
+func (s Set) LeakyGradient(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int,
+	slope float32, heads []uint32) {
 	if n == 0 {
 		return
 	}

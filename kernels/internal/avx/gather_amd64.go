@@ -13,16 +13,22 @@ var (
 		AVX512: {nil, gather512x1, gather512x2, gather512x3, gather512x4, gather512x5, gather512x6, gather512x7, gather512x8},
 	}
 	halfGathers = [...][9]gatherFunc[uint16]{
-		AVX2:   {nil, gatherHalf256x1, gatherHalf256x2, gatherHalf256x3, gatherHalf256x4, gatherHalf256x5, gatherHalf256x6, gatherHalf256x7, gatherHalf256x8},
-		AVX512: {nil, gatherHalf512x1, gatherHalf512x2, gatherHalf512x3, gatherHalf512x4, gatherHalf512x5, gatherHalf512x6, gatherHalf512x7, gatherHalf512x8},
+		AVX2: {nil, gatherHalf256x1, gatherHalf256x2, gatherHalf256x3, gatherHalf256x4, gatherHalf256x5, gatherHalf256x6,
+			gatherHalf256x7, gatherHalf256x8},
+		AVX512: {nil, gatherHalf512x1, gatherHalf512x2, gatherHalf512x3, gatherHalf512x4, gatherHalf512x5, gatherHalf512x6,
+			gatherHalf512x7, gatherHalf512x8},
 	}
 	weightedGathers = [...][9]gatherFunc[float32]{
-		AVX2:   {nil, gatherWeighted256x1, gatherWeighted256x2, gatherWeighted256x3, gatherWeighted256x4, gatherWeighted256x5, gatherWeighted256x6, gatherWeighted256x7, gatherWeighted256x8},
-		AVX512: {nil, gatherWeighted512x1, gatherWeighted512x2, gatherWeighted512x3, gatherWeighted512x4, gatherWeighted512x5, gatherWeighted512x6, gatherWeighted512x7, gatherWeighted512x8},
+		AVX2: {nil, gatherWeighted256x1, gatherWeighted256x2, gatherWeighted256x3, gatherWeighted256x4, gatherWeighted256x5,
+			gatherWeighted256x6, gatherWeighted256x7, gatherWeighted256x8},
+		AVX512: {nil, gatherWeighted512x1, gatherWeighted512x2, gatherWeighted512x3, gatherWeighted512x4, gatherWeighted512x5,
+			gatherWeighted512x6, gatherWeighted512x7, gatherWeighted512x8},
 	}
 	weightedHalfGathers = [...][9]gatherFunc[uint16]{
-		AVX2:   {nil, gatherHalfWeighted256x1, gatherHalfWeighted256x2, gatherHalfWeighted256x3, gatherHalfWeighted256x4, gatherHalfWeighted256x5, gatherHalfWeighted256x6, gatherHalfWeighted256x7, gatherHalfWeighted256x8},
-		AVX512: {nil, gatherHalfWeighted512x1, gatherHalfWeighted512x2, gatherHalfWeighted512x3, gatherHalfWeighted512x4, gatherHalfWeighted512x5, gatherHalfWeighted512x6, gatherHalfWeighted512x7, gatherHalfWeighted512x8},
+		AVX2: {nil, gatherHalfWeighted256x1, gatherHalfWeighted256x2, gatherHalfWeighted256x3, gatherHalfWeighted256x4,
+			gatherHalfWeighted256x5, gatherHalfWeighted256x6, gatherHalfWeighted256x7, gatherHalfWeighted256x8},
+		AVX512: {nil, gatherHalfWeighted512x1, gatherHalfWeighted512x2, gatherHalfWeighted512x3, gatherHalfWeighted512x4,
+			gatherHalfWeighted512x5, gatherHalfWeighted512x6, gatherHalfWeighted512x7, gatherHalfWeighted512x8},
 	}
 )
 
@@ -75,7 +81,8 @@ func gather[E float32 | uint16](s Set, f *[9]gatherFunc[E], size int, dst []floa
 	for j := 0; j < r.Stride; j += 8 * s.lanes() {
 		vectors, lanes := s.panel(r.Stride, j)
 		f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
-			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights), unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
+			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights),
+			unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
 	}
 }
 

@@ -11,9 +11,12 @@ type (
 // Routines for N vectors, by instruction set: for maxima, for maxima with their sources, and for
 // gradients.
 var (
-	maxima      = [...][]maximaFunc{AVX2: {nil, maxima256x1, maxima256x2}, AVX512: {nil, maxima512x1, maxima512x2, maxima512x3, maxima512x4}}
-	maximaOf    = [...][]maximaFunc{AVX2: {nil, maximaOf256x1, maximaOf256x2}, AVX512: {nil, maximaOf512x1, maximaOf512x2, maximaOf512x3, maximaOf512x4}}
-	maximaGrads = [...][]maximaGradFunc{AVX2: {nil, maximaGrad256x1, maximaGrad256x2}, AVX512: {nil, maximaGrad512x1, maximaGrad512x2, maximaGrad512x3, maximaGrad512x4}}
+	maxima = [...][]maximaFunc{AVX2: {nil, maxima256x1, maxima256x2},
+		AVX512: {nil, maxima512x1, maxima512x2, maxima512x3, maxima512x4}}
+	maximaOf = [...][]maximaFunc{AVX2: {nil, maximaOf256x1, maximaOf256x2},
+		AVX512: {nil, maximaOf512x1, maximaOf512x2, maximaOf512x3, maximaOf512x4}}
+	maximaGrads = [...][]maximaGradFunc{AVX2: {nil, maximaGrad256x1, maximaGrad256x2},
+		AVX512: {nil, maximaGrad512x1, maximaGrad512x2, maximaGrad512x3, maximaGrad512x4}}
 )
 
 // Maxima sets dst to the element-wise maximum of dst and the rows c-base of x, of the same

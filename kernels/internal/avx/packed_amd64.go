@@ -3,7 +3,8 @@ package avx
 import "unsafe"
 
 // packedGathers has the routines for 1 to 8 vectors.
-var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64,
+var packedGathers = [...]func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32,
+	base uint32, begin, end *int64,
 	rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int){
 	nil, gatherPacked512x1, gatherPacked512x2, gatherPacked512x3, gatherPacked512x4,
 	gatherPacked512x5, gatherPacked512x6, gatherPacked512x7, gatherPacked512x8,
@@ -38,6 +39,7 @@ func (s Set) GatherPacked(dst []float32, r *Rows[float32], bits []uint64, lines,
 	}
 	self, rowScale := r.ofRow(lo)
 	full, lanes := s.split(r.Stride)
-	packedGathers[full+1](&dst[lo*r.Stride], 4*r.Stride, unsafe.SliceData(r.X), 4*r.Stride, unsafe.SliceData(bits), lines, unsafe.SliceData(r.Cols), r.Base,
+	packedGathers[full+1](&dst[lo*r.Stride], 4*r.Stride, unsafe.SliceData(r.X), 4*r.Stride, unsafe.SliceData(bits), lines,
+		unsafe.SliceData(r.Cols), r.Base,
 		&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-aheadPacked, unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
 }

@@ -1,7 +1,8 @@
 package avx
 
 type (
-	sparseRows    func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)
+	sparseRows func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32,
+		ldb, rows int, add bool, lanes, ahead int)
 	sparseColumns func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)
 	nonzeros      func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)
 )

@@ -55,7 +55,8 @@ func same(t *testing.T, set Set, p Product, c []float32) {
 	set.MultiplySparse(p, new(Scratch))
 	for i := range want {
 		if want[i] != got[i] {
-			t.Fatalf("%s: element %d is %v, and %v with the zeros", fmt.Sprintf("%v %d x %d x %d, strides %d and %d, add %v", set, p.M, p.K, p.N, p.RowStride, p.ColStride, p.Add), i, got[i], want[i])
+			t.Fatalf("%s: element %d is %v, and %v with the zeros", fmt.Sprintf("%v %d x %d x %d, strides %d and %d, add %v", set, p.M, p.K,
+				p.N, p.RowStride, p.ColStride, p.Add), i, got[i], want[i])
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 // special are operands whose sums and products are halfway cases, subnormal or not finite.
 var special = []float32{
 	0, float32(math.Copysign(0, -1)), 1, -1, 3, 1 + 0x1p-23, -1 - 0x1p-23, 1 - 0x1p-24, 0x1p-24, -0x1p-24, 0x1p-25,
-	0x1p-12 + 0x1p-35, 0x1.000002p-12, 0x1.000002p12, 0x1.fffffep12, 0x1p-126, -0x1p-126, 0x1p-149, -0x1p-149, 0x1p-75, 0x1.8p-75, 0x1.fffffep-127,
+	0x1p-12 + 0x1p-35, 0x1.000002p-12, 0x1.000002p12, 0x1.fffffep12, 0x1p-126, -0x1p-126, 0x1p-149, -0x1p-149,
+	0x1p-75, 0x1.8p-75, 0x1.fffffep-127,
 	math.MaxFloat32, -math.MaxFloat32, 0x1p127, 0x1p-23, 0x1p23, 0x1.000002p0, 0x1.000004p-149,
 	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
 }

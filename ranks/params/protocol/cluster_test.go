@@ -69,7 +69,8 @@ func newCluster(t testingT, c Setting, layers []Range, epochs int, seed uint64, 
 		w.servers = append(w.servers, New(c, k, layers, make([]float32, layers[len(layers)-1].Hi), u()))
 	}
 	for r, n := range c.Intervals {
-		k := &worker{chooser: NewChooser(c, r, len(layers), layers[len(layers)-1].Hi), progress: NewProgress(c, r), weight: 1 + w.rand.IntN(8), kept: map[int][]float32{}}
+		k := &worker{chooser: NewChooser(c, r, len(layers), layers[len(layers)-1].Hi), progress: NewProgress(c, r),
+			weight: 1 + w.rand.IntN(8), kept: map[int][]float32{}}
 		k.tasks = make([]task, n)
 		for i := range k.tasks {
 			k.tasks[i].epoch = c.Trained + 1

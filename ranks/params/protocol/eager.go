@@ -77,7 +77,8 @@ func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater)
 		s.setting.Staleness = math.MaxInt
 	}
 	for r := range s.runs {
-		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)), newest: make([]float32, len(weights)), last: s.applied}
+		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)),
+			newest: make([]float32, len(weights)), last: s.applied}
 	}
 	s.held.wait(4 * int64(2*p+1) * int64(len(weights)))
 	return s

@@ -175,7 +175,8 @@ func (w *race) watch(before int) {
 	}
 	for r, n := range w.server.runs {
 		if n.started && w.server.applied-w.taken[r] > w.bound {
-			w.t.Fatalf("rank %d is at work on version %d, and %d updates are in the weights, bound %d", r, w.taken[r]+1, w.server.applied, w.bound)
+			w.t.Fatalf("rank %d is at work on version %d, and %d updates are in the weights, bound %d", r,
+				w.taken[r]+1, w.server.applied, w.bound)
 		}
 	}
 }
@@ -294,13 +295,14 @@ func TestEagerBrokenProtocol(t *testing.T) {
 		m      Message
 		says   string
 	}{
-		"fetch by nobody":       {nil, Message{Type: wire.Fetch, From: 2, Epoch: 1}, "2 graph ranks"},
-		"fetch while at work":   {fetched, Message{Type: wire.Fetch, Epoch: 2}, "has not finished epoch 1"},
-		"gradient of nothing":   {nil, Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "no weights for this epoch"},
-		"gradient of another":   {fetched, Message{Type: wire.Gradient, Epoch: 2, Values: values(2)}, "no weights for this epoch"},
-		"gradient of no layer":  {fetched, Message{Type: wire.Gradient, Epoch: 1, Layer: 2}, "2 layers"},
-		"gradient too short":    {fetched, Message{Type: wire.Gradient, Epoch: 1, Values: values(1)}, "1 values, want 2"},
-		"gradient twice":        {append(fetched[:1:1], Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}), Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "duplicate gradient"},
+		"fetch by nobody":      {nil, Message{Type: wire.Fetch, From: 2, Epoch: 1}, "2 graph ranks"},
+		"fetch while at work":  {fetched, Message{Type: wire.Fetch, Epoch: 2}, "has not finished epoch 1"},
+		"gradient of nothing":  {nil, Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "no weights for this epoch"},
+		"gradient of another":  {fetched, Message{Type: wire.Gradient, Epoch: 2, Values: values(2)}, "no weights for this epoch"},
+		"gradient of no layer": {fetched, Message{Type: wire.Gradient, Epoch: 1, Layer: 2}, "2 layers"},
+		"gradient too short":   {fetched, Message{Type: wire.Gradient, Epoch: 1, Values: values(1)}, "1 values, want 2"},
+		"gradient twice": {append(fetched[:1:1], Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}),
+			Message{Type: wire.Gradient, Epoch: 1, Values: values(2)}, "duplicate gradient"},
 		"leaves in the middle":  {fetched, Message{Type: wire.Leave}, "has not finished epoch 1"},
 		"after leaving":         {[]Message{{Type: wire.Leave}}, Message{Type: wire.Fetch, Epoch: 1}, "has left"},
 		"a sum, of no use here": {nil, Message{Type: wire.Sum}, "does not accept this type"},

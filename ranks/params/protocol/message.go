@@ -19,8 +19,10 @@ type Message struct {
 	Version  int
 	Load     int // number of intervals whose gradients the server waits for
 	Count    int
-	Ask      uint8 // in Weights: request to the server's process (package signals); to a server: 1 once the rank has carried out the request
-	Values   []float32
+	// in Weights: request to the server's process (package signals); to a server: 1 once the rank has carried
+	// out the request
+	Ask    uint8
+	Values []float32
 }
 
 // Encode appends the wire form of m to dst. It does not contain sender and receiver, because the

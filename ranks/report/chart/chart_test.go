@@ -110,7 +110,8 @@ func TestPNG(t *testing.T) {
 
 // Ticks are round numbers in their span with different labels, for all sizes of the span.
 func TestTicks(t *testing.T) {
-	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{0.6931, math.Nextafter(0.6931, 1)}.wide(), span{1e9, 1e9 + 1e-6}.wide(), span{5, 5}.wide(), span{0, 0}.wide(), emptySpan().wide()} {
+	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{0.6931,
+		math.Nextafter(0.6931, 1)}.wide(), span{1e9, 1e9 + 1e-6}.wide(), span{5, 5}.wide(), span{0, 0}.wide(), emptySpan().wide()} {
 		at, text := s.ticks(5)
 		if len(at) < 2 || len(at) > 11 {
 			t.Errorf("%v: %d ticks", s, len(at))

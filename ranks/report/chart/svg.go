@@ -10,7 +10,8 @@ import (
 type svg struct{ *canvas }
 
 func (s svg) begin(label string, width, height float64) {
-	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", width, height, label)
+	s.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n",
+		width, height, label)
 }
 
 func (s svg) mark(r role, group int, title string, places ...xy) {

@@ -43,7 +43,8 @@ func Timeline(w io.Writer, f *trace.File, from, to int) error {
 	}
 	lanes, bottom := lanesOf(f)
 	p := &canvas{w: w}
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="timeline" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12" role="img" aria-label="timeline">`+"\n",
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="timeline" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`font-family="sans-serif" font-size="12" role="img" aria-label="timeline">`+"\n",
 		timelineWidth, bottom+30, timelineWidth, bottom+30)
 	p.printf(`<rect class="paper" width="100%%" height="100%%" fill="white"/>` + "\n")
 	for i, t := range tasks {
@@ -79,7 +80,8 @@ func boxes(p *canvas, f *trace.File, lanes map[int]lane, begin, end time.Duratio
 		}
 		reach[worker] = max(reach[worker], x+width)
 		p.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s epoch %d layer %d interval %d, %s</title></rect>`+"\n",
-			x, l.top+e.Worker*l.step, width, l.height, colourOf(e.Task), e.Task, e.Epoch, e.Layer, e.Interval, e.Dur.Round(time.Microsecond).String())
+			x, l.top+e.Worker*l.step, width, l.height, colourOf(e.Task), e.Task, e.Epoch, e.Layer, e.Interval,
+			e.Dur.Round(time.Microsecond).String())
 	}
 }
 

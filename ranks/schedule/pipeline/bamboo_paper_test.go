@@ -13,8 +13,10 @@ import (
 func short(list []Instruction, home int) string {
 	var words []string
 	for _, i := range list {
-		name := map[Op]string{ReceiveActivations: "<a", Forward: "F", SendActivations: ">a", ReceiveGradients: "<g", Backward: "B", SendGradients: ">g",
-			RedundantForward: "FRC", RedundantBackward: "BRC", Reduce: "reduce", Apply: "apply", SendRedundantGradients: ">r", ReceiveRedundantGradients: "<r"}[i.Op]
+		name := map[Op]string{ReceiveActivations: "<a", Forward: "F", SendActivations: ">a", ReceiveGradients: "<g",
+			Backward: "B", SendGradients: ">g",
+			RedundantForward: "FRC", RedundantBackward: "BRC", Reduce: "reduce", Apply: "apply", SendRedundantGradients: ">r",
+			ReceiveRedundantGradients: "<r"}[i.Op]
 		if name == "" {
 			continue // Spill
 		}
@@ -112,5 +114,6 @@ func TestLastProtectsFirst(t *testing.T) {
 func TestEagerBackward(t *testing.T) {
 	s := Settings{4, 3, OneForwardOneBackward, EagerForwardBackward}
 	equal(t, short(s.Of(0), 0), "F0 >a0 F1 >a1 F2 >a2 FRC0 FRC1 <r0 BRC0 <g0 B0 FRC2 <r1 BRC1 <g1 B1 <r2 BRC2 <g2 B2 reduce apply")
-	equal(t, short(s.Of(2), 2), "<a0 F0 >a0 <a1 F1 >a1 FRC0 BRC0 <g0 B0 >g0 >r0 <a2 F2 >a2 FRC1 BRC1 <g1 B1 >g1 >r1 FRC2 BRC2 <g2 B2 >g2 >r2 reduce apply")
+	equal(t, short(s.Of(2), 2),
+		"<a0 F0 >a0 <a1 F1 >a1 FRC0 BRC0 <g0 B0 >g0 >r0 <a2 F2 >a2 FRC1 BRC1 <g1 B1 >g1 >r1 FRC2 BRC2 <g2 B2 >g2 >r2 reduce apply")
 }

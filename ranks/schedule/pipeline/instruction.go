@@ -25,7 +25,8 @@ const (
 	operations = iota
 )
 
-var opNames = [operations]string{"receive-activations", "forward", "send-activations", "receive-gradients", "backward", "send-gradients", "reduce", "apply",
+var opNames = [operations]string{"receive-activations", "forward", "send-activations", "receive-gradients", "backward",
+	"send-gradients", "reduce", "apply",
 	"redundant-forward", "spill", "redundant-backward", "send-redundant-gradients", "receive-redundant-gradients"}
 
 func (o Op) String() string { return opNames[o] }

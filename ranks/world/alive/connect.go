@@ -83,7 +83,8 @@ func (m *Mesh) open(local bool) error {
 	if m.network.IsValid() {
 		ip, ok := addressIn(m.network)
 		if !ok {
-			return fault.New(fault.Config, "alive", "", "this host has no address in the network %v", m.network).Then("set --listen to a network of all hosts")
+			return fault.New(fault.Config, "alive", "", "this host has no address in the network %v", m.network).
+				Then("set --listen to a network of all hosts")
 		}
 		host = ip.String()
 	} else if local {
@@ -186,7 +187,8 @@ func (m *Mesh) connect() error {
 		select {
 		case <-m.accepted:
 		case <-late:
-			return fault.New(fault.Runtime, "alive", m.listen.Addr().String(), "no connection of another rank: %v", os.ErrDeadlineExceeded).Then(remedy)
+			return fault.New(fault.Runtime, "alive", m.listen.Addr().String(), "no connection of another rank: %v",
+				os.ErrDeadlineExceeded).Then(remedy)
 		}
 	}
 	return nil

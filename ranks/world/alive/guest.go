@@ -63,7 +63,8 @@ func (m *Mesh) Contacts(live []int) Contacts {
 // Join connects this process to the ranks of a world as a guest. The ranks check request with their
 // function vet; vet checks the requests of later guests. unreachable lists ranks that cannot be reached.
 // Join fails if a rank refuses the request (Refusal), or none can be reached.
-func Join(c Contacts, host string, request []byte, silent time.Duration, vet func(request []byte) error) (m *Mesh, unreachable []int, err error) {
+func Join(c Contacts, host string, request []byte, silent time.Duration, vet func(request []byte) error) (m *Mesh,
+	unreachable []int, err error) {
 	if len(c.Token) != len(m.token) {
 		return nil, nil, fault.New(fault.Data, "join", "", "the contacts of the ranks are incomplete")
 	}

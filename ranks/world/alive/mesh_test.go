@@ -259,7 +259,8 @@ func TestTokenBeforeMemory(t *testing.T) {
 // Ranks on one machine listen on the loopback interface, and ranks in a network on their address in it.
 func TestListensWhereNeeded(t *testing.T) {
 	list := meshes(t, 2, time.Minute, nil)
-	if at, err := netip.ParseAddrPort(list[0].listen.Addr().String()); err != nil || !at.Addr().IsLoopback() || len(list[0].where[1].Addresses) > 0 {
+	if at, err := netip.ParseAddrPort(list[0].listen.Addr().String()); err != nil || !at.Addr().IsLoopback() ||
+		len(list[0].where[1].Addresses) > 0 {
 		t.Errorf("listens at %v, other machines connect to %v: %v", at, list[0].where[1].Addresses, err)
 	}
 	m := newMesh(0, 1, time.Minute)

@@ -27,7 +27,8 @@ func (c *comm) Irecv(buf []byte, src, tag int) (world.Request, error) {
 }
 
 // transfer begins to send or receive the pieces of a message of known length.
-func (c *comm) transfer(op string, begin func(m *memory, i int, h handle, piece []byte, peer, tag int) error, buf []byte, peer, tag int) (world.Request, error) {
+func (c *comm) transfer(op string, begin func(m *memory, i int, h handle, piece []byte, peer, tag int) error, buf []byte,
+	peer, tag int) (world.Request, error) {
 	limit := c.p.pieces.length
 	r := c.request(stall{op: op, rank: c.p.rank, peer: c.ranks[peer]}, len(buf)/limit+1, 0)
 	r.keep(buf)

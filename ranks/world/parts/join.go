@@ -135,7 +135,8 @@ func admission(mesh *alive.Mesh, unreachable []int) (d membership.Decision, earl
 		}
 		ask()
 	}
-	return d, nil, fault.New(fault.Runtime, "join", "", "this process is not connected to all ranks; the ranks %v did not respond", unreachable).
+	return d, nil, fault.New(fault.Runtime, "join", "",
+		"this process is not connected to all ranks; the ranks %v did not respond", unreachable).
 		Then("allow TCP connections between the hosts")
 }
 

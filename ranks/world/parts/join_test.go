@@ -56,12 +56,13 @@ func TestProcessJoins(t *testing.T) {
 			joining.Go(func() {
 				e := patient
 				e.Vet = vet
-				err := parts.Join(parts.Joiner{Contacts: a.Contacts(), Host: "elsewhere", Request: []byte("please"), Elasticity: e}, func(rank int) parts.ElasticJob {
-					if rank != 3 {
-						t.Errorf("joined as rank %d", rank)
-					}
-					return joiner
-				})
+				err := parts.Join(parts.Joiner{Contacts: a.Contacts(), Host: "elsewhere", Request: []byte("please"), Elasticity: e},
+					func(rank int) parts.ElasticJob {
+						if rank != 3 {
+							t.Errorf("joined as rank %d", rank)
+						}
+						return joiner
+					})
 				if err != nil {
 					t.Error(err)
 				}

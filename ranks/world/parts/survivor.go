@@ -310,7 +310,8 @@ func (s *survivor) lose(lost []int) {
 		}
 	}
 	if excluded {
-		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "", "rank %d has lost the ranks %v, and the other ranks may continue without it", s.rank, lost).
+		s.fail(&world.ExcludedError{Err: fault.New(fault.Stopped, "train", "",
+			"rank %d has lost the ranks %v, and the other ranks may continue without it", s.rank, lost).
 			Then("if the run has ended, resume it from its last checkpoint")})
 		return
 	}

@@ -46,7 +46,8 @@ func MatMulBiasReLUDropout(t *kernels.Team, dst []float32, m, n, k int, a, b, bi
 	t.MatMulBiasReLUDropout(mat(m, n, dst), mat(m, k, a), mat(k, n, b), row(n, bias), relu, d)
 }
 
-func MatMulBiasReLUDropoutHalf(t *kernels.Team, dst []float32, m, n, k int, a []kernels.BF16, b, bias []float32, relu bool, d *kernels.Dropout) {
+func MatMulBiasReLUDropoutHalf(t *kernels.Team, dst []float32, m, n, k int, a []kernels.BF16, b, bias []float32,
+	relu bool, d *kernels.Dropout) {
 	t.MatMulBiasReLUDropout(mat(m, n, dst), kernels.HostHalf(m, k, a), mat(k, n, b), row(n, bias), relu, d)
 }
 
@@ -123,7 +124,8 @@ func SpMMHalf(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []k
 	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), kernels.HostHalf(rows, width, x), add)
 }
 
-func SoftmaxCrossEntropy(t *kernels.Team, grad []float32, rows, classes int, logits []float32, labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {
+func SoftmaxCrossEntropy(t *kernels.Team, grad []float32, rows, classes int, logits []float32, labels []int32, split []uint8, want uint8,
+	scale float32) (float64, int64) {
 	return t.SoftmaxCrossEntropy(mat(rows, classes, grad), mat(rows, classes, logits), vector(labels), vector(split), want, scale)
 }
 
@@ -156,8 +158,10 @@ func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
 	}
 }
 
-func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x AttentionRows, r []float32, merge bool) {
-	t.AttentionGather(a, wide(a.Columns(), dst), kernels.Mat{}, wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.ScoreWidth(), r), merge)
+func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather,
+	x AttentionRows, r []float32, merge bool) {
+	t.AttentionGather(a, wide(a.Columns(), dst), kernels.Mat{}, wide(2*a.Heads, stats), g.Edges(), x.emitted(a),
+		wide(a.ScoreWidth(), r), merge)
 }
 
 func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
@@ -168,7 +172,8 @@ func RowDots(t *kernels.Team, dst []float32, rows, heads, width int, x, y []floa
 	t.RowDots(mat(rows, heads, dst), mat(rows, heads*width, x), mat(rows, heads*width, y))
 }
 
-func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {
+func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x AttentionRows,
+	back AttentionGrad, add bool) {
 	t.AttentionGradDst(a, wide(a.ScoreWidth(), dr), wide(a.AlongWidth(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
@@ -187,7 +192,8 @@ func AttentionSigned(t *kernels.Team, a kernels.Attention, s Signed, g [2]kernel
 	t.AttentionGradSigned(a, wide(a.Heads, s.DR), rows, up, dots)
 }
 
-func AttentionGradSrc(t *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back AttentionGrad) {
+func AttentionGradSrc(t *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int,
+	x []float32, back AttentionGrad) {
 	t.AttentionGradSrc(a, wide(a.Emitted(), dst), g.Edges(), first, own, wide(a.Emitted(), x), back.attended(a))
 }
 

@@ -121,7 +121,8 @@ const scoresAhead = 24
 // scores generates a routine that stores a full vector per edge. The next edge overwrites the
 // lanes beyond the heads.
 func scores(s isa) {
-	routine("scores"+s.name, "func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)",
+	routine("scores"+s.name,
+		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)",
 		"Sets eight lanes of dst for each of n edges, step bytes apart, to the leaky near + far[id]. It raises top to them.")
 	dst, step, far, stride := arg("dst"), arg("step"), arg("far"), arg("stride")
 	ids, n, topAt := arg("ids"), arg("n"), arg("top")
@@ -233,7 +234,8 @@ func weights(s isa, e *exponential32) {
 // sums the exponentials with these signs.
 func signedWeights(s isa, e *exponential32) {
 	routine("signedWeights"+s.name, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)",
-		"Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, and with these signs to signed.")
+		"Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, "+
+			"and with these signs to signed.")
 	at, keep, step, sumAt, signedAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum"), arg("signed")
 	top, sum, signed := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: sumAt}, nil), s.loaded(Mem{Base: signedAt}, nil)
 	zero, sign := s.vec(), s.vec()
@@ -268,7 +270,8 @@ func slopes(s isa, e *exponential32, each bool) {
 	if each {
 		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of the inputs of the leaky scores."
 	}
-	routine(name+s.name, "func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)",
+	routine(name+s.name,
+		"func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)",
 		doc)
 	at, dq, keep, keepStep := arg("scores"), arg("dq"), arg("keep"), arg("keepStep")
 	lse, dots, farStep, sumAt := arg("lse"), arg("dots"), arg("farStep"), arg("sum")
@@ -307,7 +310,8 @@ func slopes(s isa, e *exponential32, each bool) {
 // edgeMask generates four random words per edge, one for each of four heads. With narrower
 // steps, the next edge overwrites the extra lanes.
 func edgeMask(s isa) {
-	routine("edgeMask"+s.name, "func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)",
+	routine("edgeMask"+s.name,
+		"func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)",
 		"Sets four floats of dst for each edge, step bytes apart, to the factors of dropout of four heads.")
 	p, odds := newPhilox(s), s.odd(0xaa)
 	dst, step, turns, sources, targets := arg("dst"), arg("step"), arg("turns"), arg("sources"), arg("targets")

@@ -15,7 +15,8 @@ import (
 // would move the caller's scratch memory from the stack to the heap.
 func gatherValues(s isa) {
 	routine("gatherValues"+s.name, "func(dst, x *float32, stride int, cols *uint32, vals *float32, ahead, rest, vectors, lanes int)",
-		"Adds the sum over ahead+rest non-zeros of val times the tile of row col, of up to 8 vectors. The first ahead non-zeros prefetch later rows.")
+		"Adds the sum over ahead+rest non-zeros of val times the tile of row col, of up to 8 vectors. The first ahead "+
+			"non-zeros prefetch later rows.")
 	b := bag{s: s, mask: s.mask("lanes"), dst: arg("dst")}
 	b.x, b.stride, b.cols, b.vals = arg("x"), arg("stride"), arg("cols"), arg("vals")
 	b.n, b.rest = arg("ahead"), arg("rest")

@@ -34,7 +34,8 @@ func choose() {
 // be copied later, because parts of rows that are read in turn are not adjacent.
 func below() {
 	routine("below", "func(dst, ids *uint32, n int, bound uint32, next *uint32) (count int)",
-		"Copies the ids below bound of n ascending ids, and returns their number. Up to seven more are written, at most n in all. It prefetches next.")
+		"Copies the ids below bound of n ascending ids, and returns their number. Up to seven more are written, at most "+
+			"n in all. It prefetches next.")
 	dst, ids, n := arg("dst"), arg("ids"), arg("n")
 	next, count := arg("next"), GP64()
 	const lines = 4

@@ -151,7 +151,8 @@ func (d *decoder) nextPart(n GPVirtual) {
 // decodeRows generates the decoder of whole rows.
 func decodeRows(table, length Mem) {
 	routine("decodeRows", "func(dst *uint32, code *byte, begin, end *int64, rows int, near uint32) (used int)",
-		"Decodes the columns of rows, at least 1, whose numbers start at near. It writes up to eight more, and returns the bytes of their code.")
+		"Decodes the columns of rows, at least 1, whose numbers start at near. It writes up to eight more, and "+
+			"returns the bytes of their code.")
 	dst, code, rows := arg("dst"), arg("code"), arg("rows")
 	begin, end := arg("begin"), arg("end")
 	near := Load(Param("near"), GP32())

@@ -12,8 +12,10 @@ import (
 // time. Sixteen columns are a vector, or for AVX2 two vectors with separate sums, so that both sets
 // add in the same order.
 func dots(s isa) {
-	routine("dots"+s.name, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)",
-		"Sets heads floats of dst for each edge, step bytes apart, to the products of row and the row of x of the edge's id. The last columns of a head have last bytes.")
+	routine("dots"+s.name,
+		"func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)",
+		"Sets heads floats of dst for each edge, step bytes apart, to the products of row and the row of x of the edge's id. The last "+
+			"columns of a head have last bytes.")
 	newDotting(s).blocks("four", 4)
 }
 
@@ -197,12 +199,14 @@ func weigh(s isa, heads, signed bool) {
 	doc := "Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows."
 	if signed {
 		name, params = name+"Signed", params+", signed *float32"
-		doc = "Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with signs. The first ahead edges prefetch later rows."
+		doc = "Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with " +
+			"signs. The first ahead edges prefetch later rows."
 		if !s.wide {
 			widest /= 2
 		}
 	}
-	routine(name+s.name, "func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")",
+	routine(name+s.name,
+		"func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")",
 		doc)
 	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: arg("dst")}
 	if signed {

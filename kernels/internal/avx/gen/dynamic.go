@@ -27,8 +27,10 @@ func bending(near, slope, v, leaky VecVirtual) {
 
 // bentDots generates dots of a vector and leaky sums of rows, two edges at a time.
 func bentDots(s isa) {
-	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int, slope float32)",
-		"Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.")
+	routine("bentDots"+s.name, "func(dst *float32, step int, row, vector, x *float32, stride int, ids *uint32, n, seen, heads, full, "+
+		"lanesA, lanesB, last int, slope float32)",
+		"Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of "+
+			"the edge's id. The last columns of a head have last bytes.")
 	d := newDotting(s)
 	d.vector, d.slope = arg("vector"), s.parameter("slope")
 	d.blocks("two", 2)
@@ -53,8 +55,10 @@ func bend(s isa, along bool) {
 	if s.wide {
 		widest = 4
 	}
-	routine(name+s.name, "func(dst, "+params+"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
-		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, if there is one, the same without vector times t.")
+	routine(name+s.name, "func(dst, "+params+
+		"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
+		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to "+
+			"along, if there is one, the same without vector times t.")
 	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.parameter("slope"), zero: s.vec()}
 	s.zero(b.zero)
 	b.x, b.stride, b.ids, b.ds, b.step = arg("x"), arg("stride"), arg("ids"), arg("ds"), arg("step")

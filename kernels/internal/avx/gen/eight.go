@@ -17,7 +17,8 @@ func dotsOfEight(s isa, evenOdd Mem, bent bool) {
 		name, params, more = "bentDotsOfEight", "vector, ", ", slope float32"
 	}
 	routine(name+s.name, "func(dst *float32, step int, row, "+params+"x *float32, stride int, ids *uint32, n, seen int"+more+")",
-		"Sets eight floats of dst for each edge, step bytes apart, to the products of eight columns each of row and the row of x of the edge's id.")
+		"Sets eight floats of dst for each edge, step bytes apart, to the products of eight columns each of row and "+
+			"the row of x of the edge's id.")
 	d := dotting{isa: s}
 	dst, step, ids, x, stride := arg("dst"), arg("step"), arg("ids"), arg("x"), arg("stride")
 	n, seen, at := arg("n"), arg("seen"), arg("row")

@@ -13,8 +13,10 @@ const attended = 3
 // ends generates scores without their maximum, and copies lse and dots. These are in the same
 // cache lines as the vertex's part of the score, so that one prefetch per line is enough.
 func ends(s isa) {
-	routine("ends"+s.name, "func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)",
-		"Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots to the next heads of far. stride is the distance of two ids, in bytes.")
+	routine("ends"+s.name,
+		"func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)",
+		"Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots "+
+			"to the next heads of far. stride is the distance of two ids, in bytes.")
 	scores, lse, dots, far, stride := arg("scores"), arg("lse"), arg("dots"), arg("far"), arg("stride")
 	ids, n, at := arg("ids"), arg("n"), GP64()
 	near, slope := s.loaded(Mem{Base: arg("near")}, nil), s.parameter("slope")

@@ -27,8 +27,10 @@ func gather(s isa, half, weighted bool, vectors int) {
 	if weighted {
 		name, weight = name+"Weighted", "weights[edge] and "
 	}
-	routine(fmt.Sprintf("%s%sx%d", name, s.name, vectors), "func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+"rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)",
-		"Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of "+weight+"colScale[col] times the tile of row col-base.")
+	routine(fmt.Sprintf("%s%sx%d", name, s.name, vectors), "func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base "+
+		"uint32, begin, end *int64, "+"rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)",
+		"Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is "+
+			"negative, of "+weight+"colScale[col] times the tile of row col-base.")
 	g.last = s.mask("lanes")
 	g.x, g.stride = arg("x"), arg("stride")
 	g.shared()

@@ -33,8 +33,10 @@ type lists struct {
 
 // gatherLists generates the sum of the records of a row's columns in acc, which may be dst.
 func gatherLists(s isa) {
-	routine("gatherLists"+s.name, "func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, colScale *float32, scale float32, self int, add bool)",
-		"Sets dst to, or adds to it, scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times the row col-base. The first ahead columns prefetch later rows. acc is dst, or a buffer if add.")
+	routine("gatherLists"+s.name, "func(dst, acc *float32, full, lanes int, records *uint64, cols *uint32, base uint32, ahead, rest int, "+
+		"colScale *float32, scale float32, self int, add bool)",
+		"Sets dst to, or adds to it, scale times the sum over ahead+rest columns, and self unless it is negative, of colScale[col] times "+
+			"the row col-base. The first ahead columns prefetch later rows. acc is dst, or a buffer if add.")
 	mask := s.mask("lanes")
 	l := lists{records: GP64(), base: GP64(), acc: GP64(), cols: GP64(), scales: GP64(), one: XMM()}
 	load := func(name string, r GPVirtual) { Load(Param(name), r) }

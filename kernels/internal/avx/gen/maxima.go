@@ -48,7 +48,8 @@ func maxima(s isa, args bool, vectors int) {
 	if args {
 		name = "maximaOf"
 	}
-	routine(name+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)",
+	routine(name+s.name+"x"+string(rune('0'+vectors)),
+		"func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)",
 		"Raises dst to the rows of x of n column ids. It records in arg, unless that is nil, the source of each element.")
 	dst, x, stride := arg("dst"), arg("x"), arg("stride")
 	arg, ids, base := arg("arg"), arg("ids"), GP64()
@@ -144,7 +145,8 @@ func (s isa) take(t, col, its, best, from, id VecVirtual) {
 // maximaGrad generates the addition, to vectors of a row, of the elements of other rows whose source
 // it is.
 func maximaGrad(s isa, vectors int) {
-	routine("maximaGrad"+s.name+"x"+string(rune('0'+vectors)), "func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)",
+	routine("maximaGrad"+s.name+"x"+string(rune('0'+vectors)),
+		"func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)",
 		"Adds to dst the elements of the rows of grad of n column ids for which arg is source.")
 	dst, g, stride := arg("dst"), arg("grad"), arg("stride")
 	sources, own := arg("arg"), s.vec()

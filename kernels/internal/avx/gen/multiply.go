@@ -25,8 +25,10 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 // tile generates a block of a dense product: height rows of one or two vectors, accumulated in
 // registers over all of k.
 func tile(s isa, height, vectors int) {
-	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
-		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from next on. Strides are in bytes.")
+	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors),
+		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
+		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from "+
+			"next on. Strides are in bytes.")
 	mask := s.mask("lanes")
 	rs, cs, b, ldb, k := arg("rs"), arg("cs"), arg("b"), arg("ldb"), arg("k")
 

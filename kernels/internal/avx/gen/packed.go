@@ -69,8 +69,11 @@ func packRows(s isa) {
 // gatherPacked generates gather for packed rows of N vectors.
 func gatherPacked(s isa, vectors int) {
 	g := &gathering{isa: s, packed: true, bytes: s.bytes}
-	routine(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors), "func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)",
-		"Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base. It prefetches the given number of lines of a row, at least two.")
+	routine(fmt.Sprintf("gatherPacked%sx%d", s.name, vectors),
+		"func(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin, end *int64, "+
+			"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)",
+		"Sets each row r of dst to, or adds to it, rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is "+
+			"negative, of colScale[col] times the packed row col-base. It prefetches the given number of lines of a row, at least two.")
 	g.last = s.mask("lanes")
 	g.x, g.bits, g.colScale = arg("x"), arg("bits"), arg("colScale")
 	g.run(vectors)

@@ -9,8 +9,10 @@ import (
 // sift generates the copy of the non-zeros that dropout retains. A word is drawn for each, first
 // for the even lanes, then for the odd ones.
 func sift(s isa) {
-	routine("sift"+s.name, "func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)",
-		"Copies the elements of index and vals that the words of ids and cols retain, vals scaled, and sets a bit for each. It writes whole vectors.")
+	routine("sift"+s.name,
+		"func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)",
+		"Copies the elements of index and vals that the words of ids and cols retain, vals scaled, and sets a bit for "+
+			"each. It writes whole vectors.")
 	p := newPhilox(s)
 	oddWords := s.odd(0xaa)
 	ids, cols, index, vals := arg("ids"), arg("cols"), arg("index"), arg("vals")

@@ -97,8 +97,10 @@ func newSkipping(s isa, vectors int) *skipping {
 
 // sparseRows generates the product of rows of a and N vectors of b.
 func sparseRows(s isa, vectors int) {
-	routine(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)",
-		"Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a ahead bytes later. Strides are in bytes.")
+	routine(fmt.Sprintf("sparseRows%sx%d", s.name, vectors),
+		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)",
+		"Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a "+
+			"ahead bytes later. Strides are in bytes.")
 	g := newSkipping(s, vectors)
 	c, bits, ldb, rows := arg("c"), arg("bits"), arg("ldb"), arg("rows")
 	Label("row")
@@ -136,8 +138,10 @@ func sparseRows(s isa, vectors int) {
 
 // sparseColumns generates the product of 64 transposed rows of a and the rows of b.
 func sparseColumns(s isa, vectors int) {
-	routine(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), "func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)",
-		"Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. It prefetches the next 64 rows. Strides are in bytes.")
+	routine(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors),
+		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)",
+		"Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. "+
+			"It prefetches the next 64 rows. Strides are in bytes.")
 	g := newSkipping(s, vectors)
 	c, bits, a, b, lda, ldb := arg("c"), arg("bits"), arg("a"), arg("b"), arg("lda"), arg("ldb")
 	cols := arg("cols")
