@@ -11,6 +11,7 @@ import (
 
 	"siafu/graph/generate"
 	"siafu/internal/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/trace"
 )
@@ -67,6 +68,23 @@ func truncateFiles(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Every kind of network has the same bits if the parts of files are read ahead of the tasks.
+func TestReadAheadChangesNothing(t *testing.T) {
+	t.Parallel()
+	data := generatedOf(t, 3000, 20000, true)
+	for _, kind := range model.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			c := quick(t)
+			c.Model, c.Ranks, c.Servers, c.Epochs, c.Hidden, c.CacheInput = kind, 2, 0, 2, 8, "off"
+			want := train(t, c, data)
+			c.Out, c.Memory, c.ForceMemory = filepath.Join(t.TempDir(), "limited"), "4GB", true
+			if got := train(t, c, data); !bytes.Equal(got.model, want.model) {
+				t.Error("model.safetensors differs")
+			}
+		})
 	}
 }
 
