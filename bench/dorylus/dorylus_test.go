@@ -260,8 +260,8 @@ func TestLate(t *testing.T) {
 // 1/70 of the vertices.
 func TestTable1(t *testing.T) {
 	text := reproduce(t, defaultRunner(), func(o *Options) { o.Data, o.Scale = nil, []float64{0.003, 0.001, 0.0001, 0.00001} }, "table1")
-	has(t, text, "reddit-small 232.9K 114.8M 602 41 492.9 look-alike, scale 0.003 699",
-		"amazon 9.2M 313.9M 300 25 35.1 look-alike, scale 0.0001 920")
+	has(t, text, "reddit-small 232.9K 114.8M 602 41 492.9 synthetic, scale 0.003 699",
+		"amazon 9.2M 313.9M 300 25 35.1 synthetic, scale 0.0001 920")
 	o := table1[0].synthetic(0.003)
 	if most := 232900 * 0.003 / 70; math.Abs(float64(o.Edges)/232900/most-1) > 0.01 {
 		t.Errorf("%d edges", o.Edges)

@@ -24,7 +24,7 @@ type graphOf struct {
 func (g *graphOf) kind() string {
 	switch {
 	case g.scale > 0:
-		return fmt.Sprintf("look-alike, scale %g", g.scale)
+		return fmt.Sprintf("synthetic, scale %g", g.scale)
 	case g.known:
 		return "given"
 	}

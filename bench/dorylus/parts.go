@@ -13,7 +13,7 @@ func (b *bench) parts() []trials.Part {
 	return []trials.Part{
 		{Name: "table1", Title: "graphs", Write: b.table1,
 			Paper: "four graphs, two of them with billions of edges",
-			Why: "look-alikes have the published counts times a scale, Reddit's fewer edges where a scaled graph would be nearly " +
+			Why: "synthetic graphs have the published counts times a scale, Reddit's fewer edges where a scaled graph would be nearly " +
 				"complete; the paper's average degrees of reddit-large and friendster are those of undirected edges, ours of stored ones"},
 		{Name: "table2", Title: "value of instance types", Write: b.table2,
 			Paper: "c5n.2xlarge is worth 4.46 times as much as r5.2xlarge on Reddit-large, and 2.72 times as " +
@@ -38,7 +38,7 @@ func (b *bench) parts() []trials.Part {
 		{Name: "table4", Title: "time and cost by mode and graph", Write: b.table4,
 			Paper: "Dorylus is faster and cheaper than CPUs on large sparse graphs, GPUs are on small dense ones",
 			Why: "measured on a scaled graph and this machine; modelled for the paper's graph and cluster from those measurements with " +
-				"perfect overlap, and the epochs that the look-alike needs; GPUs are a roofline of the published figures of a V100"},
+				"perfect overlap, and the epochs that the synthetic graph needs; GPUs are a roofline of the published figures of a V100"},
 		{Name: "figure7", Title: "value by mode and graph", Write: b.figure7,
 			Paper: "up to 2.75 times the value of CPUs (GAT on Amazon)",
 			Why:   "as table 4"},

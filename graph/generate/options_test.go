@@ -74,15 +74,15 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestLookAlikes writes each at a small scale: sizes, degrees and homophily are those of the
+// TestSyntheticGraphs writes each at a small scale: sizes, degrees and homophily are those of the
 // published graph, and memory on the heap does not grow with the edges, of which no
 // list is made. The CSR's 4 bytes an edge and 16 a vertex, and the features, lie outside the heap, where
 // package mapped has such memory.
-func TestLookAlikes(t *testing.T) {
+func TestSyntheticGraphs(t *testing.T) {
 	named := []string{"reddit-small", "reddit-large", "amazon", "friendster", "flickr", "ogbn-arxiv",
 		"ogbn-products", "ogbn-papers100m", "yelp"}
 	if names := Presets(); !slices.Equal(names, named) {
-		t.Errorf("look-alikes are %v", names)
+		t.Errorf("synthetic graphs are %v", names)
 	}
 	for _, name := range named {
 		p, _ := findPreset(name)

@@ -80,7 +80,8 @@ func (l *layout) get(h []byte, i int) int {
 	return int(binary.LittleEndian.Uint64(h[preamble+8*i:]))
 }
 
-// Open decodes a message from a rank, of a kind from first to last. It never trusts the bytes.
+// Open decodes a message from a rank (negative: unknown), of a kind from first to last. It never trusts the
+// bytes.
 func Open(op string, from int, b []byte, first, last Kind) (Message, error) {
 	m, length, err := Header(op, from, b, first, last)
 	if err != nil {
@@ -142,12 +143,20 @@ func Unseal(b []byte) (Kind, []byte) {
 
 // Unexpected returns the error of a message whose kind its receiver does not handle.
 func Unexpected(op string, from int, k Kind) error {
-	return Mismatch(op, "unexpected message %q from rank %d", k, from)
+	return Mismatch(op, "unexpected message %q%s", k, sender(from))
 }
 
 // Damaged returns the error of a message that cannot be decoded.
 func Damaged(op string, from int, k Kind, format string, args ...any) error {
-	return Mismatch(op, "message %q from rank %d: %s", k, from, fmt.Sprintf(format, args...))
+	return Mismatch(op, "message %q%s: %s", k, sender(from), fmt.Sprintf(format, args...))
+}
+
+// sender returns the words for a sender, none if it is negative: a process whose rank is unknown.
+func sender(from int) string {
+	if from < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" from rank %d", from)
 }
 
 // Mismatch returns the error of ranks that contradict each other: a message is damaged, or impossible in

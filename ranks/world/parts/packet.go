@@ -35,6 +35,9 @@ func appendPacket(b []byte, l inproc.Packet, f blockRef) []byte {
 // decodePacket decodes a message. The packet's data refers to b.
 func decodePacket(b []byte, source int) (inproc.Packet, blockRef, error) {
 	m, err := wire.Open("parts", source, b, wire.Packet, wire.Packet)
-	x := m.Numbers
-	return inproc.Packet{Group: uint64(x[0]), Tag: uint64(x[1]), Seq: x[2], From: x[3], To: x[4], Data: m.Body}, blockRef{x[5], x[6]}, err
+	x, f := m.Numbers, blockRef{m.Numbers[5], m.Numbers[6]}
+	if err == nil && (f.length < 0 || f.tag < 0 || f.tag >= tagCount) {
+		err = wire.Damaged("parts", source, m.Kind, "a block of %d bytes with tag %d", f.length, f.tag)
+	}
+	return inproc.Packet{Group: uint64(x[0]), Tag: uint64(x[1]), Seq: x[2], From: x[3], To: x[4], Data: m.Body}, f, err
 }

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,15 @@ func TestPackets(t *testing.T) {
 			if d := cmp.Diff(l, got); d != "" || block != f || err != nil {
 				t.Errorf("%+v: %+v, %v %s", f, block, err, d)
 			}
+		}
+	}
+}
+
+// A packet with an impossible block is refused, with its sender.
+func TestDamagedBlocks(t *testing.T) {
+	for _, f := range []blockRef{{-1, 0}, {1, -1}, {1, tagCount}} {
+		if _, _, err := decodePacket(appendPacket(nil, inproc.Packet{Group: 7}, f), 3); err == nil || !strings.Contains(err.Error(), "from rank 3") {
+			t.Errorf("%+v: %v", f, err)
 		}
 	}
 }
