@@ -74,6 +74,7 @@ func TestClosedTerminal(t *testing.T) {
 
 // A signal stops a run whose output is a full pipe.
 func TestStopWithFullPipe(t *testing.T) {
+	receiveHangups(t)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +117,14 @@ func TestStopWithFullPipe(t *testing.T) {
 	}
 }
 
+// receiveHangups makes the processes of a test receive SIGHUP also if the tests run under nohup: a process
+// ignores what its parent ignores.
+func receiveHangups(t *testing.T) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(received) })
+}
+
 // checkSaved looks for the one checkpoint of a run.
 func checkSaved(t *testing.T, out string) {
 	t.Helper()
@@ -130,9 +139,7 @@ func checkSaved(t *testing.T, out string) {
 func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	t.Helper()
 	user, process := terminal(t)
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGHUP) // where the tests run under nohup, the command would ignore it, too
-	defer signal.Stop(heard)
+	receiveHangups(t)
 	said, drained := on(t, cmd, user, process)
 	trained := func() bool {
 		text, err := os.ReadFile(metrics)
