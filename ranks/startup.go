@@ -229,10 +229,15 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits, Shard: r.shard, Network: r.net,
-			Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
-			Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads, Recorders: r.timeline.recorders,
-			Fault: r.fault, Reporter: r.reporter,
+			Problem: engine.Problem{
+				Config: r.cfg, Shard: r.shard, Network: r.net, Task: r.task, Meta: r.meta, HeldOut: r.heldOut, Codecs: r.codecs,
+			},
+			Comms: engine.Comms{World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits},
+			Machine: engine.Machine{
+				Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads,
+				Recorders: r.timeline.recorders, Fault: r.fault,
+			},
+			Reporter: r.reporter,
 		}
 		if r.views.replaceable {
 			rank.Views, rank.Clusters = r, &r.views.clusters

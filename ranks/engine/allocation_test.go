@@ -60,8 +60,10 @@ func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.S
 			return err
 		}
 		r := Rank{
-			Config: c, World: w, Peers: w, Shard: part, Network: c.Network(meta.FeatureDim, meta.Classes), Codecs: codecs,
-			Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: 2, Reporter: silent{},
+			Problem:  Problem{Config: c, Shard: part, Network: c.Network(meta.FeatureDim, meta.Classes), Codecs: codecs},
+			Comms:    Comms{World: w, Peers: w},
+			Machine:  Machine{Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: 2},
+			Reporter: silent{},
 		}
 		defer r.Arena.Free()
 		c.Orders(&r.Network, meta, true)

@@ -11,14 +11,10 @@ import (
 
 // lockstep returns a lockstep over intervals. prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
-	s := &lockstep{
-		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, store: store, intervals: intervals,
-		part: e.Peers.Rank(), adder: e.workers.newOps(),
-	}
-	if e.Config.FetchesFiles() && !e.workers.teams[0].Remote() {
-		s.fetcher = newFetcher(nil, e.workers.fetches)
-	}
-	return s
+	return &lockstep{store: store, intervals: intervals, resources: resources{
+		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, part: e.Peers.Rank(), adder: e.workers.newOps(),
+		files: e.fileReader(nil),
+	}}
 }
 
 // prepare builds the graph work of the intervals' layers, the row exchange with other ranks
@@ -33,7 +29,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 			s.exchange = halo.NewExchange(e.Peers, newRoute.graph.Plan, rows, e.packers, e.workers.newOps(), a, newRoute.graph.MaxWidth())
 			newRoute.localGhosts = s.newLocalGhosts(e, newRoute.graph, o, rows, a)
 			always := halo.NewAlways(s.exchange, s.shapes(newRoute), e.Config.Seed)
-			if k := newRoute.localGhosts; k != nil && k.mixed != nil {
+			if k := &newRoute.localGhosts; k.mixes() {
 				always = always.Through(k.mixed.exchange, k.layer, newRoute.graph.Layer(k.layer).Width, e.Config.Seed)
 			}
 			newRoute.ghosts = always
@@ -41,7 +37,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 			newRoute.pieces = ghostPieces(newRoute.graph.Plan.Ghosts)
 		}
 	}
-	if s.fetcher != nil && newRoute.graph != nil {
+	if e.fetches() && newRoute.aggregates() {
 		a.Fill(newRoute.graph.ReadInOrder)
 	}
 	a.Fill(func() { s.build(newRoute, e.Config.Mode == "nopipe") })

@@ -16,6 +16,7 @@ import (
 	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
 	"siafu/ranks/world"
 )
 
@@ -31,77 +32,119 @@ import (
 // that the features, labels and ÂX of a batch are views of the rank's. The order is a user's
 // choice (--vertex-order).
 type batches struct {
-	store    *history.Store // nil without a history
-	source   statsSource
-	clusters *history.Batch // the source of list, nil for sampled steps
-	list     []*lockstep
-	// sampleStep makes the lockstep of a step from pieces of the rank, nil with list.
-	// Collective over the graph ranks.
-	sampleStep     func(epoch, step int, pieces []int) (*lockstep, error)
-	joinedClusters *sample.Clusters // nil except with joined clusters
-	estimates      bool             // whether the loss of each step estimates that of all training vertices
-	pieces         int              // of a rank; assigned to steps again in each epoch
-	piecesPerStep  int              // pieces of a step
-	count          int              // steps of an epoch
-	training       [][]int64        // training vertices of each piece, by rank and piece
-	orders         [][]int          // of the current epoch, by rank
-	firstPieces    []int            // the first piece of each rank's current step
-	seed           uint64
-	current        *lockstep       // this rank's
-	predictor      *predict.Source // nil without predictions
-	computed       *outsideRows    // nil without momentum
+	fullGraph
+	store  *history.Store // nil without a history
+	source statsSource
+	// next makes the lockstep of a step from pieces of the rank. Collective over the graph ranks.
+	next      func(epoch, step int, pieces []int) (*lockstep, error)
+	current   *lockstep        // this rank's
+	outside   int              // vertices outside of batches, in each batch that gathers from them
+	estimates bool             // whether the loss of each step estimates that of all training vertices
+	predicted *predict.Source  // nil without predictions
+	clusters  *sample.Clusters // nil except with joined clusters
+	mostRows  int              // of a step of joined clusters
+	deal
 }
 
-// newBatches makes the mini-batches of a trainer, nil without mini-batches. Collective over
-// the graph ranks.
-func (e *Engine) newBatches(t *trainer) (*batches, error) {
+// deal assigns pieces of the ranks' vertices to the steps of an epoch.
+type deal struct {
+	pieces        int       // of a rank; assigned to steps again in each epoch
+	piecesPerStep int       // pieces of a step
+	count         int       // steps of an epoch
+	training      [][]int64 // training vertices of each piece, by rank and piece
+	orders        [][]int   // of the current epoch, by rank
+	firstPieces   []int     // the first piece of each rank's current step
+	seed          uint64
+}
+
+// newBatches makes the mini-batches of a trainer. Collective over the graph ranks.
+func (e *Engine) newBatches(t *trainer) (stepper, error) {
 	kind := e.Config.Batching()
 	if kind.Count == 0 {
-		return nil, nil
+		return fullGraph{t}, nil
 	}
-	b := &batches{
+	b := &batches{fullGraph: fullGraph{t}, deal: deal{
 		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1) * max(kind.Microbatches, 1),
 		seed: e.Config.Seed, firstPieces: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
-	}
-	update := func(layer int) error {
-		return t.source.Push(b.current.pass.Epoch, layer, t.gradient(b.current.intervals, layer, t.grad))
-	}
-	prepare := map[string]func(*trainer, *batches, func(int) error) error{
-		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours,
-		config.Cluster: e.newJoinedClusters,
-		config.Saint:   e.newWalks, config.Approximate: e.newApproximate,
-	}[kind.Kind]
+	}}
 	if !kind.Draws() {
 		b.store = e.newHistoryStore(e.Arena)
 	}
-	if err := prepare(t, b, update); err != nil {
+	training, err := map[string]func(*batches) (trainingOf, error){
+		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours,
+		config.Cluster: e.newJoinedClusters, config.Saint: e.newWalks, config.Approximate: e.newApproximate,
+	}[kind.Kind](b)
+	if err != nil {
 		return nil, err
 	}
-	if t.stale != nil {
+	if t.measures() {
 		if err := t.stale.outside.connect(e.Arena); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.countTraining(e); err != nil {
+	if err := b.countTraining(e, training); err != nil {
 		return nil, err
 	}
 	if err := b.noteStatistics(e); err != nil {
 		return nil, err
 	}
-	return b, b.restoreHistory(e)
+	if err := b.restoreHistory(e); err != nil || !e.pipelined() {
+		return b, err
+	}
+	return e.newPipeline(b), nil
+}
+
+// push pushes the gradients of a layer in the current step.
+func (b *batches) push(layer int) error {
+	return b.t.source.Push(b.current.pass.Epoch, layer, b.t.gradient(b.current.intervals, layer, b.t.grad))
+}
+
+func (b *batches) isFull() bool { return false }
+
+func (b *batches) sources() []statsSource { return []statsSource{b.source} }
+
+func (b *batches) predictor() (*predict.Source, bool) { return b.predicted, b.predicted != nil }
+
+func (b *batches) activity() string { return "in mini-batches, " + b.current.activity() }
+
+// hasHistory reports whether steps read stored rows. Otherwise each step samples its own vertices.
+func (b *batches) hasHistory() bool { return b.store != nil }
+
+func (b *batches) hasState() bool { return true }
+
+// pack implements stepper.
+func (b *batches) pack() (PartState, error) {
+	if !b.hasHistory() {
+		return PartState{}, nil
+	}
+	return b.store.Pack(), nil
+}
+
+// unpack implements stepper.
+func (b *batches) unpack(own PartState) error {
+	if own == nil || !b.hasHistory() {
+		return nil
+	}
+	return b.store.Unpack(own)
+}
+
+// packHistory implements stepper.
+func (b *batches) packHistory() ([]byte, error) {
+	if !b.hasHistory() {
+		return nil, nil
+	}
+	blocks, err := world.Gather(b.t.comm, 0, b.store.Pack())
+	return bytes.Join(blocks, nil), err
 }
 
 // noteStatistics prints the number of vertices outside of batches. A vertex counts once for each
 // batch that gathers from it. Collective over the graph ranks.
 func (b *batches) noteStatistics(e *Engine) error {
-	if b.store == nil {
+	if !b.hasHistory() {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
 		return nil
 	}
-	sums := []int64{b.store.Bytes(), 0}
-	if b.clusters != nil {
-		sums[1] = int64(b.clusters.Outside())
-	}
+	sums := []int64{b.store.Bytes(), int64(b.outside)}
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return err
 	}
@@ -112,42 +155,46 @@ func (b *batches) noteStatistics(e *Engine) error {
 
 // newHistoryBatches cuts the vertices of a trainer into mini-batches. Collective over the graph
 // ranks.
-func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
+	t := b.t
 	cuts, parts := make([]history.BatchVertices, b.count), make([]*shard.Shard, b.count)
 	bounds, places := evenly(e.Shard.NumOwn(), b.count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
 	for k := range cuts {
 		parts[k], cuts[k] = batchShard(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
 	}
 	store := e.batchStore(t.store.Vertices())
-	var err error
-	if b.clusters, err = history.NewBatch(b.store, cuts, t.adder, e.Arena); err != nil {
-		return err
+	rows, err := history.NewBatch(b.store, cuts, t.adder, e.Arena)
+	if err != nil {
+		return nil, err
 	}
-	b.source = b.clusters
+	b.source, b.outside = rows, rows.Outside()
 	outside := 0
 	for _, c := range cuts {
 		outside = max(outside, c.Outside.Len())
 	}
-	if b.computed = e.newOutsideRows(cuts, parts, outside, e.Arena); b.computed != nil {
-		b.computed.place(t)
-	}
-	source := b.predictedBatches(e, b.clusters, outside, b.computed.rows)
+	computed := e.newOutsideRows(t, cuts, parts, outside)
+	source := b.predictedBatches(e, rows, outside, computed.rows)
+	var list []*lockstep
 	var template []*interval
 	for k, part := range parts {
-		list := e.batchIntervals(t, store, cuts[k], template)
-		s := e.lockstep(store, list)
-		s.endsInLoss, s.steps, s.update, s.delay, s.stale = true, b.count, update, t.delay, t.stale
+		intervals := e.batchIntervals(t, store, cuts[k], template)
+		s := e.lockstep(store, intervals)
+		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.push, t.delay, t.stale
 		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = newRoute, newRoute, newRoute
 		s.build(newRoute, e.Config.Mode == "nopipe")
-		b.list, template = append(b.list, s), list
+		list, template = append(list, s), intervals
 	}
-	b.current = b.list[0]
-	if t.stale != nil {
-		t.stale.outside.set = b.clusters.Set
+	if b.current = list[0]; t.measures() {
+		t.stale.outside.set = rows.Set
 	}
-	return nil
+	b.next = func(epoch, step int, pieces []int) (*lockstep, error) {
+		rows.Begin(epoch, b.firstPieces)
+		computed.begin(pieces[0], step)
+		return list[pieces[0]], nil
+	}
+	return func(k int) int64 { return e.countTraining(bounds[k], bounds[k+1]) }, nil
 }
 
 // restoreHistory continues with the history of a checkpoint, if the run continues. Collective over
@@ -155,20 +202,10 @@ func (e *Engine) newHistoryBatches(t *trainer, b *batches, update func(layer int
 func (b *batches) restoreHistory(e *Engine) error {
 	rows, err := world.BcastBlob(e.Peers, e.HistoryRows, 0)
 	e.HistoryRows = nil
-	if err != nil || len(rows) == 0 || b.store == nil {
+	if err != nil || len(rows) == 0 || !b.hasHistory() {
 		return err
 	}
 	return b.store.Unpack(rows)
-}
-
-// packHistory returns the history of all ranks, on rank 0; nil without a history. Collective
-// over the graph ranks.
-func (t *trainer) packHistory() ([]byte, error) {
-	if t.batches == nil || t.batches.store == nil {
-		return nil, nil
-	}
-	blocks, err := world.Gather(t.comm, 0, t.batches.store.Pack())
-	return bytes.Join(blocks, nil), err
 }
 
 // BatchEdges is the purpose of the memory for edges of mini-batches.
@@ -228,28 +265,22 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchV
 	return list
 }
 
+// trainingOf returns the number of training vertices of a piece of this rank.
+type trainingOf func(piece int) int64
+
+// shareOf returns the number of training vertices of each piece if they are divided evenly.
+func (b *batches) shareOf(targets []uint32) trainingOf {
+	n := len(targets)
+	return func(k int) int64 { return int64((k+1)*n/b.pieces - k*n/b.pieces) }
+}
+
 // countTraining shares the number of training vertices of each piece with all ranks.
 // Collective over the graph ranks.
-func (b *batches) countTraining(e *Engine) error {
+func (b *batches) countTraining(e *Engine, of trainingOf) error {
 	all := make([]int64, e.Peers.Size()*b.pieces)
 	mine := all[e.Peers.Rank()*b.pieces:][:b.pieces]
-	switch e.Config.Batching().Kind {
-	case config.History:
-		bounds := evenly(e.Shard.NumOwn(), b.pieces)
-		for k := range mine {
-			mine[k] = e.countTraining(bounds[k], bounds[k+1])
-		}
-	case config.Cluster:
-		b.countClusters(e, mine)
-	case config.Saint:
-		for k := range mine {
-			mine[k] = int64(len(e.trainVertices()))
-		}
-	default: // training vertices are divided evenly
-		n := len(e.trainVertices())
-		for k := range mine {
-			mine[k] = int64((k+1)*n/b.pieces - k*n/b.pieces)
-		}
+	for k := range mine {
+		mine[k] = of(k)
 	}
 	if err := world.SumInt64s(e.Peers, all); err != nil {
 		return err
@@ -271,46 +302,58 @@ func (e *Engine) countTraining(lo, hi int) (n int64) {
 }
 
 // shuffle samples each rank's order of pieces in an epoch.
-func (b *batches) shuffle(epoch int) {
-	for q := range b.orders {
-		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.pieces)
+func (d *deal) shuffle(epoch int) {
+	for q := range d.orders {
+		d.orders[q] = rand.New(rand.NewPCG(d.seed, uint64(epoch)<<32|uint64(q))).Perm(d.pieces)
 	}
 }
 
-// beginStep starts the k-th step of the epoch; step counts the run's steps. Its loss is the
-// mean over the training vertices of all ranks' batches. Collective over the graph ranks.
-func (b *batches) beginStep(epoch, k, step, rank int) error {
-	pieces, scale := b.piecesOf(k, rank)
-	if b.sampleStep != nil {
-		var err error
-		if b.current, err = b.sampleStep(epoch, step, pieces); err != nil {
-			return err
+// train implements stepper. The loss of a step is the mean over the training vertices of all ranks'
+// batches.
+func (b *batches) train(epoch, k, step int) error {
+	t, rank := b.t, b.t.engine.Peers.Rank()
+	if k == 0 {
+		b.shuffle(epoch)
+	}
+	if err := t.measureStep(epoch, k, step); err != nil {
+		return err
+	}
+	t.pass = model.Pass{Epoch: epoch, Train: true}
+	err := t.timed(schedule.Receive, epoch, func() (err error) {
+		pieces, total := b.piecesOf(k, rank)
+		if b.current, err = b.next(epoch, step, pieces); err == nil {
+			b.current.scaleLoss(b.scale(total))
 		}
-	} else {
-		b.current = b.list[b.firstPieces[rank]]
-		b.clusters.Begin(epoch, b.firstPieces)
-		b.computed.begin(b.firstPieces[rank], step)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	b.current.scaleLoss(scale)
-	return nil
+	return t.trainPass(b.current, step)
 }
 
-// piecesOf returns a rank's pieces of the k-th step of an epoch, and the scale of the loss: 1 divided by
-// the number of training vertices in the pieces of all ranks. The loss of a step that estimates the
-// whole loss counts as a step's part of the epoch's loss, and its gradient as the whole one.
-func (b *batches) piecesOf(k, rank int) (pieces []int, scale float32) {
-	total, lo, hi := int64(0), k*b.piecesPerStep, min((k+1)*b.piecesPerStep, b.pieces)
-	for q, order := range b.orders {
-		b.firstPieces[q] = order[lo]
+// piecesOf returns a rank's pieces of the k-th step of an epoch, and the number of training vertices in
+// the pieces of all ranks.
+func (d *deal) piecesOf(k, rank int) (pieces []int, training int64) {
+	lo, hi := k*d.piecesPerStep, min((k+1)*d.piecesPerStep, d.pieces)
+	for q, order := range d.orders {
+		d.firstPieces[q] = order[lo]
 		for _, piece := range order[lo:hi] {
-			total += b.training[q][piece]
+			training += d.training[q][piece]
 		}
 	}
+	return d.orders[rank][lo:hi], training
+}
+
+// scale returns the scale of the loss of a step with a number of training vertices: the mean over them.
+// The loss of a step that estimates the whole loss counts as a step's part of the epoch's loss, and its
+// gradient as the whole one.
+func (b *batches) scale(training int64) float32 {
 	steps := 1
 	if b.estimates {
 		steps = b.count
 	}
-	return b.orders[rank][lo:hi], float32(float64(steps) / float64(max(total, 1)))
+	return float32(float64(steps) / float64(max(training, 1)))
 }
 
 // scaleLoss sets the scale of the loss of all intervals.
@@ -318,12 +361,4 @@ func (s *lockstep) scaleLoss(scale float32) {
 	for _, i := range s.intervals {
 		i.loss.Scale = scale
 	}
-}
-
-// activity describes the current lockstep.
-func (t *trainer) activity() string {
-	if t.batches != nil {
-		return "in mini-batches, " + t.batches.current.activity()
-	}
-	return t.lockstep.activity()
 }

@@ -23,7 +23,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
 	start := time.Now()
-	ready = !t.net.Drops() && t.training == t.exact && t.batches == nil && !monitors && !t.store.Slotted()
+	ready = !t.net.Drops() && t.training == t.exact && t.steps.isFull() && !monitors && !t.store.Slotted()
 	if !ready || closing {
 		goOn := t.workers.pauseClocks()
 		defer func() {
@@ -95,7 +95,7 @@ func (t *trainer) score(trained bool) (findings, error) {
 // localFindings returns the results of the last forward pass of intervals on this rank.
 func (t *trainer) localFindings(list []*interval) (found findings) {
 	for _, i := range list {
-		found.add(&i.loss, t.shard.TrainTotal)
+		found.add(&i.loss, t.engine.Shard.TrainTotal)
 	}
 	t.pairing.addFindings(&found)
 	return found
@@ -107,7 +107,7 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 	clear(sums)
 	copy(sums, found[:])
 	t.addRequests(sums, trained)
-	if t.views != nil {
+	if t.replaceable() {
 		if t.views.ViewRequested() {
 			sums[sumReplace] = 1
 		}
@@ -125,7 +125,7 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 
 // addRequests adds this rank's requests to the sums of score.
 func (t *trainer) addRequests(sums []float64, trained bool) {
-	if t.saver == nil {
+	if !t.accepts() {
 		return
 	}
 	switch max(t.saver.Pending(t.pass.Epoch, trained), t.source.Asked()) {
@@ -139,7 +139,7 @@ func (t *trainer) addRequests(sums []float64, trained bool) {
 // noteRequests stores the requests of all ranks.
 func (t *trainer) noteRequests(sums []float64) {
 	switch {
-	case t.saver == nil:
+	case !t.accepts():
 	case sums[sumStop] > 0:
 		t.pendingRequest = signals.Stop
 	case sums[sumSave] > 0:

@@ -75,6 +75,33 @@ type fetchState struct {
 	err                  error
 }
 
+// fileReader reads the files of a walk's tasks: a fetcher, or nothing if values are in memory.
+type fileReader interface {
+	begin(w *walk, epoch, intervals int, parts visitParts)
+	await(t schedule.Task) (waited bool, read int64, err error)
+	release(t schedule.Task)
+	end()
+}
+
+// noFiles is the fileReader of values in memory.
+type noFiles struct{}
+
+func (noFiles) begin(*walk, int, int, visitParts)        {}
+func (noFiles) await(schedule.Task) (bool, int64, error) { return false, 0, nil }
+func (noFiles) release(schedule.Task)                    {}
+func (noFiles) end()                                     {}
+
+// fetches reports whether files are read ahead of tasks (--memory, --scratch).
+func (e *Engine) fetches() bool { return e.Config.FetchesFiles() && !e.workers.teams[0].Remote() }
+
+// fileReader returns the reader of the files of passes from a pool, nil: the page cache.
+func (e *Engine) fileReader(p *mapped.Pool) fileReader {
+	if !e.fetches() {
+		return noFiles{}
+	}
+	return newFetcher(p, e.workers.fetches)
+}
+
 func newFetcher(p *mapped.Pool, r *trace.Recorder) *fetcher {
 	f := &fetcher{fetch: p.Fetch, pool: p, recorder: r}
 	f.changed = sync.NewCond(&f.mu)
@@ -199,11 +226,11 @@ func (f *fetcher) release(t schedule.Task) {
 
 // awaitFetch waits for the files of a task, and counts the time.
 func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
-	if s.fetcher == nil || t.Interval == schedule.Whole || OfGhosts(t.Stage) {
+	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
 		return nil
 	}
 	began := time.Now()
-	waited, read, err := s.fetcher.await(t)
+	waited, read, err := s.files.await(t)
 	if waited {
 		s.workers.fetched(worker, s.withPassEpoch(t), read, began, time.Now())
 	}

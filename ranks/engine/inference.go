@@ -48,7 +48,7 @@ func (i *Inference) Metrics() ([]objective.Metrics, error) {
 // once.
 func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops, logits := i.t.workers.teams[0], i.t.logits()
-	columns := kernels.NewVector[int32](ops, i.t.arena, i.t.store.Rows)
+	columns := kernels.NewVector[int32](ops, i.t.engine.Arena, i.t.store.Rows)
 	ops.Argmax(columns, logits)
 	ops.Softmax(logits, logits)
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
@@ -89,7 +89,7 @@ func (t *trainer) embeddings() []float32 {
 	if top := t.net.Top(); top > 0 {
 		return kernels.Fetch(t.adder, t.store.Forward(top, model.Input), new([]float32))
 	}
-	rows := kernels.NewMat(t.adder, t.arena, t.store.Rows, t.net.Dims[0])
+	rows := kernels.NewMat(t.adder, t.engine.Arena, t.store.Rows, t.net.Dims[0])
 	for _, i := range t.intervals {
 		i.frame.InputColumns(i.part(rows), 0, t.adder)
 	}

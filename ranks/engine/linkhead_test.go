@@ -12,7 +12,8 @@ import (
 func TestHeadFloats(t *testing.T) {
 	for _, layers := range []int{0, 1, 2, 4} {
 		net := model.Spec{Kind: "gcn", Dims: []int{9, 8, 5}, Design: model.Design{ScoreLayers: layers, ScoreHidden: 7}}
-		e := &Engine{Rank: Rank{Network: net, Config: config.Config{ComputeOptions: config.ComputeOptions{Kernel: "go"}}}}
+		e := &Engine{Rank: Rank{Problem: Problem{Network: net,
+			Config: config.Config{ComputeOptions: config.ComputeOptions{Kernel: "go"}}}}}
 		h, err := e.newLinkHead()
 		if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 // of their neighbours; for the third one those of another hop. The rank's halo then has several
 // hops. The rows of hop h are computed for all local layers but the last h-1.
 
-// localGhosts are the ghosts of a rank that computes their rows up to model.Spec.GhostLayer; nil
-// without them.
+// localGhosts are the ghosts of a rank that computes their rows up to model.Spec.GhostLayer. The zero
+// value has none: all layers that gather exchange rows.
 type localGhosts struct {
 	layer     int          // GhostLayer
 	near      int          // ghosts with edges into own vertices, the first ones
@@ -50,17 +50,16 @@ const (
 	GhostPlaces   = "places of ghosts, computed or received"
 )
 
-// newLocalGhosts allocates the values of ghosts whose rows are computed here, and returns nil
-// if there are none. g gathers for own vertices. All memory comes from a.
-func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Options, rows codec.Codec, a *mapped.Arena) *localGhosts {
+// newLocalGhosts allocates the values of ghosts whose rows are computed here. g gathers for own vertices. All memory comes from a.
+func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
 	spec := s.store.Network.Spec
 	if spec.LocalLayers == 0 || e.Peers.Size() == 1 { // such as the network that computes ÂX
-		return nil
+		return k
 	}
 	ops, h := s.adder, e.halo
 	in := model.Place(ops, a.For(GhostFeatures), e.ghostFeatures, h.ids, h.localIDs(e, a))
-	k := &localGhosts{layer: spec.GhostLayer(), near: e.Shard.NumGhosts(),
-		store: model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))}
+	k.layer, k.near = spec.GhostLayer(), e.Shard.NumGhosts()
+	k.store = model.NewStore(s.store.Network, in, model.Emission, ops, a.For(Activations))
 	if !e.ghostInput.IsNil() {
 		k.store.UseInput(e.ghostInput)
 	}
@@ -76,14 +75,14 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		}
 		k.levels = append(k.levels, level)
 	}
-	if h.edges != nil {
+	if len(k.levels) > 1 {
 		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, g, map[int]int{}, nil // its columns are not in a file
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
 		k.edges = graphwork.New(k.store, h.edges, o, ops, a.For(GhostEdges))
 	}
-	if k.mixed = s.newMixedGhosts(e, g, k.layer, k.store.Rows, rows, a); k.mixed == nil && k.edges != nil {
+	if k.mixed = s.newMixedGhosts(e, g, k.layer, k.store.Rows, rows, a); !k.mixes() && len(k.levels) > 1 {
 		k.added = kernels.NewMat(ops, a.For(Activations), k.near, k.edges.MaxWidth())
 	}
 	return k
@@ -118,11 +117,9 @@ func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 
 // level returns the level of layer l, nil if it exchanges rows.
 func (k *localGhosts) level(l int) *localLevel {
-	if k != nil {
-		for at := range k.levels {
-			if k.levels[at].layer == l {
-				return &k.levels[at]
-			}
+	for at := range k.levels {
+		if k.levels[at].layer == l {
+			return &k.levels[at]
 		}
 	}
 	return nil
@@ -131,15 +128,16 @@ func (k *localGhosts) level(l int) *localLevel {
 // covers reports whether layer l exchanges nothing, or only the rows of mixedGhosts.
 func (k *localGhosts) covers(l int) bool { return k.level(l) != nil }
 
+// mixes reports whether the last local layer computes some rows and receives the others.
+func (k *localGhosts) mixes() bool { return k.mixed != nil }
+
 // isMixed reports whether rows of layer l are in the order of mixedGhosts.
-func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixed != nil }
+func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixes() }
 
 // pieces returns the numbers of tasks that compute the ghosts' rows, by layer that gathers.
 func (k *localGhosts) pieces() (list []int) {
-	if k != nil {
-		for _, level := range k.levels {
-			list = append(list, level.pieces)
-		}
+	for _, level := range k.levels {
+		list = append(list, level.pieces)
 	}
 	return list
 }
@@ -149,7 +147,7 @@ func (k *localGhosts) receives(l int) bool { return k.isMixed(l) && l == k.layer
 
 // mixedPieces returns the number of tasks that put rows of ghosts together.
 func (k *localGhosts) mixedPieces() int {
-	if k == nil || k.mixed == nil {
+	if !k.mixes() {
 		return 0
 	}
 	return len(k.mixed.pieces) - 1
@@ -157,14 +155,14 @@ func (k *localGhosts) mixedPieces() int {
 
 // begin prepares a pass along the edges from and into ghosts.
 func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
-	if k == nil || k.store.Network.Lists() {
+	if len(k.levels) == 0 || k.store.Network.Lists() {
 		return
 	}
 	for at, level := range k.levels {
 		l := g.Layer(level.layer)
 		rows := k.store.Emitted(level.layer, p)
 		switch {
-		case k.mixed == nil:
+		case !k.mixes():
 			l.Ghosts = rows.Part(0, k.near)
 		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
 			l.Ghosts = k.mixed.ghostRows(l)
@@ -174,7 +172,7 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 			in.Rows, in.Ghosts = rows, l.Rows
 		}
 	}
-	if k.edges != nil {
+	if len(k.levels) > 1 {
 		k.edges.Begin(p, k.intervals[0].frame.Weights)
 	}
 }
@@ -199,7 +197,7 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 			}
 		}
 	}
-	if n := min(i.hi, k.near) - i.lo; n > 0 && k.mixed == nil {
+	if n := min(i.hi, k.near) - i.lo; n > 0 && !k.mixes() {
 		l.PublishGhosts(o, i.lo, n)
 	}
 	if t.Layer < k.layer {
@@ -222,7 +220,7 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 		k.edges.Layer(t.Layer).GatherBackward(at, s.pass)
 	}
 	switch {
-	case k.mixed != nil:
+	case k.mixes():
 		k.mixed.take(o, l, t.Layer, i, dst, !last)
 	case last:
 		l.GhostGrads(o, i.lo, dst)
@@ -255,7 +253,7 @@ func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass)
 
 // addGrads adds the gradients of own rows along edges into ghosts to those of an interval.
 func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
-	if k == nil || l >= k.layer || !k.covers(l) {
+	if l >= k.layer || !k.covers(l) {
 		return
 	}
 	in := k.edges.Layer(l)
@@ -265,7 +263,7 @@ func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
 // gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's
 // weights.
 func (k *localGhosts) gradIntervals(layer int) []*interval {
-	if k == nil || layer > k.layer || !k.store.Network.GathersBackward(k.layer) {
+	if len(k.levels) == 0 || layer > k.layer || !k.store.Network.GathersBackward(k.layer) {
 		return nil
 	}
 	last := len(k.intervals)

@@ -17,37 +17,55 @@ import (
 // nopipe): all intervals of all ranks are in the same layer. Within it, tasks overlap as their
 // dependencies allow. It is a schedule.Flow of the current pass.
 type lockstep struct {
-	workers      *workers
-	tensor       tensor.Backend
-	announces    bool         // whether future tasks are announced to tensor
-	store        *model.Store // values of all intervals
-	*route                    // of the current pass
-	training     *route
-	inexactRoute *route         // of training that is not exact; nil: training is always exact
-	alternates   bool           // some epochs use inexactRoute, others are exact
-	exact        *route         // of evaluations, and of exact training
-	exchange     *halo.Exchange // of the exact route, nil on a single rank
-	adder        kernels.Ops    // of update
-	delay        *delay         // nil except in experiments
-	tuning       *tuning        // nil with a fixed codec
-	stale        *staleness     // nil without --measure-staleness
-	ghostMask    ghostMask
-	part         int
-	intervals    []*interval
+	resources
+	store     *model.Store // values of all intervals
+	intervals []*interval
+	wholeWork
+	routes
+	currentPass
+	stale     *staleness // nil without --measure-staleness
+	ghostMask ghostMask
+	passes    int // of training in an epoch, 0: one
+	// countsTraining makes training passes count hits, for ranks that never evaluate.
+	countsTraining bool
+}
+
+// resources are what the tasks of passes run on.
+type resources struct {
+	workers   *workers
+	tensor    tensor.Backend
+	announces bool        // whether future tasks are announced to tensor
+	adder     kernels.Ops // of wholeWork.update
+	delay     *delay      // nil except in experiments
+	files     fileReader  // of the tasks' files
+	part      int
+}
+
+// wholeWork is the work of a pass that covers all intervals.
+type wholeWork struct {
 	// update sums the gradients of a layer's weights and pushes them.
 	update     func(layer int) error
 	pairing    *pairing // of link prediction, whose loss covers all vertices at once; else nil
 	totals     *allSums // of layers that need sums over all vertices, else nil
 	endsInLoss bool     // the forward pass ends in the loss
-	fetcher    *fetcher // nil without --memory and --scratch
-	steps      int      // training passes in an epoch, 0: one
-	// countsTraining makes training passes count hits, for ranks that never evaluate.
-	countsTraining bool
+}
 
+// routes are the routes of passes.
+type routes struct {
+	training     *route
+	inexactRoute *route         // of training that is not exact; nil: training is always exact
+	alternates   bool           // some epochs use inexactRoute, others are exact
+	exact        *route         // of evaluations, and of exact training
+	exchange     *halo.Exchange // of the exact route, nil on a single rank
+}
+
+// currentPass is the pass that runs.
+type currentPass struct {
+	*route
+	walk        *walk
 	pass        model.Pass
-	count       bool  // the pass is an evaluation
-	refreshOnly bool  // the pass only refreshes ghosts
-	walk        *walk // of the current pass
+	count       bool // the pass is an evaluation
+	refreshOnly bool // the pass only refreshes ghosts
 }
 
 // walk is the tasks of an epoch, or of its forward or backward pass only.
@@ -109,15 +127,13 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 			s.graph.Layer(l).Rows = s.store.Emitted(l, p)
 		}
 	}
-	if s.graph != nil {
+	if s.aggregates() {
 		s.graph.Begin(p, s.intervals[0].frame.Weights)
 	}
 	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
-	if s.fetcher != nil {
-		s.fetcher.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.visitParts)
-		defer s.fetcher.end()
-	}
+	s.files.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.visitParts)
+	defer s.files.end()
 	return s.workers.run(s, s.tensor)
 }
 
@@ -147,9 +163,8 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
 		done, err = true, s.runWhole(worker, t)
 	} else {
-		done, err = s.runInterval(worker, t)
-		if s.fetcher != nil && done {
-			s.fetcher.release(t)
+		if done, err = s.runInterval(worker, t); done {
+			s.files.release(t)
 		}
 	}
 	s.workers.end(worker, t)
@@ -307,7 +322,7 @@ func (s *lockstep) Done(t schedule.Task) error {
 
 // Poll implements schedule.Flow.
 func (s *lockstep) Poll() (bool, error) {
-	if s.ghosts == nil {
+	if !s.exchanges() {
 		return false, nil
 	}
 	err := s.ghosts.Progress()
@@ -333,7 +348,7 @@ func (s *lockstep) Wait() error {
 }
 
 // Listens implements schedule.Flow.
-func (s *lockstep) Listens() bool { return s.ghosts != nil }
+func (s *lockstep) Listens() bool { return s.exchanges() }
 
 // Awaited implements schedule.Flow.
 func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
@@ -348,7 +363,7 @@ func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
 
 // withPassEpoch returns a task with the epoch of its pass, to which its time is counted.
 func (s *lockstep) withPassEpoch(t schedule.Task) schedule.Task {
-	t.Epoch = (t.Epoch-1)/max(s.steps, 1) + 1
+	t.Epoch = (t.Epoch-1)/max(s.passes, 1) + 1
 	return t
 }
 

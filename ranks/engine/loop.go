@@ -22,7 +22,7 @@ func (t *trainer) loop(first int) error {
 		if leave, err := t.before.run(&t.now); leave || err != nil {
 			return err
 		}
-		start, err := t.pipeline.resume(epoch)
+		start, err := t.steps.resume(epoch)
 		if err != nil {
 			return err
 		}
@@ -33,13 +33,13 @@ func (t *trainer) loop(first int) error {
 					return err
 				}
 			}
-			if err := t.trainStep(epoch, k, step); err != nil {
-				return t.pipeline.interrupted(k, err)
+			if err := t.steps.train(epoch, k, step); err != nil {
+				return t.steps.interrupted(k, err)
 			}
 			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Flush(step, t.grad) }); err != nil {
-				return t.pipeline.interrupted(k, err)
+				return t.steps.interrupted(k, err)
 			}
-			t.pipeline.endStep()
+			t.steps.endStep()
 		}
 		if _, err := t.after.run(&t.now); err != nil {
 			return err
@@ -77,43 +77,6 @@ func (t *trainer) pull(epoch, step int) error {
 		t.loadWeights()
 		return err
 	})
-}
-
-// trainStep runs the passes of the k-th step of an epoch, and pushes the gradients of all layers.
-// Collective over the graph ranks.
-func (t *trainer) trainStep(epoch, k, step int) error {
-	if t.pipeline != nil {
-		return t.pipeline.train(epoch, k, step)
-	}
-	pass, err := t.beginStep(epoch, k, step)
-	if err != nil {
-		return err
-	}
-	if err := t.source.Begin(); err != nil {
-		return err
-	}
-	if err := pass.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
-		return err
-	}
-	t.now.loss += t.localFindings(pass.intervals)[trainLoss]
-	return nil
-}
-
-// beginStep returns the passes of the k-th step of an epoch. Collective over the graph ranks.
-func (t *trainer) beginStep(epoch, k, step int) (*lockstep, error) {
-	b := t.batches
-	if b == nil {
-		return t.lockstep, nil
-	}
-	if k == 0 {
-		b.shuffle(epoch)
-	}
-	if err := t.measureStep(epoch, k, step); err != nil {
-		return nil, err
-	}
-	t.pass = model.Pass{Epoch: epoch, Train: true}
-	err := t.timed(schedule.Receive, epoch, func() error { return b.beginStep(epoch, k, step, t.engine.Peers.Rank()) })
-	return b.current, err
 }
 
 // train runs the forward pass, unless it has already run, and the backward pass. Collective

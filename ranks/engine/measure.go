@@ -74,6 +74,9 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 }
 
+// measures reports whether the staleness of ghost rows is measured.
+func (s *lockstep) measures() bool { return s.stale != nil }
+
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
 	if m == nil || m.pass != at.Epoch || m.outside != nil && at.OutsideTraining { // a step counted as the epoch of an evaluation

@@ -47,9 +47,9 @@ func MeasureMessages(c config.Config, net model.Spec, sparse bool, w tensor.Requ
 	head := shard.Shard{Parts: 1, FeatureDim: net.Dims[0], TrainTotal: 1}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absentRanks{size: 1},
-			Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
-			Tensor: &measuringBackend{options: w},
+			Problem: Problem{Config: c, Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net},
+			Comms:   Comms{Peers: absentRanks{size: 1}},
+			Machine: Machine{Arena: a, Tensor: &measuringBackend{options: w}},
 		},
 		workers: &workers{teams: []kernels.Ops{ops}},
 	}

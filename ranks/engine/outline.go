@@ -39,16 +39,14 @@ type LayerOutline struct {
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
-		Ghosts: r.ghosts != nil, Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
+		Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(),
 		Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
-	if r.graph != nil {
-		for l := range o.Layers {
-			if r.graph.Layer(l) != nil {
-				o.Layers[l].Slices = max(len(s.store.Slices(l))-1, 0)
-			}
+	for l := range o.Layers {
+		if r.aggregates() && o.Layers[l].Gathers {
+			o.Layers[l].Slices = max(len(s.store.Slices(l))-1, 0)
 		}
 	}
 	o.Loss = o.Loss && o.section().Has(len(o.Layers)-1)

@@ -13,7 +13,7 @@ import (
 
 // outsideRows computes the rows of the vertices outside of a mini-batch from their neighbours in the
 // batch (GraphFM-OB): the layers of a gcn, along the batch's edges reversed. It has no backward pass. The
-// methods of a nil outsideRows do nothing.
+// zero value computes nothing.
 type outsideRows struct {
 	e        *Engine
 	store    *model.Store // of the largest number of outside vertices, forward only
@@ -41,12 +41,13 @@ type outsideEdges struct {
 // OutsideEdges is the purpose of the memory for edges to vertices outside of mini-batches.
 const OutsideEdges = "edges to vertices outside of mini-batches"
 
-// newOutsideRows allocates the computation for mini-batches with at most the given number of outside
-// vertices in a, nil if --predict does not request it.
-func (e *Engine) newOutsideRows(cuts []history.BatchVertices, parts []*shard.Shard, outside int, a *mapped.Arena) *outsideRows {
+// newOutsideRows allocates the computation for mini-batches of a trainer with at most the given number of
+// outside vertices. It computes nothing if --predict does not request it.
+func (e *Engine) newOutsideRows(t *trainer, cuts []history.BatchVertices, parts []*shard.Shard, outside int) *outsideRows {
 	if !e.Config.Averages() {
-		return nil
+		return &outsideRows{}
 	}
+	a := e.Arena
 	most := 0
 	for _, c := range cuts {
 		most = max(most, c.Rows)
@@ -55,6 +56,7 @@ func (e *Engine) newOutsideRows(cuts []history.BatchVertices, parts []*shard.Sha
 	for k, c := range cuts {
 		o.batches = append(o.batches, o.newEdges(c, parts[k], a))
 	}
+	o.frame = o.store.Batch(o.in(0), 0, 0, 0, o.input, e.packers, t.sharedWeights, nil)
 	return o
 }
 
@@ -115,14 +117,9 @@ func (o *outsideRows) newEdges(c history.BatchVertices, part *shard.Shard, a *ma
 	return x
 }
 
-// place makes the frame of the outside vertices, with the weights of a trainer.
-func (o *outsideRows) place(t *trainer) {
-	o.frame = o.store.Batch(o.in(0), 0, 0, 0, o.input, o.e.packers, t.sharedWeights, nil)
-}
-
 // begin sets the batch of the next pass.
 func (o *outsideRows) begin(batch, pass int) {
-	if o == nil {
+	if len(o.batches) == 0 {
 		return
 	}
 	b := &o.batches[batch]

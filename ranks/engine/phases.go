@@ -23,7 +23,7 @@ func (t *trainer) setRoute() {
 // phase returns the phase that an epoch was trained in, "" if there is no choice.
 func (t *trainer) phase() string {
 	switch {
-	case t.phases == nil:
+	case !t.alternates:
 		return ""
 	case t.training == t.exact:
 		return refresh.NameAlways

@@ -21,23 +21,26 @@ import (
 // over all graph ranks, the other ranks have -0, which changes no bit of another number. Therefore the
 // number of stages, the schedule and the redundancy change no bit of the weights.
 type pipelineRank struct {
+	*batches
 	e        *Engine
-	t        *trainer
-	batches  *batches
 	settings pipeline.Settings
 	list     []pipeline.Instruction // of a step
 	stage    int
 	works    []*stageWork // by stage; nil for stages that this rank does not compute
 	outbox   *world.Outbox
 
-	epoch, step int // current, from 1 over the run
-	pieces      []int
-	scale       float32 // of the loss
-
+	pipelineStep
 	began    float64    // loss of the epoch's steps before the current one
 	next     epochLoss  // the same of the last stage, if this rank is its shadow
 	begun    bool       // the first epoch of the view has begun
 	resuming *StepState // of the current step, which other ranks have also begun in an earlier view; nil: the step begins here
+}
+
+// pipelineStep is the current step.
+type pipelineStep struct {
+	epoch, step int   // from 1 over the run
+	own         []int // pieces of this rank
+	lossScale   float32
 }
 
 // epochLoss is the loss of another rank in an epoch.
@@ -72,15 +75,15 @@ func (e *Engine) pipelineStage() *pipelineRank {
 	return p
 }
 
-// newPipeline allocates the stage of this rank. A microbatch has at most the given number of vertices.
-func (e *Engine) newPipeline(t *trainer, b *batches, most int) *pipelineRank {
+// newPipeline allocates the stage of this rank, which trains mini-batches of joined clusters.
+func (e *Engine) newPipeline(b *batches) *pipelineRank {
 	p := e.pipelineStage()
-	p.t, p.batches, p.outbox = t, b, world.NewOutbox(e.Stages)
+	p.batches, p.outbox = b, world.NewOutbox(e.Stages)
 	net := e.batchNetwork()
 	for stage, of := range e.stages(net) {
 		var w *stageWork
 		if n := p.slots(stage); n > 0 {
-			w = p.newWork(net, of, most, n)
+			w = p.newWork(net, of, b.mostRows, n)
 		}
 		p.works = append(p.works, w)
 	}
@@ -115,11 +118,11 @@ func (p *pipelineRank) isProtected(stage int) bool {
 // train runs a step: the k-th of an epoch. Collective over the graph ranks.
 func (p *pipelineRank) train(epoch, k, step int) error {
 	if k == 0 || p.resuming != nil {
-		p.batches.shuffle(epoch)
+		p.shuffle(epoch)
 	}
 	p.t.pass = model.Pass{Epoch: epoch, Train: true}
-	p.epoch, p.step = epoch, step
-	p.pieces, p.scale = p.batches.piecesOf(k, p.e.Peers.Rank())
+	own, training := p.piecesOf(k, p.e.Peers.Rank())
+	p.pipelineStep = pipelineStep{epoch, step, own, p.scale(training)}
 	if err := p.t.source.Begin(); err != nil {
 		return err
 	}
@@ -176,7 +179,7 @@ func (p *pipelineRank) execute(i pipeline.Instruction) error {
 		_, grads := m.network().Crossing(m.section().End)
 		return p.receive(m, i, tagRedundant, grads)
 	case pipeline.Reduce:
-		return p.push()
+		return p.pushAll()
 	}
 	// Apply follows when the source of weights has all gradients. Spill moves results from a device's
 	// memory, but these are in host memory.
@@ -187,13 +190,13 @@ func (p *pipelineRank) execute(i pipeline.Instruction) error {
 func (p *pipelineRank) begin(w *stageWork, number int) (*microbatch, error) {
 	m := w.take(number)
 	joined := p.e.Config.Batching().Joined
-	pieces := p.pieces[number*joined : min((number+1)*joined, len(p.pieces))]
+	pieces := p.own[number*joined : min((number+1)*joined, len(p.own))]
 	err := p.t.timed(schedule.Receive, p.epoch, func() error {
 		field := m.clusters.Join(pieces, m.packed)
 		m.rows, m.run = len(field.Rows), m.step(field)
 		return nil
 	})
-	m.run.scaleLoss(p.scale)
+	m.run.scaleLoss(p.lossScale)
 	p.recordArrays()
 	return m, err
 }
@@ -226,7 +229,7 @@ func (p *pipelineRank) forward(i pipeline.Instruction) (err error) {
 
 // run runs a pass of a microbatch.
 func (p *pipelineRank) run(m *microbatch, w *walk) error {
-	p.batches.current = m.run
+	p.current = m.run
 	return m.run.run(m.run.training, w, p.pass(m.number), false)
 }
 
@@ -298,8 +301,8 @@ func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) error
 	return nil
 }
 
-// push passes the gradients of all layers to the source of weights: -0 for those of other stages.
-func (p *pipelineRank) push() error {
+// pushAll passes the gradients of all layers to the source of weights: -0 for those of other stages.
+func (p *pipelineRank) pushAll() error {
 	own, zero := p.works[p.stage], float32(math.Copysign(0, -1))
 	for k := range p.t.grad {
 		p.t.grad[k] = zero

@@ -122,10 +122,15 @@ func (s *StepState) Protected() *StepState {
 	return of
 }
 
+// survives reports whether other ranks continue a step in which this rank is lost.
+func (p *pipelineRank) survives() bool {
+	return p.t.replaceable() && p.settings.Redundancy != pipeline.Off
+}
+
 // interrupted stores the state of the k-th step of an epoch if the view has ended in it, and returns err.
 func (p *pipelineRank) interrupted(k int, err error) error {
 	ended := (*world.EndedError)(nil)
-	if p == nil || !errors.As(err, &ended) || p.t.views == nil || p.settings.Redundancy == pipeline.Off {
+	if !errors.As(err, &ended) || !p.survives() {
 		return err
 	}
 	own, ok := p.t.source.(*params.Replicated)
@@ -170,9 +175,6 @@ func (w *stageWork) export() *workState {
 
 // endStep adds up the losses of the last stage in a step, on its shadow.
 func (p *pipelineRank) endStep() {
-	if p == nil {
-		return
-	}
 	p.resuming = nil
 	if p.stage == p.settings.Stages-2 {
 		for _, x := range p.works[p.stage].losses {
@@ -184,12 +186,9 @@ func (p *pipelineRank) endStep() {
 // resume returns the step of an epoch with which it begins: 0, or the one in which the last view has
 // ended. Collective over the graph ranks.
 func (p *pipelineRank) resume(epoch int) (k int, err error) {
-	if p == nil {
-		return 0, nil
-	}
 	s, first := p.e.StepState, !p.begun
 	p.e.StepState, p.begun, p.next = nil, true, epochLoss{0, true}
-	if p.t.views == nil || p.settings.Redundancy == pipeline.Off || !first {
+	if !p.survives() || !first {
 		return 0, nil
 	}
 	steps := make([]int64, p.e.Graph.Size()) // of each rank, 0: none

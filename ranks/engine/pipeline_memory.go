@@ -46,8 +46,8 @@ func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots
 
 // addSlot allocates the memory of another microbatch.
 func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
-	passes := p.batches.count * p.settings.Microbatches
-	m := &microbatch{work: w, clusters: p.batches.joinedClusters.Fork()}
+	passes := p.count * p.settings.Microbatches
+	m := &microbatch{work: w, clusters: p.clusters.Fork()}
 	var like *stepBuffers
 	if len(w.slots) > 0 {
 		like = w.slots[0].stepBuffers

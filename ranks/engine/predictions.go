@@ -60,8 +60,8 @@ func (b *batches) predictedBatches(e *Engine, source *history.Batch, outside int
 	case averages:
 		return predict.NewMomentum(source, share, outside, e.historyShapes(), computed, source.Replace, e.Arena)
 	}
-	b.predictor = e.predictedHistory(source, e.Shard.NumOwn()/e.Config.Batches(), outside, source.Stored)
-	return b.predictor
+	b.predicted = e.predictedHistory(source, e.Shard.NumOwn()/e.Config.Batches(), outside, source.Stored)
+	return b.predicted
 }
 
 // predictVariates makes the source of steps with sampled neighbours predict the history, if --predict
@@ -73,8 +73,8 @@ func (b *batches) predictVariates(e *Engine, source *history.Variates, training 
 	}
 	examples := training / e.Config.Batches() / 2
 	source.Predict(func(inner halo.Collective) halo.Collective {
-		b.predictor = e.predictedHistory(inner, examples, e.Shard.NumOwn()+e.Shard.NumGhosts(), source.Stored)
-		return b.predictor
+		b.predicted = e.predictedHistory(inner, examples, e.Shard.NumOwn()+e.Shard.NumGhosts(), source.Stored)
+		return b.predicted
 	}, examples, e.Arena)
 }
 
@@ -104,11 +104,7 @@ func (t *trainer) trainPredictor(e *epochState) (leave bool, err error) {
 
 // predictions returns the counts of predictions since the last call.
 func (t *trainer) predictions() (c predict.Counts) {
-	p, ok := t.training.ghosts.(*predict.Source)
-	if t.batches != nil {
-		p, ok = t.batches.predictor, t.batches.predictor != nil
-	}
-	if ok {
+	if p, ok := t.steps.predictor(); ok {
 		c = p.TakeCounts()
 	}
 	return c
@@ -125,7 +121,7 @@ func (t *trainer) noteFallback(epoch int, c predict.Counts) {
 		remedy := ""
 		if reason == predict.FewRows {
 			remedy = "; raise --predict-rows, or use fewer --parts"
-			if t.batches != nil {
+			if !t.steps.isFull() {
 				remedy = "; raise --predict-rows, or use fewer batches (--batch) or --parts"
 			}
 		}

@@ -27,34 +27,49 @@ import (
 // Rank has the resolved settings of a graph rank for its engine. All fields are set before
 // New, and do not change afterwards.
 type Rank struct {
-	Config  config.Config // valid; "auto" settings of the engine are resolved in Network and Codecs
-	World   world.Comm    // graph ranks first, then servers
-	Peers   world.Comm    // the graph ranks of World, which have the same numbers in both; with pipelines, those of the same stage
-	Graph   world.Comm    // all graph ranks of World; nil: Peers
-	Stages  world.Comm    // the stages of this rank's pipeline, by number; nil without pipelines
-	Limits  world.Limits  // on waits for other ranks
-	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
-	Network model.Spec
-	Task    string                      // graph.MultiClass, …: the task; empty: the task of the shard's labels
-	Meta    *graph.Meta                 // of the dataset, for the names of classes
-	HeldOut *graph.HeldOut              // of the task graph.Links, if the dataset has held-out edges
-	Codecs  []codec.Codec               // one, or the candidates of --codec auto; rows begin with the first
-	Tensor  tensor.Backend              // closed by Close
-	Ops     func() (kernels.Ops, error) // makes a worker's Ops; nil: kernels on a processor of this machine
-	Arena   *mapped.Arena               // memory for the whole run
-	Files   *mapped.Pool                // reads files for tasks of training; closed by Close; nil: the page cache
+	Problem
+	Comms
+	Machine
+	Reporter Reporter
+	Views    Views     // nil with a single view
+	Clusters *Clusters // of earlier views of this process; nil: none are stored
 
-	Threads     int
-	Recorders   []*trace.Recorder // one per thread, and one of the fetcher if memory is limited; none without a timeline
-	Fault       *inject.Fault     // nil except in tests
-	Reporter    Reporter
-	Views       Views      // nil with a single view
 	PartState   PartState  // state to continue from, if the run does; set before Train
 	StepState   *StepState // to continue from after a loss, if the run does; set before Train
-	Carriers    []int      // with pipelines: the process of each stage of this rank's pipeline
-	Clusters    *Clusters  // of earlier views of this process; nil: none are stored
 	HistoryRows []byte     // on rank 0: Snapshot.Rows to continue from, if the run does
 	Exact       bool       // of --refresh auto: the run continues after its epochs without ghosts; set before Train
+}
+
+// Problem is what a rank trains: a network on its part of the graph.
+type Problem struct {
+	Config  config.Config // valid; "auto" settings of the engine are resolved in Network and Codecs
+	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
+	Network model.Spec
+	Task    string         // graph.MultiClass, …: the task; empty: the task of the shard's labels
+	Meta    *graph.Meta    // of the dataset, for the names of classes
+	HeldOut *graph.HeldOut // of the task graph.Links, if the dataset has held-out edges
+	Codecs  []codec.Codec  // one, or the candidates of --codec auto; rows begin with the first
+}
+
+// Comms are the communicators of a graph rank.
+type Comms struct {
+	World    world.Comm   // graph ranks first, then servers
+	Peers    world.Comm   // the graph ranks of World, which have the same numbers in both; with pipelines, those of the same stage
+	Graph    world.Comm   // all graph ranks of World; nil: Peers
+	Stages   world.Comm   // the stages of this rank's pipeline, by number; nil without pipelines
+	Limits   world.Limits // on waits for other ranks
+	Carriers []int        // with pipelines: the process of each stage of this rank's pipeline
+}
+
+// Machine is what a rank computes with.
+type Machine struct {
+	Tensor    tensor.Backend              // closed by Close
+	Ops       func() (kernels.Ops, error) // makes a worker's Ops; nil: kernels on a processor of this machine
+	Arena     *mapped.Arena               // memory for the whole run
+	Files     *mapped.Pool                // reads files for tasks of training; closed by Close; nil: the page cache
+	Threads   int
+	Recorders []*trace.Recorder // one per thread, and one of the fetcher if memory is limited; none without a timeline
+	Fault     *inject.Fault     // nil except in tests
 }
 
 // Reporter receives the output of a run during training. Rank 0's reporter writes to the
@@ -97,23 +112,39 @@ type Snapshot struct {
 // Engine runs the tasks of a graph rank on its own workers.
 type Engine struct {
 	Rank
-	workers       *workers
-	packers       *kernels.Team // of exchanges, to encode and decode in parallel
-	tuning        *tuning       // nil with a fixed codec
-	arrays        int64         // bytes in bounded asynchrony, at their peak
-	values        Values
-	halo          *localHalo          // ghosts whose rows are computed here
-	ghostFeatures graph.Features      // of ghosts whose rows are computed here; without values if the computation reads none
-	ghostInput    kernels.Mat         // cached ÂX of such ghosts, if any
-	rowsTo        []int64             // by rank: rows sent in an exchange; nil before the plan of training is known
-	outline       Outline             // of an epoch of training
-	outbox        *world.Outbox       // of asynchronous ranks
-	freeArena     *mapped.Arena       // of the free rank, nil in other modes
-	freeRank      *freeRank           // nil until the first stretch
-	targets       task.Target         // of all own vertices
-	slotRows      int                 // of a sketch, whose intervals are larger: rows of a run's intervals
-	metrics       []objective.Metrics // by split, on rank 0 after the best weights are known
-	codes         *graphwork.Codes    // of the shard's edges; nil if they are plain
+	workers *workers
+	packers *kernels.Team       // of exchanges, to encode and decode in parallel
+	tuning  *tuning             // nil with a fixed codec
+	targets task.Target         // of all own vertices
+	metrics []objective.Metrics // by split, on rank 0 after the best weights are known
+	codes   *graphwork.Codes    // of the shard's edges; nil if they are plain
+
+	usage
+	ghostInputs
+	asynchrony
+	slotRows int // of a sketch, whose intervals are larger: rows of a run's intervals
+}
+
+// usage is the memory of an engine and the size of its exchanges so far.
+type usage struct {
+	arrays  int64 // bytes in bounded asynchrony, at their peak
+	values  Values
+	rowsTo  []int64 // by rank: rows sent in an exchange; nil before the plan of training is known
+	outline Outline // of an epoch of training
+}
+
+// ghostInputs are the ghosts whose rows a rank computes, and their inputs.
+type ghostInputs struct {
+	halo          *localHalo
+	ghostFeatures graph.Features // without values if the computation reads none
+	ghostInput    kernels.Mat    // cached ÂX, if any
+}
+
+// asynchrony is what an asynchronous rank keeps between stretches.
+type asynchrony struct {
+	outbox    *world.Outbox
+	freeArena *mapped.Arena // of the free rank, nil in other modes
+	freeRank  *freeRank     // nil until the first stretch
 }
 
 // New starts the workers of a rank.

@@ -10,11 +10,11 @@ import (
 
 // reportEpoch reports the epoch. It is a hook.
 func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
-	if err := t.arena.WriteError(); err != nil {
+	if err := t.engine.Arena.WriteError(); err != nil {
 		return false, err
 	}
 	line := &e.line
-	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()
+	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.engine.tuning.name(), t.phase()
 	return false, t.report(*line)
 }
 
@@ -22,13 +22,13 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 // 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	var rows halo.Stats
-	for _, source := range t.sourcesOfGhosts() {
+	for _, source := range t.steps.sources() {
 		rows.Add(source.TakeStats())
 	}
 	own := newTally()
 	own.measure(rows, t.tensor, t.workers)
 	own.addPredictions(t.predictions())
-	if t.fetcher != nil {
+	if t.engine.fetches() {
 		own.addDisk(&t.disk)
 	}
 	own[tallyPeakRSS], own[tallyPairs] = float64(t.peaks.RSS()), float64(t.pairing.takeMoved())
@@ -47,21 +47,4 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	sum.fill(&line)
 	t.noteFallback(line.Epoch, sum.predictions())
 	return t.reporter.Epoch(line, sum.spent())
-}
-
-// statsSource counts its transfers to other ranks.
-type statsSource interface{ TakeStats() halo.Stats }
-
-// sourcesOfGhosts returns the sources of an epoch. Evaluations have already taken their
-// counts.
-func (t *trainer) sourcesOfGhosts() (list []statsSource) {
-	if t.batches != nil {
-		return []statsSource{t.batches.source}
-	}
-	for _, r := range []*route{t.training, t.exact} {
-		if r.ghosts != nil {
-			list = append(list, r.ghosts)
-		}
-	}
-	return list
 }

@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 	"siafu/graph/partition/multilevel"
 	"siafu/graph/shard"
-	"siafu/halo"
 	"siafu/halo/sample"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
@@ -23,18 +22,24 @@ import (
 // sampled receptive field, whose input values are the features of the field's vertices.
 type sampledSteps struct{ *stepBuffers }
 
+// sampledSteps allocates the steps of a network; most has the maximal number of rows of each stretch.
+func (b *batches) sampledSteps(net *model.Network, most []int) sampledSteps {
+	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count, b.push)}
+	b.current = d.template
+	return d
+}
+
 // newNeighbours allocates steps with sampled neighbours (GraphSAGE, NIPS'17, algorithm 2, as
 // DGL trains with it). Collective over the graph ranks.
-func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newNeighbours(b *batches) (trainingOf, error) {
 	source, err := sample.NewNeighbours(e.sampling(), e.Arena)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	targets := e.trainVertices()
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(),
-		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
-	b.source, b.current = source, d.template
-	b.sampleStep = func(epoch, step int, pieces []int) (*lockstep, error) {
+	d := b.sampledSteps(e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}))
+	b.source = source
+	b.next = func(epoch, step int, pieces []int) (*lockstep, error) {
 		f, err := source.Draw(step, e.shuffledShare(targets, epoch, pieces[0]))
 		if err != nil {
 			return nil, err
@@ -44,7 +49,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 		}
 		return d.step(f), nil
 	}
-	return nil
+	return b.shareOf(targets), nil
 }
 
 // sampling returns the options of neighbour sampling.
@@ -145,7 +150,7 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 		}
 	}
 	for i, w := range f.LossWeights {
-		d.lossTargets.RowWeights[i] = w / float32(d.template.steps)
+		d.lossTargets.RowWeights[i] = w / float32(d.template.passes)
 	}
 	d.scratch.Free()
 	blocks, ends := make([]graphwork.Block, len(f.Layers)), make([]int, len(d.intervalCounts))
@@ -227,7 +232,7 @@ func layerFactors(f *sample.Field, l int) []float32 {
 
 // newJoinedClusters allocates steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1), and
 // partitions the own vertices into clusters.
-func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newJoinedClusters(b *batches) (trainingOf, error) {
 	c, began := e.Config.Batching(), time.Now()
 	of := e.Clusters.of(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
 	host.FreeMemory() // of the partitioner
@@ -235,48 +240,48 @@ func (e *Engine) newJoinedClusters(t *trainer, b *batches, update func(layer int
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()),
 		e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)
-	if e.Stages != nil {
-		b.source, b.joinedClusters = noStats{}, source
-		t.pipeline = e.newPipeline(t, b, most)
-		return nil
+	b.source, b.clusters = noStats{}, source
+	if b.mostRows = most; !e.pipelined() {
+		d := b.sampledSteps(e.batchNetwork(), []int{most})
+		b.next = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
 	}
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(), []int{most}, b.count, update)}
-	b.source, b.current, b.joinedClusters = noStats{}, d.template, source
-	b.sampleStep = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
-	return nil
+	return func(k int) (n int64) {
+		for _, v := range source.Members(k) {
+			n += e.countTraining(int(v), int(v)+1)
+		}
+		return n
+	}, nil
 }
 
 // newWalks allocates steps of the subgraphs that random walks induce (GraphSAINT, ICLR'20, algorithm 1).
-func (e *Engine) newWalks(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newWalks(b *batches) (trainingOf, error) {
 	began := time.Now()
-	d := sampledSteps{e.newStepBuffers(t, e.batchNetwork(),
-		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	d := b.sampledSteps(e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}))
 	source := sample.NewWalks(e.walking(), e.Arena)
 	e.Reporter.Note(fmt.Sprintf("walks coverage=%d seconds=%.3f\n", sample.Coverage, time.Since(began).Seconds()))
-	b.source, b.current, b.estimates = noStats{}, d.template, true
-	b.sampleStep = func(_, step int, _ []int) (*lockstep, error) { return d.step(source.Draw(step, d.packed)), nil }
-	return nil
+	b.source, b.estimates = noStats{}, true
+	b.next = func(_, step int, _ []int) (*lockstep, error) { return d.step(source.Draw(step, d.packed)), nil }
+	return func(int) int64 { return int64(len(e.trainVertices())) }, nil
 }
 
 // newApproximate allocates the only step of an epoch: own vertices and some of other ranks (Angerd et al.,
 // arXiv 2012.04930). Collective over the graph ranks.
-func (e *Engine) newApproximate(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newApproximate(b *batches) (trainingOf, error) {
 	o := e.sampling()
 	o.Self, o.Fanouts = false, []int{math.MaxInt32}
 	source, err := sample.NewNeighbours(o, e.Arena)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	net := e.batchNetwork()
-	d := sampledSteps{e.newStepBuffers(t, net,
-		MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}), b.count, update)}
+	d := b.sampledSteps(net, MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}))
 	f, err := source.Approximate(e.Config.Batching().Share, len(net.Spec.GatherLayers()), d.packed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.source, b.current = source, d.step(f)
-	b.sampleStep = func(int, int, []int) (*lockstep, error) { return b.current, nil }
-	return nil
+	b.next = func(int, int, []int) (*lockstep, error) { return b.current, nil }
+	return b.shareOf(e.trainVertices()), nil
 }
 
 // walking returns the options of random walks.
@@ -287,11 +292,6 @@ func (e *Engine) walking() sample.WalkOptions {
 		Layers: len(e.batchNetwork().Spec.GatherLayers()), EdgeData: e.edgeData(), Normalise: NormalisesEdges(e.Config),
 	}
 }
-
-// noStats counts nothing.
-type noStats struct{}
-
-func (noStats) TakeStats() halo.Stats { return halo.Stats{} }
 
 // Clusters are the clusters of the vertices of partitions. A process computes them once for all stages and
 // views. The zero value has none.
@@ -347,13 +347,4 @@ func maxClusterRows(c *sample.Clusters, clusters, joined int) (rows int) {
 		rows += n
 	}
 	return rows
-}
-
-// countClusters counts the training vertices of each cluster.
-func (b *batches) countClusters(e *Engine, mine []int64) {
-	for k := range mine {
-		for _, v := range b.joinedClusters.Members(k) {
-			mine[k] += e.countTraining(int(v), int(v)+1)
-		}
-	}
 }

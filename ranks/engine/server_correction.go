@@ -14,6 +14,7 @@ import (
 // vertices (LLCG, ICLR'22, algorithm 2). The paper's server stores the whole graph; here the
 // exact passes of evaluations, forward and backward, replace it.
 type correction struct {
+	t           *trainer
 	source      *params.Averaged
 	share       float64               // of the training vertices in a batch
 	scale       float32               // of the gradient, by the expected number of vertices
@@ -22,8 +23,8 @@ type correction struct {
 	savedLosses []task.Loss           // of the intervals, in epochs
 }
 
-// newCorrection returns the correction of a trainer, nil without corrections.
-func (e *Engine) newCorrection(t *trainer) *correction {
+// corrections returns what follows the epochs of a trainer with corrections.
+func (e *Engine) corrections(t *trainer) hooks {
 	source, ok := t.source.(*params.Averaged)
 	if e.Config.ServerCorrection == 0 || !ok {
 		return nil
@@ -33,10 +34,10 @@ func (e *Engine) newCorrection(t *trainer) *correction {
 	if size == 0 {
 		size = all
 	}
-	c := &correction{source: source, share: float64(size) / float64(all), scale: float32(1 / float64(size))}
+	c := &correction{t: t, source: source, share: float64(size) / float64(all), scale: float32(1 / float64(size))}
 	c.batch, c.splits = e.correctionBatch(t.adder, e.Arena)
 	c.savedLosses = make([]task.Loss, len(t.intervals))
-	return c
+	return hooks{c.correct}
 }
 
 // correctionBatch allocates a mini-batch, on the host and in the intervals' memory; empty
@@ -51,8 +52,8 @@ func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, ker
 
 // correct runs the corrections that are due after an epoch, from the weights that all ranks
 // then have. Collective over the graph ranks.
-func (t *trainer) correct(e *epochState) (leave bool, err error) {
-	c, epoch := t.correction, e.line.Epoch
+func (c *correction) correct(e *epochState) (leave bool, err error) {
+	t, epoch := c.t, e.line.Epoch
 	if !t.cfg.Shared(epoch + 1) {
 		return false, nil
 	}
@@ -82,8 +83,8 @@ func (t *trainer) correct(e *epochState) (leave bool, err error) {
 
 // draw removes the training vertices outside of a batch from the training split.
 func (c *correction) draw(t *trainer, b kernels.Batch) {
-	for v, split := range t.shard.Split {
-		if split == graph.SplitTrain && !b.Has(t.shard.Own[v]) {
+	for v, split := range t.engine.Shard.Split {
+		if split == graph.SplitTrain && !b.Has(t.engine.Shard.Own[v]) {
 			split = graph.SplitNone
 		}
 		c.batch[v] = split

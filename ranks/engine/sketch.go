@@ -44,7 +44,9 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absentRanks{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
+			Problem: Problem{Config: c, Shard: s, Network: net, Codecs: codecs},
+			Comms:   Comms{Peers: absentRanks{rank: s.Rank, size: s.Parts}},
+			Machine: Machine{Arena: kept, Tensor: b},
 		},
 		workers: &workers{teams: []kernels.Ops{sketchOps{ops}}},
 	}

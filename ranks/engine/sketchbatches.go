@@ -119,7 +119,7 @@ func (e *Engine) sketchSampledSteps(c shard.Counts, a *mapped.Arena) {
 		graphwork.NewBlocks(store, blocksOfLayers(net.Spec, blocks), graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true},
 			e.workers.teams[0], a.For(BatchEdges))
 	}
-	if e.Stages == nil {
+	if !e.pipelined() {
 		step(net.Section())
 		return
 	}

@@ -44,7 +44,7 @@ func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Sect
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()
 	r.template = e.lockstep(store, nil)
-	r.template.endsInLoss, r.template.steps, r.template.update, r.template.delay = true, steps, update, t.delay
+	r.template.endsInLoss, r.template.passes, r.template.update, r.template.delay = true, steps, update, t.delay
 	r.template.stale = t.stale
 	gathers := net.Spec.GatherLayers()
 	for outer, count := range r.intervalCounts {

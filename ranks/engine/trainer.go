@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
@@ -28,37 +27,54 @@ import (
 // trainer is one graph rank in the synchronous modes.
 type trainer struct {
 	*lockstep
-	cfg            config.Config
-	comm           world.Comm // of the graph ranks
-	shard          *shard.Shard
-	net            model.Spec
-	flat           []float32        // the weights that all intervals share
-	grad           []float32        // their gradient on this rank
-	layers         []protocol.Range // of flat and grad
-	sharedWeights  kernels.Mat      // flat [weights x 1], in the intervals' memory
-	deviceGrad     kernels.Mat      // grad, in the intervals' memory
-	sums           []float64        // summed over ranks
-	source         params.Source
-	arena          *mapped.Arena
-	reporter       Reporter
-	peaks          host.Peaks // of this process
+	parameters
+	control
+	accounts
+	engine        *Engine
+	cfg           config.Config
+	comm          world.Comm // of the graph ranks
+	net           model.Spec
+	steps         stepper
+	phases        *tune.Phases // of --refresh auto (alternates)
+	before, after hooks        // of an epoch's steps
+	now           epochState
+}
+
+// parameters are the weights of a network on a graph rank.
+type parameters struct {
+	flat          []float32        // the weights that all intervals share
+	grad          []float32        // their gradient on this rank
+	layers        []protocol.Range // of flat and grad
+	sharedWeights kernels.Mat      // flat [weights x 1], in the intervals' memory
+	deviceGrad    kernels.Mat      // grad, in the intervals' memory
+	source        params.Source
+}
+
+// control decides when a run saves, ends, or continues in another view.
+type control struct {
 	history        *stopping.History
 	saver          Saver           // nil in a run that only evaluates, which accepts no requests
 	pendingRequest signals.Request // of any rank, in the current epoch: the same on all graph ranks
 	stopped        bool            // the run was asked to stop, and has saved, or the view ends
 	views          Views           // nil with a single view
-	phases         *tune.Phases    // nil: all epochs train along one route
-	batches        *batches        // nil in full-batch training
-	pipeline       *pipelineRank   // nil without pipelines
-	correction     *correction     // nil without corrections
-	engine         *Engine
-	before, after  hooks // of an epoch's steps
-	now            epochState
-	disk           diskAccount
-	observed       *outcomes // nil outside of observations
-	notedFallback  bool      // noteFallback has printed a line
-	storage        storage   // of states, with views
-	viewRequested  bool      // whether any rank requests another view after the current epoch: the same on all graph ranks
+	storage        storage         // of states, with views
+	viewRequested  bool            // whether any rank requests another view after the current epoch: the same on all graph ranks
+}
+
+// accepts reports whether requests are accepted.
+func (c *control) accepts() bool { return c.saver != nil }
+
+// replaceable reports whether the view may be replaced.
+func (c *control) replaceable() bool { return c.views != nil }
+
+// accounts are the numbers that a rank reports.
+type accounts struct {
+	reporter      Reporter
+	peaks         host.Peaks // of this process
+	disk          diskAccount
+	sums          []float64 // summed over ranks
+	observed      *outcomes // nil outside of observations
+	notedFallback bool      // noteFallback has printed a line
 }
 
 // Train trains synchronously from epoch first on. source has the weights. Unless the run
@@ -73,7 +89,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	if t.batches, err = e.newBatches(t); err != nil {
+	if t.steps, err = e.newBatches(t); err != nil {
 		return err
 	}
 	t.history, t.saver, t.views = h, s, e.Views
@@ -84,16 +100,16 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 			t.phases.Follow(without(plan))
 		}
 	}
-	defer e.describeWaits(t.activity, nil, e.comms()...)()
-	e.beginTuning(t.lockstep, first)
-	if err := t.unpack(e.PartState); err != nil {
+	defer e.describeWaits(t.steps.activity, nil, e.comms()...)()
+	tuning := e.beginTuning(t.lockstep, first)
+	if err := t.steps.unpack(e.PartState); err != nil {
 		return err
 	}
-	if t.stale != nil {
+	if t.measures() {
 		t.source = gradientRecorder{t.source, t.stale}
 	}
 	t.disk.read, t.disk.written = host.DiskBytes()
-	t.addHooks()
+	t.addHooks(tuning)
 	if err := t.loop(first); err != nil {
 		return err
 	}
@@ -147,11 +163,10 @@ func passMemory(c config.Config) model.Memory {
 
 // trainer makes a trainer. reduction may be nil. Collective over the graph ranks.
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
-	t := &trainer{
-		engine: e, cfg: e.Config, comm: e.Graph, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
-		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
-	}
 	n, ops := e.Network.NumWeights(), e.workers.newOps()
+	t := &trainer{engine: e, cfg: e.Config, comm: e.Graph, net: e.Network}
+	t.steps, t.reporter, t.source = fullGraph{t}, e.Reporter, source
+	t.flat, t.grad = mapped.Make[float32](e.Arena, n), mapped.Make[float32](e.Arena, n)
 	t.sharedWeights, t.deviceGrad = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
 	var err error
 	if e.halo, err = e.newLocalHalo(e.Arena); err != nil {
@@ -165,9 +180,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 		return nil, err
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
-	if t.fetcher != nil {
-		t.fetcher = newFetcher(e.Files, e.workers.fetches)
-	}
+	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
 	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
@@ -179,39 +192,33 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.newOps, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
 	t.connectRoutes(e, reduction, e.Arena)
-	t.delay, t.correction = newDelay(e.Config, e.Peers.Rank()), e.newCorrection(t)
+	t.delay, t.after = newDelay(e.Config, e.Peers.Rank()), e.corrections(t)
 	return t, nil
 }
 
-// addHooks adds the parts of an epoch in the synchronous modes. An epoch's line has the loss and
-// accuracy of the weights that the epoch starts from. After the last epoch the final weights are
-// evaluated once more. An epoch that has diverged has no line; the next one begins but does not
-// train.
-func (t *trainer) addHooks() {
+// addHooks adds the parts of an epoch in the synchronous modes, with hooks that tune the exchange. An
+// epoch's line has the loss and accuracy of the weights that the epoch starts from. After the last epoch
+// the final weights are evaluated once more. An epoch that has diverged has no line; the next one begins
+// but does not train.
+func (t *trainer) addHooks(tuning hooks) {
+	corrections := t.after
 	t.before = hooks{t.endDiverged, t.save}
-	if t.views != nil {
+	if t.replaceable() {
 		t.before = append(t.before, t.storeView)
 	}
-	if t.phases != nil {
+	if t.alternates {
 		t.before = append(t.before, t.chooseRoute)
 	}
 	t.before = append(t.before, t.evaluateDue)
-	if t.stale != nil && t.batches == nil {
+	if t.measures() && t.steps.isFull() {
 		t.before = append(t.before, t.measure)
 	}
-	t.after = hooks{t.sumLoss}
-	if t.correction != nil {
-		t.after = append(t.after, t.correct)
-	}
-	t.after = append(t.after, t.skipDiverged)
+	t.after = append(append(hooks{t.sumLoss}, corrections...), t.skipDiverged)
 	if t.cfg.TrainsPredictor() {
 		t.after = append(t.after, t.trainPredictor)
 	}
-	t.after = append(t.after, t.reportEpoch)
-	if t.tuning != nil {
-		t.after = append(t.after, t.tuning.endEpoch)
-	}
-	if t.phases != nil {
+	t.after = append(append(t.after, t.reportEpoch), tuning...)
+	if t.alternates {
 		t.after = append(t.after, t.observeEpoch)
 	}
 }
@@ -253,7 +260,7 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	if t.shouldEnd(e.line, closing) {
 		return true, t.source.Leave()
 	}
-	if t.phases != nil {
+	if t.alternates {
 		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
 		t.setRoute()
 	}
@@ -268,7 +275,7 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
-	if h.StoppedBy == stopping.ByPatience && t.phases != nil && t.phases.Finish() {
+	if h.StoppedBy == stopping.ByPatience && t.alternates && t.phases.Finish() {
 		h.Wait(line.Epoch) // because epochs with ghosts follow
 	}
 	return h.Ended()
@@ -299,7 +306,7 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
-	rows, err := t.packHistory()
+	rows, err := t.steps.packHistory()
 	if err != nil {
 		return false, err
 	}
@@ -313,7 +320,7 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 			return false, err
 		}
 		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(),
-			t.lockstep.tuning.settled(), rows}, stop)
+			t.engine.tuning.settled(), rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
@@ -331,7 +338,7 @@ func (t *trainer) gatherParts() ([]PartState, error) {
 	if !t.hasLastingState() {
 		return nil, nil
 	}
-	own, err := t.pack()
+	own, err := t.steps.pack()
 	if err != nil {
 		return nil, err
 	}
@@ -346,14 +353,17 @@ func (t *trainer) gatherParts() ([]PartState, error) {
 // comms returns all communicators of the rank.
 func (e *Engine) comms() []world.Comm {
 	list := []world.Comm{e.World, e.Peers}
-	if e.Stages != nil {
+	if e.pipelined() {
 		list = append(list, e.Graph, e.Stages)
 	}
 	return list
 }
 
 // evaluates reports whether the rank takes part in evaluations: with pipelines, the first stages do.
-func (e *Engine) evaluates() bool { return e.Stages == nil || e.Stages.Rank() == 0 }
+func (e *Engine) evaluates() bool { return !e.pipelined() || e.Stages.Rank() == 0 }
+
+// pipelined reports whether the rank is a stage of a pipeline of layers.
+func (e *Engine) pipelined() bool { return e.Stages != nil }
 
 // timed counts the time of a collective step, which is no worker's task.
 func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {

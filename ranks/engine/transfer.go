@@ -18,15 +18,21 @@ import (
 // and its forward and backward tasks.
 type route struct {
 	graph          *graphwork.Work // nil if no layer gathers
-	ghosts         halo.Collective // nil without ghosts
+	ghosts         halo.Collective // nil if no rows are exchanged
 	keepsGradients bool            // gradients of ghosts are not returned
-	localGhosts    *localGhosts    // nil if all layers that gather exchange rows
+	localGhosts    localGhosts
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
 	pieces    []int // bounds of the pieces of ghosts; the gradients of a piece are one task
 	sumPieces []int // bounds of the pieces of sums for other ranks
 }
+
+// aggregates reports whether any layer gathers along the route.
+func (r *route) aggregates() bool { return r.graph != nil }
+
+// exchanges reports whether ranks exchange rows along the route.
+func (r *route) exchanges() bool { return r.ghosts != nil }
 
 // connectRoutes makes the routes of evaluations and of training. reduction may be nil;
 // all memory comes from a.
@@ -50,11 +56,8 @@ func (s *lockstep) connectRoutes(e *Engine, reduction *halo.Reduction, a *mapped
 // connectTraining makes the route of training if it differs from the exact route of
 // evaluations. o has the options of that route.
 func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Arena) {
-	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
+	if !s.exact.exchanges() || e.Config.Exact() || e.Config.Mode == config.Free || len(s.shapes(s.exact)) == 0 {
 		return
-	}
-	if s.exact.localGhosts != nil && len(s.shapes(s.exact)) == 0 {
-		return // no rows are exchanged
 	}
 	newRoute, policy := *s.exact, e.Config.Ghosts()
 	newRoute.keepsGradients = !e.Config.Returns()
@@ -70,7 +73,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 	default:
 		newRoute.ghosts = e.predicted(policy.NewSource(ho), ho, &newRoute, s.idleGhosts(newRoute.graph.MaxWidth()))
 	}
-	if newRoute.ghosts == nil || newRoute.keepsGradients {
+	if !newRoute.exchanges() || newRoute.keepsGradients {
 		a.Fill(func() { s.build(&newRoute, e.Config.Mode == "nopipe") })
 	}
 	s.route, s.training, s.inexactRoute = &newRoute, &newRoute, &newRoute
@@ -78,7 +81,7 @@ func (s *lockstep) connectTraining(e *Engine, o graphwork.Options, a *mapped.Are
 }
 
 // returnsGradients reports whether gradients of ghosts return to their owners along the route.
-func (r *route) returnsGradients() bool { return r.ghosts != nil && !r.keepsGradients }
+func (r *route) returnsGradients() bool { return r.exchanges() && !r.keepsGradients }
 
 // awaitsGradients reports whether gradients of a layer's rows arrive from other ranks.
 func (r *route) awaitsGradients(l int) bool {
@@ -104,7 +107,7 @@ func (s *lockstep) reserveResiduals() {
 	if s.alternates {
 		training = s.exact
 	}
-	if training.ghosts == nil {
+	if !training.exchanges() {
 		return
 	}
 	for _, l := range training.graph.Shapes() {
@@ -208,7 +211,7 @@ func (s *lockstep) addSums(i *interval, t schedule.Task) error {
 
 // settle completes the transfers that outlast their epoch. Collective over the graph ranks.
 func (s *lockstep) settle() error {
-	if s.training.ghosts == nil {
+	if !s.training.exchanges() {
 		return nil
 	}
 	return s.training.ghosts.Settle()

@@ -35,14 +35,14 @@ type observed struct {
 const sampleRows = 512
 
 // beginTuning starts the choice for the epochs from first on, if rows are exchanged and the
-// codec is auto.
-func (e *Engine) beginTuning(s *lockstep, first int) {
+// codec is auto. It returns what the choice does after an epoch.
+func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	if len(e.Codecs) == 1 {
-		return
+		return nil
 	}
 	if s.exchange == nil {
 		e.Reporter.Note("codec auto: no rows travel between ranks -> " + e.Codecs[0].Name() + "\n")
-		return
+		return nil
 	}
 	var names []string
 	for _, c := range e.Codecs {
@@ -55,7 +55,8 @@ func (e *Engine) beginTuning(s *lockstep, first int) {
 	}
 	s.exchange.Use(e.Codecs[t.chooser.Current()])
 	s.exchange.Observe(t)
-	e.tuning, s.tuning = t, t
+	e.tuning = t
+	return hooks{t.endEpoch}
 }
 
 // ChosenCodec returns the result of an automatic choice, "" if there was none.

@@ -20,7 +20,7 @@ import (
 // samples. The history's contribution to a vertex's sum is the row of one ghost
 // (history.Variates).
 type variates struct {
-	*stepBuffers
+	sampledSteps
 	source    *history.Variates
 	samples   int // samples per vertex
 	layers    int // layers that gather
@@ -40,14 +40,14 @@ type neighbour struct {
 }
 
 // newVariates allocates the steps of a trainer. Collective over the graph ranks.
-func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) error) error {
+func (e *Engine) newVariates(b *batches) (trainingOf, error) {
 	v := &variates{samples: e.Config.Samples(), layers: len(e.Network.GatherLayers()), targets: e.trainVertices()}
 	if e.Network.CacheInput {
-		v.input = t.store.Forward(0, model.Gathered)
+		v.input = b.t.store.Forward(0, model.Gathered)
 	}
 	var err error
 	if v.refreshed, err = e.refreshedRows(v.layers); err != nil {
-		return err
+		return nil, err
 	}
 	more := make([]int, len(v.refreshed))
 	for depth, list := range v.refreshed {
@@ -55,16 +55,16 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	}
 	rows, inner := e.maxFieldSize(len(v.targets), more)
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
-	v.stepBuffers = e.newStepBuffers(t, e.variatesNetwork(), []int{rows}, b.count, update)
+	v.sampledSteps = b.sampledSteps(e.variatesNetwork(), []int{rows})
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.predictVariates(e, v.source, len(v.targets))
-	b.source, b.current = v.source, v.template
-	b.sampleStep = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
-	return nil
+	b.source = v.source
+	b.next = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
+	return b.shareOf(v.targets), nil
 }
 
 // variatesNetwork returns the network of steps with sampled neighbours. Their rows of features are dense.

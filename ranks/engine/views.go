@@ -56,15 +56,15 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	}
 	began := time.Now()
 	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over(),
-		Codec: t.lockstep.tuning.settled()}
+		Codec: t.engine.tuning.settled()}
 	if t.comm.Rank() == 0 {
 		if s.Slots, err = t.source.State(); err != nil {
 			return false, err
 		}
 	}
 	var own PartState
-	if t.batches != nil || t.hasLastingState() {
-		if own, err = t.pack(); err != nil {
+	if t.steps.hasState() {
+		if own, err = t.steps.pack(); err != nil {
 			return false, err
 		}
 	}
@@ -78,15 +78,9 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	return true, t.source.Leave()
 }
 
-// pack returns this part's own state at the beginning of an epoch. Collective over the graph
-// ranks.
-func (t *trainer) pack() (PartState, error) {
-	if t.batches != nil {
-		if t.batches.store == nil { // each step samples its own vertices
-			return PartState{}, nil
-		}
-		return t.batches.store.Pack(), nil
-	}
+// pack implements stepper.
+func (f fullGraph) pack() (PartState, error) {
+	t := f.t
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok { // no rows are exchanged
 		return PartState{}, nil
@@ -120,15 +114,9 @@ func (t *trainer) label() string {
 		len(p.SendRows), sum.Sum32(), more)
 }
 
-// unpack restores this part's state, if it is of the same transfers on all ranks. Collective
-// over the graph ranks.
-func (t *trainer) unpack(own PartState) error {
-	if t.batches != nil {
-		if own == nil || t.batches.store == nil {
-			return nil
-		}
-		return t.batches.store.Unpack(own)
-	}
+// unpack implements stepper.
+func (f fullGraph) unpack(own PartState) error {
+	t := f.t
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok || own == nil {
 		return nil
