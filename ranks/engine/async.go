@@ -14,7 +14,6 @@ import (
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -23,11 +22,8 @@ import (
 type asyncRank struct {
 	transport
 	*AsyncScheduler
+	resources
 	cfg          config.Config
-	workers      *workers
-	tensor       tensor.Backend
-	announces    bool            // whether future tasks are announced to tensor
-	delay        *delay          // nil except in experiments
 	waitDeadline time.Time       // end of the rank's wait budget; zero: not waiting, or no limit
 	graph        *graphwork.Work // nil without propagation
 	ghosts       halo.Receiver   // nil without propagation
@@ -52,6 +48,9 @@ func (f *asyncRank) train() ([]float32, error) {
 	}
 	return f.finalWeights()
 }
+
+// propagates reports whether any layer gathers.
+func (f *asyncRank) propagates() bool { return f.ghosts != nil }
 
 // Next implements schedule.Flow.
 func (f *asyncRank) Next() (schedule.Task, bool) {
@@ -211,7 +210,7 @@ func (f *asyncRank) finalWeights() ([]float32, error) {
 	if err := f.deliver(f.chooser.Leave()); err != nil {
 		return nil, err
 	}
-	if err := f.dispatchUntil(func() bool { return f.localServer == nil || f.localServer.Done() }); err != nil {
+	if err := f.dispatchUntil(f.serverDone); err != nil {
 		return nil, err
 	}
 	return f.weights, f.outbox.Settle()

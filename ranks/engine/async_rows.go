@@ -109,7 +109,7 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 // handleRows passes a message to the source of ghosts, and queues the task that stores its
 // rows.
 func (f *asyncRank) handleRows(m world.Message) error {
-	if f.ghosts == nil {
+	if !f.propagates() {
 		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	slot, due, err := f.ghosts.Accept(m.Source, m.Data)

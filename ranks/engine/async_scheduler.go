@@ -27,12 +27,16 @@ type AsyncScheduler struct {
 	executor       Executor
 	trained        int // number of epochs before the stretch
 	waitBudget     waitBudget
-	idle           bool // the last Next found no task
 	chooser        *protocol.Chooser
 	progress       *protocol.Progress
 	intervalStates []intervalState
-	gates          []*gate // by layer, nil for a layer that does not gather
+	gates          []*gate // by layer
 
+	taskQueue
+}
+
+// taskQueue has the tasks of an AsyncScheduler that wait or run.
+type taskQueue struct {
 	// queue[:received] has the tasks that store received rows, in order of arrival. The rest of
 	// queue has the tasks of intervals, in order of epochs and then of queueing. active has an
 	// entry for each job that can run at once, on a worker or in the backend; an entry is in use
@@ -40,7 +44,8 @@ type AsyncScheduler struct {
 	queue    []job
 	received int
 	active   []job
-	running  int // number of running jobs
+	running  int  // number of running jobs
+	idle     bool // the last Next found no task
 }
 
 // Executor executes the decisions of an AsyncScheduler. It provides values and transport.
@@ -84,12 +89,10 @@ func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int
 	c := &AsyncScheduler{
 		Outline: o, executor: executor, trained: s.Trained, waitBudget: waitBudget{multiple: multiple, now: now},
 		chooser: protocol.NewChooser(s, rank, len(o.Layers), weights), progress: protocol.NewProgress(s, rank),
-		gates: make([]*gate, len(o.Layers)), active: make([]job, workers+o.Intervals),
+		gates: make([]*gate, len(o.Layers)), taskQueue: taskQueue{active: make([]job, workers+o.Intervals)},
 	}
-	for l, of := range o.Layers {
-		if of.Gathers {
-			c.gates[l] = newGate(o.Intervals, s.Trained)
-		}
+	for l := range c.gates {
+		c.gates[l] = newGate(o.Intervals, s.Trained)
 	}
 	for range o.Intervals {
 		c.intervalStates = append(c.intervalStates, intervalState{epoch: s.Trained, pendingServer: noRank})

@@ -24,12 +24,21 @@ const byRequest = "asked"
 type tallies struct {
 	ownTallies map[int]tally // by epoch: this rank's tally
 	finished   map[int]int   // by epoch: number of this rank's intervals that have finished it
+	received   receivedTallies
+	reporting
+}
 
-	ranks           int           // graph ranks, on rank 0
-	sums            map[int]tally // by unreported epoch: the sum of received tallies
-	receivedTallies map[int]int   // by unreported epoch: the number of received tallies, below ranks
-	reportedEpoch   int           // the last reported epoch
-	start           time.Time     // of the next reported epoch
+// receivedTallies are the tallies of all ranks, on rank 0.
+type receivedTallies struct {
+	sums  map[int]tally // by unreported epoch: the sum of received tallies
+	count map[int]int   // by unreported epoch: the number of received tallies, below ranks
+}
+
+// reporting reports epochs, on rank 0.
+type reporting struct {
+	ranks         int       // graph ranks, on rank 0
+	reportedEpoch int       // the last reported epoch
+	start         time.Time // of the next reported epoch
 
 	reporter   Reporter
 	training   int64 // vertices of all ranks
@@ -38,7 +47,6 @@ type tallies struct {
 	anyRequest signals.Request // of any rank, on rank 0
 	stopped    string          // reason for the end of the stretch: of package stopping, or byRequest
 
-	serverRequest signals.Request // reported by a server
 	// On rank 0: the weights of the first interval in each unreported epoch.
 	versions map[int][]float32
 }
@@ -74,7 +82,7 @@ func (t *tallies) tallyOf(epoch int) tally {
 
 // complete reports whether all epochs have been reported. Ranks other than 0 report nothing, so
 // complete returns true there.
-func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.reportedEpoch >= epochs }
+func (t *reporting) complete(epochs int) bool { return t.ranks == 0 || t.reportedEpoch >= epochs }
 
 // finishInterval records that an interval has finished an epoch, and notifies rank 0 after
 // this rank's last interval.
@@ -86,12 +94,12 @@ func (f *asyncRank) finishInterval(epoch int) error {
 	f.EndEpoch()
 	own := t.tallyOf(epoch)
 	var rows halo.Stats
-	if f.ghosts != nil {
+	if f.propagates() {
 		rows = f.ghosts.TakeStats()
 	}
 	own.measure(rows, f.tensor, f.workers)
-	own.addRequest(max(t.saver.Pending(epoch, true), t.serverRequest))
-	t.serverRequest = signals.None
+	own.addRequest(max(t.saver.Pending(epoch, true), f.serverRequest))
+	f.serverRequest = signals.None
 	delete(t.ownTallies, epoch)
 	delete(t.finished, epoch)
 	if f.world.Rank() == 0 {
@@ -111,23 +119,24 @@ func (f *asyncRank) takeTally(epoch int, numbers tally) error {
 	if t.ranks == 0 || len(numbers) != len(newTally()) {
 		return wire.Mismatch("train", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers))
 	}
-	if t.sums[epoch] == nil {
-		t.sums[epoch] = newTally()
+	r := &t.received
+	if r.sums[epoch] == nil {
+		r.sums[epoch] = newTally()
 	}
-	sum := t.sums[epoch]
+	sum := r.sums[epoch]
 	sum.merge(numbers)
-	if t.receivedTallies[epoch]++; t.receivedTallies[epoch] < t.ranks {
+	if r.count[epoch]++; r.count[epoch] < t.ranks {
 		return nil
 	}
-	delete(t.sums, epoch)
-	delete(t.receivedTallies, epoch)
+	delete(r.sums, epoch)
+	delete(r.count, epoch)
 	t.reportedEpoch = epoch
 	return t.reportEpoch(epoch, sum, f.stop)
 }
 
 // reportEpoch reports an epoch, and ends the run or the stretch if necessary. An epoch that has
 // diverged, and later epochs, have no line.
-func (t *tallies) reportEpoch(epoch int, sum tally, stop func() error) error {
+func (t *reporting) reportEpoch(epoch int, sum tally, stop func() error) error {
 	line := t.epochLine(epoch, sum)
 	t.anyRequest = max(t.anyRequest, sum.request())
 	before := t.stopped
@@ -144,7 +153,7 @@ func (t *tallies) reportEpoch(epoch int, sum tally, stop func() error) error {
 }
 
 // epochLine returns the line of an epoch that all ranks have finished.
-func (t *tallies) epochLine(epoch int, sum tally) runfolder.Epoch {
+func (t *reporting) epochLine(epoch int, sum tally) runfolder.Epoch {
 	line := runfolder.Epoch{Epoch: epoch, Seconds: time.Since(t.start).Seconds()}
 	t.start = time.Now()
 	sum.findings().fill(&line)
@@ -154,7 +163,7 @@ func (t *tallies) epochLine(epoch int, sum tally) runfolder.Epoch {
 
 // decideStop sets the reason for the end of the stretch, if it ends. The first reason counts, except
 // that divergence (weights that are not finite) overrides every other reason.
-func (t *tallies) decideStop(line runfolder.Epoch) {
+func (t *reporting) decideStop(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return
 	}

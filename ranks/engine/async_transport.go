@@ -19,6 +19,8 @@ type transport struct {
 	localServer  params.StateMachine // hosted by rank 0 if no rank is a server
 	decodeBuffer []float32
 	handler      messageHandler
+	// serverRequest is a request that a server has reported, and that this rank has not passed on.
+	serverRequest signals.Request
 }
 
 // messageHandler is the graph rank that handles messages.
@@ -93,6 +95,9 @@ func (f *transport) hostedByRank0() bool {
 	return f.world.Size() == f.setting.Graph()
 }
 
+// serverDone reports whether no rank needs the server that this rank hosts, if it hosts one.
+func (f *transport) serverDone() bool { return f.localServer == nil || f.localServer.Done() }
+
 // deliverLocal delivers a message of this rank to itself.
 func (f *transport) deliverLocal(m protocol.Message) error {
 	if m.To >= f.setting.Graph() {
@@ -157,7 +162,7 @@ func (f *asyncRank) handleProtocol(m protocol.Message) error {
 	if m.Type == wire.Finished {
 		return f.HandleMessage(m)
 	}
-	f.tallies.serverRequest = max(f.tallies.serverRequest, signals.Request(m.Ask))
+	f.serverRequest = max(f.serverRequest, signals.Request(m.Ask))
 	if err := f.HandleMessage(m); err != nil {
 		return err
 	}

@@ -37,13 +37,18 @@ type batches struct {
 	source statsSource
 	// next makes the lockstep of a step from pieces of the rank. Collective over the graph ranks.
 	next      func(epoch, step int, pieces []int) (*lockstep, error)
-	current   *lockstep        // this rank's
-	outside   int              // vertices outside of batches, in each batch that gathers from them
-	estimates bool             // whether the loss of each step estimates that of all training vertices
-	predicted *predict.Source  // nil without predictions
-	clusters  *sample.Clusters // nil except with joined clusters
-	mostRows  int              // of a step of joined clusters
+	current   *lockstep       // this rank's
+	outside   int             // vertices outside of batches, in each batch that gathers from them
+	estimates bool            // whether the loss of each step estimates that of all training vertices
+	predicted *predict.Source // nil without predictions
+	joined    joinedClusters
 	deal
+}
+
+// joinedClusters are the clusters that steps join (Cluster-GCN).
+type joinedClusters struct {
+	*sample.Clusters
+	mostRows int // of a step
 }
 
 // deal assigns pieces of the ranks' vertices to the steps of an epoch.

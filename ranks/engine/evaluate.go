@@ -97,7 +97,9 @@ func (t *trainer) localFindings(list []*interval) (found findings) {
 	for _, i := range list {
 		found.add(&i.loss, t.engine.Shard.TrainTotal)
 	}
-	t.pairing.addFindings(&found)
+	if t.scoresPairs() {
+		t.pairing.addFindings(&found)
+	}
 	return found
 }
 

@@ -77,7 +77,7 @@ type fetchState struct {
 
 // fileReader reads the files of a walk's tasks: a fetcher, or nothing if values are in memory.
 type fileReader interface {
-	begin(w *walk, epoch, intervals int, parts visitParts)
+	begin(s *lockstep, epoch int)
 	await(t schedule.Task) (waited bool, read int64, err error)
 	release(t schedule.Task)
 	end()
@@ -86,7 +86,7 @@ type fileReader interface {
 // noFiles is the fileReader of values in memory.
 type noFiles struct{}
 
-func (noFiles) begin(*walk, int, int, visitParts)        {}
+func (noFiles) begin(*lockstep, int)                     {}
 func (noFiles) await(schedule.Task) (bool, int64, error) { return false, 0, nil }
 func (noFiles) release(schedule.Task)                    {}
 func (noFiles) end()                                     {}
@@ -108,8 +108,12 @@ func newFetcher(p *mapped.Pool, r *trace.Recorder) *fetcher {
 	return f
 }
 
-// begin starts to fetch for a walk.
-func (f *fetcher) begin(w *walk, epoch, intervals int, parts visitParts) {
+// begin starts to fetch for the walk of a pass.
+func (f *fetcher) begin(s *lockstep, epoch int) {
+	f.start(s.walk, epoch, len(s.intervals), s.visitParts)
+}
+
+func (f *fetcher) start(w *walk, epoch, intervals int, parts visitParts) {
 	f.walk, f.count, f.parts = w, intervals, parts
 	f.states = slices.Grow(f.states[:0], len(w.legs)*intervals)[:len(w.legs)*intervals]
 	clear(f.states)

@@ -60,7 +60,7 @@ func TestFetchOrder(t *testing.T) {
 	}
 	for range 2 {
 		before := len(read())
-		f.begin(testWalk(2), 1, intervals, parts)
+		f.start(testWalk(2), 1, intervals, parts)
 		var want [][2]byte
 		for l := range 2 {
 			for k := range intervals {
@@ -102,7 +102,7 @@ func TestFetchInAnyOrder(t *testing.T) {
 		b[0], b[1] = byte(l[0].Layer), byte(k)
 		visit(b, false)
 	}
-	f.begin(testWalk(1), 1, 10, parts)
+	f.start(testWalk(1), 1, 10, parts)
 	for _, k := range []int{9, 3, 7, 0, 8} {
 		_, _, err := f.await(schedule.Task{Stage: schedule.Apply, Interval: k})
 		if (err != nil) != (k == 7) {

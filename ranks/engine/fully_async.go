@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
@@ -25,7 +24,7 @@ import (
 // of metrics is written when the same number of metrics messages has arrived, with the
 // results of the newest pass of each rank.
 type freeRank struct {
-	*trainer
+	t *trainer
 	transport
 	runner        *protocol.Runner
 	pushed        *refresh.Pushed // nil without ghosts
@@ -39,9 +38,9 @@ type freeRank struct {
 
 // rankResults are rank 0's results of all ranks since the last line.
 type rankResults struct {
-	tallies
+	reporting
 	newest          [][]float64   // newest findings by rank, nil before its first tally
-	sum             tally         // sum of the other numbers in tallies
+	sum             tally         // sum of the other numbers of the tallies
 	receivedTallies int           // number of tallies since the last line
 	weights         []float32     // weights of this rank's newest pass
 	queued          []queuedTally // tallies received after the end of the stretch
@@ -83,7 +82,7 @@ func (s *newestWeights) Push(int, int, []float32) error { return nil }
 
 // Flush implements params.Source.
 func (s *newestWeights) Flush(_ int, grad []float32) error {
-	for l, at := range slices.Backward(s.f.layers) {
+	for l, at := range slices.Backward(s.f.t.layers) {
 		if err := s.f.deliver([]protocol.Message{s.f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 
 // newFreeRank prepares the rank to continue after an epoch of the run, to the end of a
 // stretch. The first call creates it. Collective over the world.
-func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*freeRank, error) {
+func (e *Engine) newFreeRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*freeRank, error) {
 	f := e.freeRank
 	if f == nil {
 		part := *e
@@ -120,12 +119,12 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 		if err != nil {
 			return nil, err
 		}
-		f = &freeRank{trainer: t, runEpochs: e.Config.Epochs}
+		f = &freeRank{t: t, runEpochs: e.Config.Epochs, results: rankResults{newest: make([][]float64, m.setting.Graph())}}
 		source.f, t.countsTraining = f, true
 		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
-		f.pushed, _ = t.training.ghosts.(*refresh.Pushed)
-		if f.pushed != nil {
-			f.pushed.Connect(freeMail{f})
+		if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
+			f.pushed = pushed
+			pushed.Connect(freeMail{f})
 		}
 		e.freeRank, e.values = f, part.values
 	}
@@ -133,16 +132,12 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, t tallies, a *map
 	if f.runner != nil {
 		own = f.runner.Epoch()
 	}
-	ranks := m.setting.Graph()
 	f.continues = true
-	f.transport, f.epochs, f.left = m, epochs, make([]bool, ranks)
+	f.transport, f.epochs, f.left = m, epochs, make([]bool, m.setting.Graph())
 	f.handler, f.left[m.world.Rank()] = f, true
 	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	newest, last := f.results.newest, f.results.weights // of the previous stretch, until newer ones arrive
-	if newest == nil {
-		newest = make([][]float64, ranks)
-	}
-	f.results = rankResults{tallies: t, newest: newest, weights: last, sum: newTally(), lastEpoch: epochs}
+	// The findings and weights of the previous stretch count until newer ones arrive.
+	f.results = rankResults{reporting: r, newest: f.results.newest, weights: f.results.weights, sum: newTally(), lastEpoch: epochs}
 	return f, nil
 }
 
@@ -154,10 +149,16 @@ func (e *Engine) releaseFreeRank() {
 	}
 }
 
+// receivesRows reports whether other ranks push rows to this one.
+func (f *freeRank) receivesRows() bool { return f.pushed != nil }
+
+// activity implements stretcher.
+func (f *freeRank) activity() string { return f.t.steps.activity() }
+
 // train implements stretcher.
 func (f *freeRank) train() ([]float32, error) {
 	f.results.start = time.Now()
-	if err := f.loop(f.runner.Epoch() + 1); err != nil {
+	if err := f.t.loop(f.runner.Epoch() + 1); err != nil {
 		return nil, err
 	}
 	return f.finalWeights()
@@ -169,19 +170,15 @@ func (f *freeRank) endStretch(*epochState) (leave bool, err error) { return !f.c
 // sendTally sends the results of this rank's epoch to rank 0. It is a hook.
 func (f *freeRank) sendTally(*epochState) (leave bool, err error) {
 	numbers := newTally()
-	for _, i := range f.intervals {
+	for _, i := range f.t.intervals {
 		numbers.findings().add(&i.loss, f.results.training)
 	}
-	var rows halo.Stats
-	if f.pushed != nil {
-		rows = f.pushed.TakeStats()
-	}
-	numbers.measure(rows, f.tensor, f.workers)
-	epoch, ask := f.runner.Epoch(), f.results.serverRequest
-	f.results.serverRequest = signals.None
+	numbers.measure(f.t.takeStats(), f.t.tensor, f.t.workers)
+	epoch, ask := f.runner.Epoch(), f.serverRequest
+	f.serverRequest = signals.None
 	if f.world.Rank() == 0 {
 		numbers.addRequest(ask)
-		return false, f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.flat)})
+		return false, f.takeTally(queuedTally{numbers: numbers, weights: slices.Clone(f.t.flat)})
 	}
 	numbers.addRequest(max(ask, f.results.saver.Pending(epoch, true)))
 	return false, f.send(0, tallyMessage(epoch, numbers))
@@ -218,7 +215,7 @@ func (f *freeRank) report() error {
 		s.reportedEpoch++
 		s.sum.addRequest(s.saver.Pending(s.reportedEpoch, true))
 		if s.weights == nil { // this rank is still in its first epoch
-			s.weights = slices.Clone(f.flat)
+			s.weights = slices.Clone(f.t.flat)
 		}
 		s.versions[s.reportedEpoch] = s.weights
 		if err := s.reportEpoch(s.reportedEpoch, s.combinedTally(), f.stop); err != nil {
@@ -270,8 +267,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 		}
 	}
 	if err := f.dispatchUntil(func() bool {
-		return !slices.Contains(f.left, false) &&
-			(f.localServer == nil || f.localServer.Done())
+		return !slices.Contains(f.left, false) && f.serverDone()
 	}); err != nil {
 		return nil, err
 	}
@@ -279,7 +275,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 	if err := f.report(); err != nil {
 		return nil, err
 	}
-	return f.flat, f.outbox.Settle()
+	return f.t.flat, f.outbox.Settle()
 }
 
 // verdict implements stretcher.
@@ -289,7 +285,7 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
-	if f.pushed == nil {
+	if !f.receivesRows() {
 		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
@@ -304,7 +300,7 @@ func (f *freeRank) handleWire(from int, m wire.Message) error {
 	case m.Kind == wire.Leaving && from < len(f.left):
 		f.left[from] = true
 		return nil
-	case m.Kind == wire.RowsStored && f.pushed != nil && f.pushed.Taken(from, m.Numbers[0]):
+	case m.Kind == wire.RowsStored && f.receivesRows() && f.pushed.Taken(from, m.Numbers[0]):
 		return nil
 	}
 	return wire.Unexpected("train", from, m.Kind)
@@ -312,12 +308,12 @@ func (f *freeRank) handleWire(from int, m wire.Message) error {
 
 // handleProtocol implements messageHandler.
 func (f *freeRank) handleProtocol(m protocol.Message) error {
-	f.results.serverRequest = max(f.results.serverRequest, signals.Request(m.Ask))
+	f.serverRequest = max(f.serverRequest, signals.Request(m.Ask))
 	trains, err := f.runner.Take(m)
 	if err != nil {
 		return err
 	}
-	copy(f.flat, m.Values)
+	copy(f.t.flat, m.Values)
 	f.continues, f.awaitsWeights = trains, false
 	return nil
 }

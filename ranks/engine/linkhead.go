@@ -29,10 +29,10 @@ type headLane struct {
 	ids          [2][pairBlock]uint32 // of the ends in the dataset, the lesser one first
 }
 
-// newLinkHead returns the head of a network, nil if the dot product scores pairs.
-func (e *Engine) newLinkHead() (*linkHead, error) {
+// newScorer returns what scores the pairs of a network.
+func (e *Engine) newScorer() (pairScorer, error) {
 	if e.Network.Design.ScoreLayers == 0 {
-		return nil, nil
+		return dotProduct{}, nil
 	}
 	at := e.Network.HeadRange()
 	h := &linkHead{idle: make(chan *headLane, headLanes), grad: make([]float32, at.Hi-at.Lo)}
@@ -65,6 +65,16 @@ func (h *linkHead) begin(weights []float32, drop kernels.PairDropout) {
 	}
 }
 
+func (h *linkHead) masks() bool { return h.drop.P > 0 }
+
+func (h *linkHead) weightGrad() []float32 { return h.grad }
+
+func (h *linkHead) otherGrad(_ *pairing, at int, _ uint32) (rows []float32, row uint32, weight []float32) {
+	return h.otherGrads, uint32(at), one
+}
+
+var one = []float32{1}
+
 // sumGrads adds up the gradients of weights.
 func (h *linkHead) sumGrads() {
 	clear(h.grad)
@@ -73,46 +83,45 @@ func (h *linkHead) sumGrads() {
 	}
 }
 
-// addHeadLoss computes the losses of pieces of pairs with the head, and their gradients like
-// pieceLoss.
-func (p *pairing) addHeadLoss(l *pairList, losses []float64, train bool) {
+// loss implements pairScorer.
+func (h *linkHead) loss(p *pairing, l *pairList, losses []float64, train bool) {
 	if train && !l.mirrored {
-		resize(&p.head.otherGrads, len(l.others)*p.width)
+		resize(&h.otherGrads, len(l.others)*p.width)
 	}
 	p.team.Run(headLanes, 1, func(k, _ int) {
 		for piece := k; piece < len(losses); piece += headLanes {
 			lo := l.lo + piece*pieceOfRows
-			losses[piece] = p.headPiece(&p.head.lanes[k], l, lo, min(l.hi, lo+pieceOfRows), train)
+			losses[piece] = h.pieceLoss(p, &h.lanes[k], l, lo, min(l.hi, lo+pieceOfRows), train)
 		}
 	})
 	if train && l.mirrored { // each pair was added twice
-		for k := range p.head.lanes {
-			kernels.ScaleRow(p.head.lanes[k].grad, 0.5)
+		for k := range h.lanes {
+			kernels.ScaleRow(h.lanes[k].grad, 0.5)
 		}
 	}
 }
 
-// headPiece computes the loss of a piece like pieceLoss, but with the head.
-func (p *pairing) headPiece(lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
+// pieceLoss computes the loss of a piece, and gradients.
+func (h *linkHead) pieceLoss(p *pairing, lane *headLane, l *pairList, lo, hi int, train bool) (loss float64) {
 	first, n := int(l.begin[lo]-l.begin[l.lo]), 0
 	for v := lo; v < hi; v++ {
 		for _, u := range l.pairsOf(v) {
 			lane.rows[n], lane.others[n] = uint32(v), u
 			if n++; n == pairBlock {
-				loss += p.headBlock(lane, l, first, n, train)
+				loss += h.blockLoss(p, lane, l, first, n, train)
 				first, n = first+n, 0
 			}
 		}
 	}
-	return loss + p.headBlock(lane, l, first, n, train)
+	return loss + h.blockLoss(p, lane, l, first, n, train)
 }
 
-// headBlock returns the loss of a lane's n current pairs: pairs first..first+n-1 of the list.
-func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train bool) float64 {
+// blockLoss returns the loss of a lane's n current pairs: pairs first..first+n-1 of the list.
+func (h *linkHead) blockLoss(p *pairing, lane *headLane, l *pairList, first, n int, train bool) float64 {
 	if n == 0 {
 		return 0
 	}
-	scores := p.headScores(lane, n, p.pairDropout(lane, l, first, n))
+	scores := h.laneScores(p, lane, n, h.pairDropout(p, lane, l, first, n))
 	if p.evaluates {
 		counted := p.buffers.histograms.acquire()
 		counted.Count(scores, l.edges)
@@ -122,12 +131,12 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	if !train {
 		return loss
 	}
-	grad := lane.head.Grad(lane.grad, p.head.weights, scores)
+	grad := lane.head.Grad(lane.grad, h.weights, scores)
 	for i := range n {
 		g := grad[i*p.width : (i+1)*p.width]
 		addProduct(p.row(p.grad, nil, int(lane.rows[i])), g, p.rowOf(lane.others[i]))
 		if !l.mirrored {
-			to := p.head.otherGrads[(first+i)*p.width : (first+i+1)*p.width]
+			to := h.otherGrads[(first+i)*p.width : (first+i+1)*p.width]
 			clear(to)
 			addProduct(to, g, p.rowOf(lane.rows[i]))
 		}
@@ -135,17 +144,17 @@ func (p *pairing) headBlock(lane *headLane, l *pairList, first, n int, train boo
 	return loss
 }
 
-func (p *pairing) headScores(lane *headLane, n int, drop kernels.PairDropout) []float32 {
+func (h *linkHead) laneScores(p *pairing, lane *headLane, n int, drop kernels.PairDropout) []float32 {
 	row := func(ids *[pairBlock]uint32) func(i int) []float32 {
 		return func(i int) []float32 { return p.rowOf(ids[i]) }
 	}
-	return lane.head.Scores(p.head.weights, n, row(&lane.rows), row(&lane.others), drop)
+	return lane.head.Scores(h.weights, n, row(&lane.rows), row(&lane.others), drop)
 }
 
 // pairDropout returns the dropout of a lane's n current pairs. Both ends of a pair sample the
 // same masks, since their gradients are computed separately if edges go both ways.
-func (p *pairing) pairDropout(lane *headLane, l *pairList, first, n int) kernels.PairDropout {
-	drop := p.head.drop
+func (h *linkHead) pairDropout(p *pairing, lane *headLane, l *pairList, first, n int) kernels.PairDropout {
+	drop := h.drop
 	if drop.P == 0 {
 		return drop
 	}
@@ -168,15 +177,15 @@ func (p *pairing) pairDropout(lane *headLane, l *pairList, first, n int) kernels
 // rowOf returns the loaded row of a local vertex, of this rank or another.
 func (p *pairing) rowOf(v uint32) []float32 { return p.x[int(v)*p.width : (int(v)+1)*p.width] }
 
-// scoreByHead scores pairs from first to the last of scores.
-func (p *pairing) scoreByHead(scores []float32, rows, others []uint32, first int) {
-	lane := <-p.head.idle
-	defer func() { p.head.idle <- lane }()
+// scores implements pairScorer.
+func (h *linkHead) scores(p *pairing, scores []float32, rows, others []uint32, first int) {
+	lane := <-h.idle
+	defer func() { h.idle <- lane }()
 	for lo := first; lo < len(scores); lo += pairBlock {
 		hi := min(lo+pairBlock, len(scores))
 		copy(lane.rows[:], rows[lo:hi])
 		copy(lane.others[:], others[lo:hi])
-		copy(scores[lo:hi], p.headScores(lane, hi-lo, kernels.PairDropout{}))
+		copy(scores[lo:hi], h.laneScores(p, lane, hi-lo, kernels.PairDropout{}))
 	}
 }
 

@@ -14,12 +14,12 @@ func TestHeadFloats(t *testing.T) {
 		net := model.Spec{Kind: "gcn", Dims: []int{9, 8, 5}, Design: model.Design{ScoreLayers: layers, ScoreHidden: 7}}
 		e := &Engine{Rank: Rank{Problem: Problem{Network: net,
 			Config: config.Config{ComputeOptions: config.ComputeOptions{Kernel: "go"}}}}}
-		h, err := e.newLinkHead()
+		scorer, err := e.newScorer()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got int64
-		if h != nil {
+		if h, ok := scorer.(*linkHead); ok {
 			got = int64(len(h.grad))
 			for k := range h.lanes {
 				got += int64(len(h.lanes[k].grad)) + net.HeadFloats(pairBlock)

@@ -14,10 +14,6 @@ import (
 // over the graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
 	most := max(PairsPerChunk/group, 1) * group
-	score := p.scoreRuns
-	if p.head != nil {
-		score = p.scoreByHead
-	}
 	chunks, err := p.maxOverRanks((n + most - 1) / most)
 	if err != nil {
 		return err
@@ -37,21 +33,12 @@ func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func
 		if _, err := p.fetchRows(others); err != nil {
 			return err
 		}
-		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) { score(scores[:last], rows[:last], others, first) })
+		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) {
+			p.scorer.scores(p, scores[:last], rows[:last], others, first)
+		})
 		sink(lo, scores)
 	}
 	return nil
-}
-
-// scoreRuns computes the scores of the pairs from first on. Consecutive pairs with the same row are
-// scored in one call.
-func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) {
-	for lo, hi := first, first; lo < len(scores); lo = hi {
-		for hi < len(scores) && rows[hi] == rows[lo] {
-			hi++
-		}
-		p.team.DotsOf(scores[lo:hi], p.rowOf(rows[lo]), p.x, others[lo:])
-	}
 }
 
 // ownPairs returns the positions of the pairs whose first vertex this rank owns, and the rows of
@@ -191,11 +178,8 @@ func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Met
 	return all, nil
 }
 
-// addFindings adds the link results of the last pass. A nil pairing adds nothing.
+// addFindings adds the link results of the last pass.
 func (p *pairing) addFindings(f *findings) {
-	if p == nil {
-		return
-	}
 	f[trainLoss] += p.found.loss
 	f[valLoss] += p.found.valLoss
 	f[seenVal] += p.found.counted

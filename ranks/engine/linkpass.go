@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"siafu/kernels"
 	"siafu/kernels/objective"
 )
 
@@ -106,11 +107,7 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 	if train && !l.mirrored {
 		resize(&p.buffers.slopes, len(l.others))
 	}
-	if p.head != nil {
-		p.addHeadLoss(&l, losses, train)
-	} else {
-		p.forEachPiece(l.lo, l.hi, func(k, lo, hi int) { losses[k] = p.pieceLoss(&l, lo, hi, train) })
-	}
+	p.scorer.loss(p, &l, losses, train)
 	scale := 1 / float64(p.total)
 	if l.mirrored {
 		scale /= 2
@@ -120,6 +117,54 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 	}
 	if train && !l.mirrored {
 		p.addOtherGrads(&l)
+	}
+}
+
+// pairScorer scores pairs of rows, and computes gradients.
+type pairScorer interface {
+	// begin sets the weights and the dropout of a pass, and clears the gradient of the weights.
+	begin(weights []float32, drop kernels.PairDropout)
+	// masks reports whether scores of the pass have dropout.
+	masks() bool
+	// loss computes the losses of the pieces of current pairs. In training it adds the gradients of own rows
+	// and, if pairs are not mirrored, prepares otherGrad.
+	loss(p *pairing, l *pairList, losses []float64, train bool)
+	// otherGrad returns the gradient of the other end of the pair at a position, whose own row is v: a weight
+	// times one of rows.
+	otherGrad(p *pairing, at int, v uint32) (rows []float32, row uint32, weight []float32)
+	// sumGrads completes the gradient of the weights, and weightGrad returns it.
+	sumGrads()
+	weightGrad() []float32
+	// scores scores pairs from first to the last of scores.
+	scores(p *pairing, scores []float32, rows, others []uint32, first int)
+}
+
+// dotProduct scores a pair by the dot product of its rows.
+type dotProduct struct{}
+
+func (dotProduct) begin([]float32, kernels.PairDropout) {}
+
+func (dotProduct) masks() bool { return false }
+
+func (dotProduct) sumGrads() {}
+
+func (dotProduct) weightGrad() []float32 { return nil }
+
+func (dotProduct) loss(p *pairing, l *pairList, losses []float64, train bool) {
+	p.forEachPiece(l.lo, l.hi, func(k, lo, hi int) { losses[k] = p.pieceLoss(l, lo, hi, train) })
+}
+
+func (dotProduct) otherGrad(p *pairing, at int, v uint32) (rows []float32, row uint32, weight []float32) {
+	return p.x, v, p.buffers.slopes[at : at+1]
+}
+
+// scores implements pairScorer. Consecutive pairs with the same row are scored in one call.
+func (dotProduct) scores(p *pairing, scores []float32, rows, others []uint32, first int) {
+	for lo, hi := first, first; lo < len(scores); lo = hi {
+		for hi < len(scores) && rows[hi] == rows[lo] {
+			hi++
+		}
+		p.team.DotsOf(scores[lo:hi], p.rowOf(rows[lo]), p.x, others[lo:])
 	}
 }
 
@@ -160,19 +205,14 @@ func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) 
 // the vertices, and reads all pairs for them.
 func (p *pairing) addOtherGrads(l *pairList) {
 	n, shares := len(p.x)/p.width, p.team.Workers()
-	one := []float32{1}
 	p.team.Run(shares, 1, func(k, _ int) {
 		lo, hi := uint32(n*k/shares), uint32(n*(k+1)/shares)
 		at := 0
 		for v := l.lo; v < l.hi; v++ {
 			for _, u := range l.pairsOf(v) {
 				if lo <= u && u < hi {
-					rows, id, weight := p.x, [1]uint32{uint32(v)}, one
-					if p.head != nil {
-						rows, id[0] = p.head.otherGrads, uint32(at)
-					} else {
-						weight = p.buffers.slopes[at : at+1]
-					}
+					rows, row, weight := p.scorer.otherGrad(p, at, uint32(v))
+					id := [1]uint32{row}
 					p.team.AddChosen(p.row(p.grad, p.grads, int(u)), rows, id[:], weight)
 				}
 				at++

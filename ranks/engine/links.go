@@ -24,30 +24,44 @@ import (
 // owner of the vertex for which it was sampled. The samples do not depend on the number of ranks;
 // only the order of sums changes the gradients.
 type pairing struct {
-	comm           world.Comm
-	ops            kernels.Ops
-	team           *kernels.Team // of all the rank's workers, which are idle otherwise
-	shard          *shard.Shard
-	held           *graph.HeldOut
-	seed           uint64
-	width          int // of rows
-	directory      *reach.Directory
-	ghosts         *reach.Set
+	comm      world.Comm
+	ops       kernels.Ops
+	team      *kernels.Team // of all the rank's workers, which are idle otherwise
+	shard     *shard.Shard
+	held      *graph.HeldOut
+	seed      uint64
+	directory *reach.Directory
+	ghosts    *reach.Set
+	pairSamples
+	pairRows
+	scorer     pairScorer
+	weights    []float32   // of the scorer: a part of the network's flat weights
+	buffers    pairBuffers // of the current pairs
+	movedBytes int64       // bytes that training fetched and returned since takeMoved
+	pairEvaluation
+}
+
+// pairSamples are the pairs on which a rank trains.
+type pairSamples struct {
 	total          int64   // pairs of vertices with an edge to train on, of all ranks
 	sampledOffsets []int64 // own vertex v has the sampled pairs sampledOffsets[v]..sampledOffsets[v+1]-1 [own+1]
 	chunks         int     // number of chunks of sampled pairs, the same on each rank
+	maxPairs       int64   // approximate number of pairs at a time
+}
 
-	z, rowBuffer   []float32            // rows of the last pass [own x width], and their buffer
-	x              []float32            // z, followed by the fetched rows of other ranks
-	grad           []float32            // [own x width]
-	grads          []float32            // of rows of other ranks
-	head           *linkHead            // nil if the dot product scores pairs
-	maxPairs       int64                // approximate number of pairs at a time
-	weights        []float32            // of the head: a part of the network's flat weights
-	buffers        pairBuffers          // of the current pairs
+// pairRows are the rows of the ends of pairs, and their gradients.
+type pairRows struct {
+	width        int
+	z, rowBuffer []float32 // rows of the last pass [own x width], and their buffer
+	x            []float32 // z, followed by the fetched rows of other ranks
+	grad         []float32 // [own x width]
+	grads        []float32 // of rows of other ranks
+}
+
+// pairEvaluation has the results of a pass.
+type pairEvaluation struct {
 	trainHistogram *objective.Histogram // of an evaluation's scores; allocated separately, because MPI memory must not adjoin Go pointers
 	evaluates      bool                 // this pass is an evaluation
-	movedBytes     int64                // bytes that training fetched and returned since takeMoved
 	found          linkFindings
 }
 
@@ -116,11 +130,10 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 // newPairing returns a pairing that scores pairs of any vertices. Collective over the graph
 // ranks.
 func (e *Engine) newPairing(width int) (*pairing, error) {
-	p := &pairing{trainHistogram: new(objective.Histogram), comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard,
-		width: width, seed: e.Config.Seed}
-	p.maxPairs = MaxChunkPairs(e.Network)
+	p := &pairing{comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard, seed: e.Config.Seed}
+	p.trainHistogram, p.width, p.maxPairs = new(objective.Histogram), width, MaxChunkPairs(e.Network)
 	var err error
-	if p.head, err = e.newLinkHead(); err != nil {
+	if p.scorer, err = e.newScorer(); err != nil {
 		return nil, err
 	}
 	p.directory, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
@@ -141,9 +154,7 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 	p := s.pairing
 	p.found, p.evaluates = linkFindings{}, count
 	p.loadRows(s.store.Forward(layer, model.Output))
-	if p.head != nil {
-		p.head.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass))
-	}
+	p.scorer.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass))
 	if s.pass.Train {
 		clear(p.grad)
 	}
@@ -163,9 +174,7 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 	if !s.pass.Train {
 		return nil
 	}
-	if p.head != nil {
-		p.head.sumGrads()
-	}
+	p.scorer.sumGrads()
 	for _, i := range s.intervals {
 		to := i.frame.At(model.Do{Layer: layer, Stage: model.Loss}, model.OutputGrad)
 		kernels.Write(p.ops, to, p.grad[i.lo*p.width:i.hi*p.width])
@@ -176,9 +185,8 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 // loadPass loads the rows and weights of a trainer's last pass, to score pairs.
 func (p *pairing) loadPass(t *trainer) {
 	p.loadRows(t.logits())
-	if at := t.net.HeadRange(); p.head != nil {
-		p.head.begin(t.flat[at.Lo:at.Hi], kernels.PairDropout{})
-	}
+	at := t.net.HeadRange()
+	p.scorer.begin(t.flat[at.Lo:at.Hi], kernels.PairDropout{})
 }
 
 func (p *pairing) loadRows(rows kernels.Mat) {
@@ -218,7 +226,7 @@ func (p *pairing) addSampledLoss(pass model.Pass) error {
 				}
 			}
 		})
-		if p.head != nil && p.head.drop.P > 0 {
+		if p.scorer.masks() {
 			copy(resize(&p.buffers.ids, len(l.others)), l.others)
 			l.ids = p.buffers.ids
 		}
@@ -299,11 +307,8 @@ func (p *pairing) countMoved(set *reach.Set, numbers int, train, returns bool) {
 	}
 }
 
-// takeMoved returns the bytes that training has moved since the last call, 0 for a nil
-// pairing.
+// takeMoved returns the bytes that training has moved since the last call.
 func (p *pairing) takeMoved() (bytes int64) {
-	if p != nil {
-		bytes, p.movedBytes = p.movedBytes, 0
-	}
+	bytes, p.movedBytes = p.movedBytes, 0
 	return bytes
 }

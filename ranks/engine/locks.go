@@ -116,20 +116,14 @@ func (p *published) set(interval, epoch int) {
 	}
 }
 
-// unclaim begins a search of the queue. A nil gate is a layer that does not gather.
-func (g *gate) unclaim() {
-	if g != nil {
-		g.rows.claimed, g.grads.claimed, g.ghosts.claimed = false, false, false
-	}
-}
+// unclaim begins a search of the queue.
+func (g *gate) unclaim() { g.rows.claimed, g.grads.claimed, g.ghosts.claimed = false, false, false }
 
 // claim registers a job that may not run yet.
 func (g *gate) claim(a access) {
-	if g != nil {
-		g.rows.claim(a.rows)
-		g.grads.claim(a.grads)
-		g.ghosts.claim(a.ghosts)
-	}
+	g.rows.claim(a.rows)
+	g.grads.claim(a.grads)
+	g.ghosts.claim(a.ghosts)
 }
 
 // mayRun reports whether all inputs and locks of a queued task are available.
@@ -146,11 +140,10 @@ func (c *AsyncScheduler) mayRun(j *job) bool {
 
 // acquireLocks acquires the locks of a job that runs now.
 func (c *AsyncScheduler) acquireLocks(j job) schedule.Task {
-	if g := c.gates[j.Layer]; g != nil {
-		g.rows.acquire(j.access.rows)
-		g.grads.acquire(j.access.grads)
-		g.ghosts.acquire(j.access.ghosts)
-	}
+	g := c.gates[j.Layer]
+	g.rows.acquire(j.access.rows)
+	g.grads.acquire(j.access.grads)
+	g.ghosts.acquire(j.access.ghosts)
 	k := slices.IndexFunc(c.active, func(a job) bool { return !a.running })
 	j.Ref, j.running = int32(k), true
 	c.active[k] = j
@@ -160,10 +153,9 @@ func (c *AsyncScheduler) acquireLocks(j job) schedule.Task {
 // releaseLocks releases the locks of a job that has run.
 func (c *AsyncScheduler) releaseLocks(t schedule.Task) {
 	j := &c.active[t.Ref]
-	if g := c.gates[j.Layer]; g != nil {
-		g.rows.release(j.access.rows)
-		g.grads.release(j.access.grads)
-		g.ghosts.release(j.access.ghosts)
-	}
+	g := c.gates[j.Layer]
+	g.rows.release(j.access.rows)
+	g.grads.release(j.access.grads)
+	g.ghosts.release(j.access.ghosts)
 	*j = job{}
 }

@@ -50,6 +50,9 @@ type wholeWork struct {
 	endsInLoss bool     // the forward pass ends in the loss
 }
 
+// scoresPairs reports whether the loss is of pairs of vertices.
+func (w *wholeWork) scoresPairs() bool { return w.pairing != nil }
+
 // routes are the routes of passes.
 type routes struct {
 	training     *route
@@ -132,7 +135,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	}
 	s.localGhosts.begin(s.graph, p)
 	w.Start(p.Epoch)
-	s.files.begin(w, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch, len(s.intervals), s.visitParts)
+	s.files.begin(s, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch)
 	defer s.files.end()
 	return s.workers.run(s, s.tensor)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"siafu/halo"
@@ -27,7 +28,7 @@ type staleness struct {
 	every       int
 	predicts    bool                // ghost rows are predicted
 	route       *route              // exact
-	layers      []*measured         // by layer, nil for one without ghosts
+	layers      []*measured         // that have ghosts
 	exact       []float32           // the gradient of the exact pass on this rank
 	trained     []float32           // the gradient of training
 	inExactPass bool                // during the exact pass
@@ -39,7 +40,7 @@ type staleness struct {
 
 // measured is a layer's ghosts in the current epoch.
 type measured struct {
-	width            int
+	layer, width     int
 	exact            []float32 // rows of the exact pass [ghosts x width]; in mini-batches of all local vertices
 	hostBuffer       []float32 // to fetch rows from device memory
 	difference, norm float64   // squares: of H - H̃, of H
@@ -61,8 +62,7 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	a = a.For(Measured)
 	m := &staleness{
 		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact,
-		layers: make([]*measured, len(s.store.Network.Layers)),
-		exact:  mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
+		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
 	s.stale = m
 	if e.Config.Batches() > 0 {
@@ -70,12 +70,22 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 		return
 	}
 	for _, l := range s.exact.graph.Shapes() {
-		m.layers[l.Layer] = &measured{width: l.Width, exact: mapped.Make[float32](a, s.exact.graph.Plan.Ghosts*l.Width)}
+		m.layers = append(m.layers, newMeasured(l, s.exact.graph.Plan.Ghosts, a))
 	}
 }
 
 // measures reports whether the staleness of ghost rows is measured.
 func (s *lockstep) measures() bool { return s.stale != nil }
+
+// newMeasured allocates exact rows of a layer.
+func newMeasured(l halo.Shape, rows int, a *mapped.Arena) *measured {
+	return &measured{layer: l.Layer, width: l.Width, exact: mapped.Make[float32](a, rows*l.Width)}
+}
+
+// of returns a layer that has ghosts.
+func (m *staleness) of(layer int) *measured {
+	return m.layers[slices.IndexFunc(m.layers, func(l *measured) bool { return l.layer == layer })]
+}
 
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
@@ -85,7 +95,7 @@ func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, sour
 	if p, ok := source.(*predict.Source); ok {
 		view = p.Predicted(at, view)
 	}
-	l := m.layers[at.Layer]
+	l := m.of(at.Layer)
 	rows := kernels.Fetch(o, view.Rows, &l.hostBuffer)
 	if m.inExactPass {
 		copy(l.exact, rows)
@@ -151,9 +161,6 @@ func (m *staleness) begin(epoch int) {
 func (m *staleness) ended() {
 	m.inExactPass = false
 	for _, l := range m.layers {
-		if l == nil {
-			continue
-		}
 		l.norm = 0
 		for _, x := range l.exact {
 			l.norm += float64(x) * float64(x)
@@ -170,9 +177,7 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	}
 	var sums, oldest []float64
 	for _, l := range m.layers {
-		if l != nil {
-			sums, oldest = append(sums, l.difference, l.norm, l.age, float64(l.used), l.received), append(oldest, l.oldest)
-		}
+		sums, oldest = append(sums, l.difference, l.norm, l.age, float64(l.used), l.received), append(oldest, l.oldest)
 	}
 	if err := world.SumFloat64s(c, sums); err != nil {
 		return nil, err
@@ -186,13 +191,10 @@ func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, er
 	}
 	line := &runfolder.Staleness{GradientError: gradient, GradientNorm: norm}
 	gradient += norm
-	for l, at := range m.layers {
-		if at == nil {
-			continue
-		}
+	for _, at := range m.layers {
 		s := sums[5*len(line.Layers):]
 		found := runfolder.LayerStaleness{
-			Layer: l + 1, Difference: math.Sqrt(s[0]), Relative: relative(s[0], s[1]),
+			Layer: at.layer + 1, Difference: math.Sqrt(s[0]), Relative: relative(s[0], s[1]),
 			MeanAge: s[2] / max(s[3], 1), MaxAge: int(oldest[len(line.Layers)]), Ghosts: int64(s[3]),
 		}
 		if m.predicts {

@@ -28,7 +28,7 @@ func (m *staleness) prepareOutside(e *Engine, a *mapped.Arena) {
 		rows: history.New(history.Options{Comm: e.Peers, Shapes: e.historyShapes(), Plan: p, Team: e.packers}, a),
 	}
 	for _, l := range e.historyShapes() {
-		m.layers[l.Layer] = &measured{width: l.Width, exact: mapped.Make[float32](a, (p.Own+p.Ghosts)*l.Width)}
+		m.layers = append(m.layers, newMeasured(l, p.Own+p.Ghosts, a))
 	}
 }
 
@@ -39,11 +39,11 @@ func (m *outsideMeasurement) connect(a *mapped.Arena) error {
 
 // exchange sets the exact rows of a layer from those of own vertices in a pass. Ghost rows come from
 // their owners without a codec. Collective over the graph ranks.
-func (m *outsideMeasurement) exchange(t *trainer, layer int, l *measured, p model.Pass) error {
+func (m *outsideMeasurement) exchange(t *trainer, l *measured, p model.Pass) error {
 	own := l.exact[:m.own*l.width]
-	kernels.Read(t.adder, own, t.store.Emitted(layer, p))
-	m.rows.Push(layer, p.Epoch, 0, 0, own)
-	if err := m.rows.BeginPull(layer, make([]int, t.comm.Size())); err != nil {
+	kernels.Read(t.adder, own, t.store.Emitted(l.layer, p))
+	m.rows.Push(l.layer, p.Epoch, 0, 0, own)
+	if err := m.rows.BeginPull(l.layer, make([]int, t.comm.Size())); err != nil {
 		return err
 	}
 	return m.rows.EndPull(l.exact[m.own*l.width:], m.epochs)
@@ -73,7 +73,7 @@ func (l *measured) row(vertex int) []float32 { return l.exact[vertex*l.width : (
 // observe adds a row of the history that a step uses: of a local vertex, of an epoch, 0 if it was never
 // stored. It was predicted from received.
 func (m *staleness) observe(layer, vertex int, used, received []float32, epoch int) {
-	l := m.layers[layer]
+	l := m.of(layer)
 	exact := l.row(vertex)
 	l.norm += square(exact)
 	l.difference += distance(exact, used)
@@ -109,9 +109,9 @@ func (t *trainer) measureStep(epoch, k, step int) error {
 		}
 		p := model.Pass{Epoch: step}
 		err := t.run(m.route, m.route.forwardWalk, p, false)
-		for l, at := range m.layers {
-			if at != nil && err == nil {
-				err = m.outside.exchange(t, l, at, p)
+		for _, l := range m.layers {
+			if err == nil {
+				err = m.outside.exchange(t, l, p)
 			}
 		}
 		if k == 0 && err == nil {
@@ -125,8 +125,6 @@ func (t *trainer) measureStep(epoch, k, step int) error {
 // clear sets all sums to 0.
 func (m *staleness) clear() {
 	for _, l := range m.layers {
-		if l != nil {
-			l.norm, l.difference, l.received, l.used, l.age, l.oldest = 0, 0, 0, 0, 0, 0
-		}
+		l.norm, l.difference, l.received, l.used, l.age, l.oldest = 0, 0, 0, 0, 0, 0
 	}
 }

@@ -147,7 +147,7 @@ const allMetrics = ""
 // left out. Collective over the graph ranks.
 func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objective.Metrics, err error) {
 	if t.engine.Task == graph.Links {
-		if t.pairing == nil {
+		if !t.scoresPairs() {
 			return nil, nil
 		}
 		t.pairing.loadPass(t)

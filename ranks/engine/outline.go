@@ -38,7 +38,7 @@ type LayerOutline struct {
 // outline returns the outline of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
-		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
+		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.scoresPairs(),
 		Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(),
 		Fused: s.tensor.RequestOptions().Fused,

@@ -83,7 +83,7 @@ func (e *Engine) newPipeline(b *batches) *pipelineRank {
 	for stage, of := range e.stages(net) {
 		var w *stageWork
 		if n := p.slots(stage); n > 0 {
-			w = p.newWork(net, of, b.mostRows, n)
+			w = p.newWork(net, of, b.joined.mostRows, n)
 		}
 		p.works = append(p.works, w)
 	}

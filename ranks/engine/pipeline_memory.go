@@ -47,7 +47,7 @@ func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots
 // addSlot allocates the memory of another microbatch.
 func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 	passes := p.count * p.settings.Microbatches
-	m := &microbatch{work: w, clusters: p.clusters.Fork()}
+	m := &microbatch{work: w, clusters: p.joined.Fork()}
 	var like *stepBuffers
 	if len(w.slots) > 0 {
 		like = w.slots[0].stepBuffers

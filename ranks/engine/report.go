@@ -21,17 +21,16 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 // report completes an epoch's line with the measurements of all ranks, and passes it to rank
 // 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	var rows halo.Stats
-	for _, source := range t.steps.sources() {
-		rows.Add(source.TakeStats())
-	}
 	own := newTally()
-	own.measure(rows, t.tensor, t.workers)
+	own.measure(t.takeStats(), t.tensor, t.workers)
 	own.addPredictions(t.predictions())
 	if t.engine.fetches() {
 		own.addDisk(&t.disk)
 	}
-	own[tallyPeakRSS], own[tallyPairs] = float64(t.peaks.RSS()), float64(t.pairing.takeMoved())
+	own[tallyPeakRSS] = float64(t.peaks.RSS())
+	if t.scoresPairs() {
+		own[tallyPairs] = float64(t.pairing.takeMoved())
+	}
 	var err error
 	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {
 		return err
@@ -47,4 +46,12 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	sum.fill(&line)
 	t.noteFallback(line.Epoch, sum.predictions())
 	return t.reporter.Epoch(line, sum.spent())
+}
+
+// takeStats returns the transfers of training since the last call.
+func (t *trainer) takeStats() (rows halo.Stats) {
+	for _, source := range t.steps.sources() {
+		rows.Add(source.TakeStats())
+	}
+	return rows
 }

@@ -240,8 +240,8 @@ func (e *Engine) newJoinedClusters(b *batches) (trainingOf, error) {
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()),
 		e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)
-	b.source, b.clusters = noStats{}, source
-	if b.mostRows = most; !e.pipelined() {
+	b.source, b.joined = noStats{}, joinedClusters{source, most}
+	if !e.pipelined() {
 		d := b.sampledSteps(e.batchNetwork(), []int{most})
 		b.next = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
 	}

@@ -73,7 +73,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	e.sketchTasks(m, requested)
 	if m == model.Separate {
-		f := &asyncRank{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
+		f := &asyncRank{cfg: c, resources: e.resources(0), layers: make([]*graphwork.Layer, net.Layers())}
 		if store.Network.GathersAny() {
 			_ = f.prepare(e, store, 0, kept) // fails only with received rows
 		}

@@ -24,10 +24,15 @@ type stepBuffers struct {
 	rows, columns  int           // of the largest step, and of features
 	packed         kernels.Mat   // rows of ÂX of the step's vertices if cached, otherwise features; empty if a section reads neither
 	cached         bool          // whether packed has ÂX
-	ids            []uint32
-	labels         []int32
-	split          []uint8
-	lossTargets    task.Target // Values of the step's rows
+	stepRows
+}
+
+// stepRows are copied data of a step's vertices.
+type stepRows struct {
+	ids         []uint32
+	labels      []int32
+	split       []uint8
+	lossTargets task.Target
 }
 
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each

@@ -82,8 +82,7 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 // newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
 func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
 	a *mapped.Arena) (stretcher, error) {
-	t := tallies{
-		ownTallies: map[int]tally{}, finished: map[int]int{}, sums: map[int]tally{}, receivedTallies: map[int]int{},
+	t := reporting{
 		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
 	}
 	c, intervals, epochs := e.Config, 1, LastEpoch(s.Every(), trained, e.Config.Epochs)
@@ -235,13 +234,12 @@ type sharedHistory struct {
 
 // newAsyncRank makes a graph rank that continues after an epoch, to the end of a stretch.
 // Collective over the world.
-func (e *Engine) newAsyncRank(trained, epochs int, m transport, t tallies, a *mapped.Arena) (*asyncRank, error) {
+func (e *Engine) newAsyncRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*asyncRank, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
-	f := &asyncRank{
-		cfg: c, transport: m, workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, delay: newDelay(c, rank),
-		tallies: t, layers: make([]*graphwork.Layer, net.Layers()),
-	}
-	f.handler = f
+	f := &asyncRank{cfg: c, transport: m, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
+	f.delay, f.handler = newDelay(c, rank), f
+	f.tallies = tallies{ownTallies: map[int]tally{}, finished: map[int]int{}, reporting: r,
+		received: receivedTallies{sums: map[int]tally{}, count: map[int]int{}}}
 	store := e.store(e.network(), model.Separate, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err

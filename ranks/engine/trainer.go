@@ -186,7 +186,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
 		return nil, err
 	}
-	if at := e.Network.HeadRange(); t.pairing != nil {
+	if at := e.Network.HeadRange(); t.scoresPairs() {
 		t.pairing.weights = t.flat[at.Lo:at.Hi]
 	}
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.newOps, t.flat, t.grad)
@@ -390,8 +390,9 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
-	if p := t.pairing; p != nil && p.head != nil && layer == len(t.layers)-1 {
-		copy(grad[len(grad)-len(p.head.grad):], p.head.grad)
+	if layer == len(t.layers)-1 && t.scoresPairs() {
+		own := t.pairing.scorer.weightGrad()
+		copy(grad[len(grad)-len(own):], own)
 	}
 	return grad
 }

@@ -12,7 +12,7 @@ import (
 // tuning chooses the codec of an exchange while a run trains, for --codec auto.
 // It is the exchange's Observer. The methods of a nil tuning do nothing.
 type tuning struct {
-	*Engine
+	e        *Engine
 	chooser  *tune.Chooser
 	exchange *halo.Exchange
 	seen     map[exchangeKey]*observed // of the measuring epoch
@@ -48,7 +48,7 @@ func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	t := &tuning{Engine: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange,
+	t := &tuning{e: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange,
 		seen: map[exchangeKey]*observed{}}
 	if plan := e.Config.Recorded.Codecs; len(plan) > 0 {
 		t.chooser.Follow(plan)
@@ -72,7 +72,7 @@ func (t *tuning) name() string {
 	if t == nil {
 		return ""
 	}
-	return t.Codecs[t.chooser.Current()].Name()
+	return t.e.Codecs[t.chooser.Current()].Name()
 }
 
 // settled returns the codec that the choice has settled on, "" if it has not.
@@ -110,26 +110,26 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	measured := t.chooser.Measuring()
 	seconds, due := t.chooser.Ended(e.line.Seconds)
 	if !due {
-		t.exchange.Use(t.Codecs[t.chooser.Current()])
+		t.exchange.Use(t.e.Codecs[t.chooser.Current()])
 		return false, nil
 	}
 	slowest := []float64{seconds} // this rank's, and after MaxFloat64s the maximum of all ranks
 	if measured {
-		if err := t.Peers.Barrier(); err != nil { // ranks encode at the same time
+		if err := t.e.Peers.Barrier(); err != nil { // ranks encode at the same time
 			return false, err
 		}
-		for _, c := range t.Codecs {
+		for _, c := range t.e.Codecs {
 			slowest = append(slowest, t.exchangeSeconds(c))
 		}
 		clear(t.seen)
 	}
-	if err := world.MaxFloat64s(t.Peers, slowest); err != nil {
+	if err := world.MaxFloat64s(t.e.Peers, slowest); err != nil {
 		return false, err
 	}
 	if said := t.chooser.Agreed(slowest[0], slowest[1:]); said != "" {
-		t.Reporter.Note(said + "\n")
+		t.e.Reporter.Note(said + "\n")
 	}
-	t.exchange.Use(t.Codecs[t.chooser.Current()])
+	t.exchange.Use(t.e.Codecs[t.chooser.Current()])
 	return false, nil
 }
 
@@ -138,7 +138,7 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 // be overlapped.
 func (t *tuning) exchangeSeconds(c codec.Codec) (seconds float64) {
 	for p, o := range t.seen {
-		cost := codec.Measure(t.packers, c, o.sample, p.backward)
+		cost := codec.Measure(t.e.packers, c, o.sample, p.backward)
 		seconds += cost.Work(o.out, o.in)
 		if o.waited > 0 {
 			seconds += codec.Exposed(cost.Size*o.travel.Seconds(), (o.travel - o.waited).Seconds())

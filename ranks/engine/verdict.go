@@ -51,7 +51,7 @@ func LastEpoch(every checkpoint.Interval, trained, epochs int) int {
 
 // verdict returns rank 0's verdict on a stretch that ended with these weights after the given
 // number of epochs. all is the number of epochs of the run.
-func (t *tallies) verdict(epochs, all int, weights []float32) Verdict {
+func (t *reporting) verdict(epochs, all int, weights []float32) Verdict {
 	v := Verdict{Epoch: epochs, Next: NextStretch, Save: true}
 	switch {
 	case t.ranks == 0:

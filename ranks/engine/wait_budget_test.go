@@ -43,7 +43,7 @@ func TestGathersReadReceivedRows(t *testing.T) {
 		"a rank without ghosts":       {[]int{now, now}, math.MaxInt, 0, 0},
 	} {
 		f := &AsyncScheduler{gates: []*gate{{}}, executor: &asyncRank{ghosts: aged{oldest: c.ghosts}},
-			queue: []job{gather(0), gather(1), apply}, trained: never}
+			taskQueue: taskQueue{queue: []job{gather(0), gather(1), apply}}, trained: never}
 		f.gates[0].published[0] = published{c.own, slices.Min(c.own)}
 		fresh, held := f.findRunnable(false)
 		hurry, _ := f.findRunnable(true)
@@ -55,7 +55,7 @@ func TestGathersReadReceivedRows(t *testing.T) {
 
 // Tasks of slow intervals go first, and messages before all of them.
 func TestSlowIntervalsGoFirst(t *testing.T) {
-	f := &AsyncScheduler{queue: []job{{Task: schedule.Task{Epoch: 9}}}, received: 1}
+	f := &AsyncScheduler{taskQueue: taskQueue{queue: []job{{Task: schedule.Task{Epoch: 9}}}, received: 1}}
 	for k, epoch := range []int{2, 1, 2, 3, 1} {
 		f.enqueue(schedule.Task{Epoch: epoch, Interval: k})
 	}
