@@ -31,9 +31,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			now := time.Now()
 			t.workers.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
-			if t.exchange != nil {
-				t.exchange.TakeStats() // bytes of evaluations belong to no epoch
-			}
+			t.discardStats()
 		}()
 	}
 	var own findings

@@ -62,6 +62,16 @@ type routes struct {
 	exchange     *halo.Exchange // of the exact route, nil on a single rank
 }
 
+// connected reports whether ranks exchange rows in exact passes.
+func (r *routes) connected() bool { return r.exchange != nil }
+
+// discardStats discards the transfers of passes that belong to no epoch.
+func (r *routes) discardStats() {
+	if r.connected() {
+		r.exchange.TakeStats()
+	}
+}
+
 // currentPass is the pass that runs.
 type currentPass struct {
 	*route

@@ -250,9 +250,7 @@ func (t *trainer) measure(e *epochState) (leave bool, err error) {
 func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 	start, goOn := time.Now(), t.workers.pauseClocks()
 	err := measure()
-	if t.exchange != nil {
-		t.exchange.TakeStats()
-	}
+	t.discardStats()
 	goOn()
 	now := time.Now()
 	t.workers.clocks[0].record(evaluation, start, now)

@@ -127,9 +127,7 @@ func (t *trainer) evaluateBest() error {
 	if err := t.forward(model.Pass{Epoch: h.Last.Epoch + 1}, false); err != nil {
 		return err
 	}
-	if t.exchange != nil {
-		t.exchange.TakeStats() // belongs to no epoch
-	}
+	t.discardStats()
 	var err error
 	t.engine.metrics, err = t.computeMetrics(allMetrics, wanted...)
 	return err

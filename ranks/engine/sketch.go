@@ -93,7 +93,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	t.exact.localGhosts.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
 	t.reserveResiduals()
 	e.correctionBatch(ops, kept)
-	if t.exchange != nil {
+	if t.connected() {
 		for _, other := range codecs[1:] {
 			t.exchange.Use(other)
 		}

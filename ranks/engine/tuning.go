@@ -40,7 +40,7 @@ func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	if len(e.Codecs) == 1 {
 		return nil
 	}
-	if s.exchange == nil {
+	if !s.connected() {
 		e.Reporter.Note("codec auto: no rows travel between ranks -> " + e.Codecs[0].Name() + "\n")
 		return nil
 	}

@@ -18,7 +18,7 @@ func (s *lockstep) prepareMask(e *Engine, a *mapped.Arena) {
 	for l := range net.Layers {
 		whole = whole || net.Spec.Whole(l)
 	}
-	if whole && s.exchange != nil {
+	if whole && s.connected() {
 		s.ghostMask.ids = kernels.Place(s.adder, a, e.Shard.Ghosts)
 	}
 }
