@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
-	"siafu/internal/mapped"
 	"siafu/internal/safetensors"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
@@ -23,27 +21,6 @@ import (
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
-
-// resumed is the state that a run resumes from. The zero value means a new run.
-type resumed struct {
-	resumption
-	weights []float32
-	slots   [][]float32
-	best    []float32 // nil before the first evaluation
-	rows    []byte    // on rank 0: the history of representations, nil without one
-}
-
-// resumption is the message of rank 0 about the state that the run resumes from.
-type resumption struct {
-	Epoch    int // the last trained epoch
-	Switched bool
-	HasBest  bool
-	BestLine runfolder.Epoch
-	Last     runfolder.Epoch
-	Record   *checkpoint.Record
-	Slots    int
-	Parts    int // with their own state, 0: none
-}
 
 // sameLaunch reports whether an earlier attempt of this launch has made or last written the
 // run folder with this marker. The run then resumes there, regardless of the options about
@@ -316,7 +293,9 @@ func (r *begun) restore() error {
 	var blob []byte
 	var err error
 	if r.state != nil {
-		blob, err = r.broadcastResume()
+		shared := *r.state
+		shared.Parts, shared.History = nil, nil
+		blob, err = shared.Encode()
 	}
 	if err := agree(r.world, err); err != nil {
 		return err
@@ -324,29 +303,16 @@ func (r *begun) restore() error {
 	if blob, err = world.BcastBlob(r.world, blob, 0); err != nil || len(blob) == 0 {
 		return err
 	}
-	m := &r.from.resumption
-	if err := json.Unmarshal(blob, m); err != nil {
-		return err
-	}
-	if r.rank != 0 {
-		room := func() []float32 { return make([]float32, len(r.weights)) }
-		r.from.weights = room()
-		for range m.Slots {
-			r.from.slots = append(r.from.slots, room())
-		}
-		if m.HasBest {
-			r.from.best = room()
-		}
-	}
-	for _, part := range append(slices.Clone(r.from.slots), r.from.weights, r.from.best) {
-		if part == nil {
-			continue
-		}
-		if err := r.world.Bcast(mapped.Bytes(part), 0); err != nil {
+	if r.rank == 0 {
+		r.from = *r.state
+	} else {
+		state, err := checkpoint.Decode(blob, "the state of rank 0")
+		if err != nil {
 			return err
 		}
+		r.from = *state
 	}
-	copy(r.weights, r.from.weights)
+	fillWeights(r.net, r.from.Weights, r.weights)
 	err = r.restorePart()
 	r.state = nil
 	return err
@@ -355,39 +321,21 @@ func (r *begun) restore() error {
 // restorePart restores the state that only each part has, if the run had the same number of
 // parts. Collective over the world.
 func (r *begun) restorePart() error {
-	if r.from.Parts != r.view.Parts {
-		if r.from.Parts > 0 {
-			r.reporter.log("refresh: reset the cached ghost rows: the checkpoint has %d parts, this run has %d", r.from.Parts, r.view.Parts)
-		}
-		return nil
-	}
 	var blocks [][]byte
 	if r.rank == 0 {
 		blocks = make([][]byte, r.world.Size())
-		copy(blocks, r.state.Parts)
+		switch n := len(r.from.Parts); n {
+		case r.view.Parts:
+			copy(blocks, r.from.Parts)
+		case 0:
+		default:
+			r.reporter.log("refresh: reset the cached ghost rows: the checkpoint has %d parts, this run has %d", n, r.view.Parts)
+		}
 	}
 	own, err := world.Scatter(r.world, 0, blocks)
-	if !r.isServer() {
+	if !r.isServer() && len(own) > 0 {
 		r.partState = own
 	}
+	r.from.Parts = nil
 	return err
-}
-
-// broadcastResume broadcasts the state of rank 0.
-func (r *begun) broadcastResume() ([]byte, error) {
-	s := r.state
-	r.from.rows = s.History
-	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots), Parts: len(s.Parts)}
-	r.from.weights = r.flat(s.Weights)
-	for _, slot := range s.Slots {
-		r.from.slots = append(r.from.slots, r.flat(slot.Tensors))
-	}
-	if s.Best != nil {
-		m.HasBest, m.BestLine, r.from.best = true, s.Best.Line, r.flat(s.Best.Weights)
-		m.Record = s.Record
-	}
-	if s.Last != nil {
-		m.Last = *s.Last
-	}
-	return json.Marshal(m)
 }

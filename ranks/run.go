@@ -110,10 +110,10 @@ type prepared struct {
 // begun is a member whose training has begun.
 type begun struct {
 	*prepared
-	from    resumed
-	weights []float32 // the first ones
-	stop    error     // on rank 0 of a stopped run: its error
-	stash   int64     // bytes of a server in bounded asynchrony, at their peak
+	from    checkpoint.State // that the run resumes from; zero in a new run
+	weights []float32        // the first ones
+	stop    error            // on rank 0 of a stopped run: its error
+	stash   int64            // bytes of a server in bounded asynchrony, at their peak
 }
 
 // train runs a member of a training run. Collective over the world.

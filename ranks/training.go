@@ -1,13 +1,12 @@
 package ranks
 
 import (
-	"slices"
-
 	"siafu/graph"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/params"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
 )
 
@@ -29,10 +28,9 @@ func (r *begun) run() error {
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
 func (r *begun) trainFrom(epoch int, source params.Source, h *stopping.History) error {
-	r.engine.PartState, r.engine.Exact = r.partState, r.from.Switched
-	r.engine.HistoryRows, r.from.rows = r.from.rows, nil
-	r.engine.StepState = r.views.step(r.member)
-	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
+	b := engine.Beginning{Epoch: epoch, Exact: r.from.Switched, Part: r.partState, Step: r.views.step(r.member), Rows: r.from.History}
+	r.from.History = nil
+	if err := r.engine.Train(b, source, h, r.newSaver()); err != nil {
 		return err
 	}
 	r.reporter.result(h)
@@ -96,8 +94,12 @@ func (r *begun) history() *stopping.History {
 		rule.Penalty = params.Penalty(c.OptimizerOf(r.Graph), r.net, c.WeightDecayOn == "all")
 	}
 	h := stopping.New(rule, r.net.Params())
-	if r.from.best != nil {
-		h.Resume(slices.Clone(r.from.best), r.from.BestLine, r.from.Last, r.from.Record)
+	if best := r.from.Best; best != nil {
+		var last runfolder.Epoch
+		if r.from.Last != nil {
+			last = *r.from.Last
+		}
+		h.Resume(r.flat(best.Weights), best.Line, last, r.from.Record)
 	}
 	return h
 }
@@ -146,7 +148,9 @@ func (r *begun) adder(own *params.Replicated) params.Adder {
 func (r *begun) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.Epoch > 0 {
-		state = r.from.slots
+		for _, slot := range r.from.Slots {
+			state = append(state, r.flat(slot.Tensors))
+		}
 	}
 	return params.NewUpdater(r.cfg.OptimizerOf(r.Graph), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
 }

@@ -1,8 +1,6 @@
 package ranks
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math"
 	"path/filepath"
 
@@ -88,11 +86,11 @@ func (r *opened) restoreState(epoch int) error {
 		return fault.New(fault.Runtime, "train", "", "view %d cannot continue: no state is stored for epoch %d", r.view.Number, epoch)
 	}
 	r.partState = m.Own
-	if m.State == nil {
+	if len(m.State) == 0 {
 		return nil
 	}
 	var err error
-	if r.state, err = m.State.decode(); err == nil && !r.reporter.begun {
+	if r.state, err = checkpoint.Decode(m.State, runfolder.FromMemory); err == nil && !r.reporter.begun {
 		r.beginning, err = r.continued(r.state)
 	}
 	return err
@@ -124,14 +122,13 @@ func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
 	m := partMemory{Own: own, Folder: r.views.folder}
 	if r.rank == 0 {
 		state := r.stateOf(s)
-		m.State = encodeState(&state)
-	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(m); err != nil {
-		panic("ranks: cannot encode a part's state: " + err.Error())
+		var err error
+		if m.State, err = state.Encode(); err != nil {
+			panic("ranks: cannot encode the state of a run: " + err.Error())
+		}
 	}
 	at := membership.State{Part: r.rank, Epoch: s.Epoch}
-	r.views.Unpack(at, b.Bytes())
+	r.views.Unpack(at, m.encode())
 	r.copied(at)
 }
 

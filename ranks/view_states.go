@@ -1,14 +1,9 @@
 package ranks
 
 import (
-	"bytes"
-	"encoding/gob"
-	"encoding/json"
 	"slices"
 
-	"siafu/internal/mapped"
-	"siafu/internal/safetensors"
-	"siafu/ranks/checkpoint"
+	"siafu/internal/wire"
 	"siafu/ranks/engine"
 	"siafu/ranks/world/membership"
 )
@@ -27,75 +22,16 @@ const storedStates = 3
 // partMemory is the state of a part after an epoch.
 type partMemory struct {
 	Own    engine.PartState
-	Folder string        // of the run
-	State  *encodedState // of the run, of part 0
+	Folder string // of the run
+	State  []byte // of the run (checkpoint.State.Encode), of part 0
 }
 
-// encodedState is a checkpoint.State. Its JSON is that of a checkpoint, without the arrays.
-type encodedState struct {
-	JSON          []byte
-	Weights, Best []encodedTensor
-	Slots         []encodedSlot
-	History       []byte
-	Parts         [][]byte
-}
-
-// encodedTensor is a safetensors.Tensor with its numbers as bytes, which package gob copies at once.
-type encodedTensor struct {
-	Name  string
-	Shape []int
-	Data  []byte
-}
-
-type encodedSlot struct {
-	Name    string
-	Tensors []encodedTensor
-}
-
-func encodeTensors(list []safetensors.Tensor) (encoded []encodedTensor) {
-	for _, t := range list {
-		encoded = append(encoded, encodedTensor{t.Name, t.Shape, mapped.Bytes(t.Data)})
+func (m partMemory) encode() []byte {
+	w := wire.Writer{B: make([]byte, 0, len(m.Own)+len(m.Folder)+len(m.State)+3*8)}
+	for _, b := range [][]byte{m.Own, []byte(m.Folder), m.State} {
+		w.Bytes(b)
 	}
-	return encoded
-}
-
-func decodeTensors(encoded []encodedTensor) (list []safetensors.Tensor) {
-	for _, e := range encoded {
-		data := make([]float32, len(e.Data)/4)
-		copy(mapped.Bytes(data), e.Data)
-		list = append(list, safetensors.Tensor{Name: e.Name, Shape: e.Shape, Data: data})
-	}
-	return list
-}
-
-func encodeState(s *checkpoint.State) *encodedState {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic("ranks: cannot encode the state of a run: " + err.Error())
-	}
-	e := &encodedState{JSON: text, Weights: encodeTensors(s.Weights), History: s.History, Parts: s.Parts}
-	for _, slot := range s.Slots {
-		e.Slots = append(e.Slots, encodedSlot{slot.Name, encodeTensors(slot.Tensors)})
-	}
-	if s.Best != nil {
-		e.Best = encodeTensors(s.Best.Weights)
-	}
-	return e
-}
-
-func (e *encodedState) decode() (*checkpoint.State, error) {
-	s := new(checkpoint.State)
-	if err := json.Unmarshal(e.JSON, s); err != nil {
-		return nil, err
-	}
-	s.Weights, s.History, s.Parts = decodeTensors(e.Weights), e.History, e.Parts
-	for _, slot := range e.Slots {
-		s.Slots = append(s.Slots, checkpoint.Slot{Name: slot.Name, Tensors: decodeTensors(slot.Tensors)})
-	}
-	if s.Best != nil {
-		s.Best.Weights = decodeTensors(e.Best)
-	}
-	return s, nil
+	return w.B
 }
 
 // States implements parts.ElasticJob.
@@ -147,9 +83,13 @@ func (c *viewSequence) memory(part, epoch int) *partMemory {
 	if data == nil {
 		return nil
 	}
-	m := new(partMemory)
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(m); err != nil {
-		panic("ranks: cannot decode a part's state: " + err.Error())
+	r := wire.Reader{Rest: data}
+	m := &partMemory{r.Bytes(0, len(data)), string(r.Bytes(0, len(data))), r.Bytes(0, len(data))}
+	if r.Err != nil {
+		panic("ranks: cannot decode a part's state: " + r.Err.Error())
+	}
+	if len(m.Own) == 0 {
+		m.Own = nil
 	}
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -127,4 +128,36 @@ func TestMetrics(t *testing.T) {
 	wantFault(t, err, fault.Missing)
 	_, err = MarkMetrics(filepath.Join(t.TempDir(), "none"))
 	wantFault(t, err, fault.Missing)
+}
+
+// A state in memory is what a checkpoint has, and damage is noticed.
+func TestStateInMemory(t *testing.T) {
+	want := stateOf(3, 2)
+	want.Parts, want.History = [][]byte{{1, 2}, nil, {3}}, []byte("rows")
+	b, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b, "memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, _, err := Open(mustSave(t, t.TempDir(), want).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Path, saved.Path = "", ""
+	for k := range got.Parts { // an empty state of a part is nil in one of them
+		got.Parts[k], saved.Parts[k] = append([]byte{}, got.Parts[k]...), append([]byte{}, saved.Parts[k]...)
+	}
+	if !reflect.DeepEqual(got, saved) {
+		t.Errorf("in memory\n%+v, in a folder\n%+v", got, saved)
+	}
+	for n := range len(b) {
+		if s, err := Decode(b[:n], "memory"); err == nil && (len(s.Weights) != len(want.Weights) || s.Epoch != want.Epoch) {
+			t.Fatalf("%d of %d bytes are another state", n, len(b))
+		} else if err != nil && fault.KindOf(err) != fault.Data {
+			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
 }

@@ -91,7 +91,22 @@ func read(path string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := m.bytes(path, stateFile)
+	s, err := readFiles(path, func(name string) ([]byte, error) {
+		if m.find(name) == nil {
+			return nil, nil
+		}
+		return m.bytes(path, name)
+	})
+	if err == nil && s.Epoch != m.Epoch {
+		err = damaged(filepath.Join(path, stateFile), "it does not match its manifest")
+	}
+	return s, err
+}
+
+// readFiles reads the state whose files content returns, nil for a file that the state does not have. path
+// is the place of the files.
+func readFiles(path string, content func(name string) ([]byte, error)) (*State, error) {
+	text, err := content(stateFile)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +114,8 @@ func read(path string) (*State, error) {
 	if err != nil {
 		return nil, damaged(filepath.Join(path, stateFile), "%v", err)
 	}
-	if s.Epoch != m.Epoch || (s.Best != nil) != (m.find(bestFile) != nil) {
-		return nil, damaged(filepath.Join(path, stateFile), "it does not match its manifest")
-	}
 	s.Path = path
-	return &s, s.readTensors(m)
+	return &s, s.readArrays(content)
 }
 
 func readManifest(path string) (manifest, error) {
@@ -145,50 +157,48 @@ func (m manifest) bytes(path, name string) ([]byte, error) {
 	return b, nil
 }
 
-// readTensors fills in all fields that state.json does not contain.
-func (s *State) readTensors(m manifest) error {
-	var err error
-	if s.Weights, err = s.tensors(m, modelFile); err != nil {
-		return err
-	}
-	slots, err := s.tensors(m, optimizerFile)
-	if err != nil {
-		return err
+// readArrays fills in all fields that state.json does not contain.
+func (s *State) readArrays(content func(name string) ([]byte, error)) error {
+	var slots, best []safetensors.Tensor
+	for _, f := range []struct {
+		name string
+		read func(b []byte) error
+	}{
+		{modelFile, tensorsOf(&s.Weights)},
+		{optimizerFile, tensorsOf(&slots)},
+		{historyFile, func(b []byte) error { s.History = b; return nil }},
+		{partsFile, func(b []byte) (err error) { s.Parts, err = readParts(b); return err }},
+		{bestFile, tensorsOf(&best)},
+	} {
+		b, err := content(f.name)
+		if err == nil && b != nil {
+			if err = f.read(b); err != nil {
+				err = damaged(filepath.Join(s.Path, f.name), "%v", err)
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := s.takeSlots(slots); err != nil {
 		return damaged(filepath.Join(s.Path, optimizerFile), "%v", err)
 	}
-	if m.find(historyFile) != nil {
-		if s.History, err = m.bytes(s.Path, historyFile); err != nil {
-			return err
-		}
-	}
-	if m.find(partsFile) != nil {
-		b, err := m.bytes(s.Path, partsFile)
-		if err != nil {
-			return err
-		}
-		if s.Parts, err = readParts(b); err != nil {
-			return damaged(filepath.Join(s.Path, partsFile), "%v", err)
-		}
-	}
-	if s.Best == nil {
+	switch {
+	case (s.Best != nil) != (best != nil):
+		return damaged(filepath.Join(s.Path, stateFile), "it does not match its manifest")
+	case s.Best == nil:
 		return nil
+	case !sameShapes(best, s.Weights):
+		return damaged(filepath.Join(s.Path, bestFile), "its weights differ from those of %s", modelFile)
 	}
-	if s.Best.Weights, err = s.tensors(m, bestFile); err == nil && !sameShapes(s.Best.Weights, s.Weights) {
-		err = damaged(filepath.Join(s.Path, bestFile), "its weights differ from those of %s", modelFile)
-	}
-	return err
+	s.Best.Weights = best
+	return nil
 }
 
-func (s *State) tensors(m manifest, name string) ([]safetensors.Tensor, error) {
-	b, err := m.bytes(s.Path, name)
-	if err != nil {
-		return nil, err
+// tensorsOf returns a function that reads the tensors of a file to list.
+func tensorsOf(list *[]safetensors.Tensor) func(b []byte) error {
+	return func(b []byte) (err error) {
+		*list, _, err = safetensors.Decode(b)
+		return err
 	}
-	list, _, err := safetensors.Decode(b)
-	if err != nil {
-		return nil, damaged(filepath.Join(s.Path, name), "%v", err)
-	}
-	return list, nil
 }

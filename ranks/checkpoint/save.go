@@ -100,34 +100,47 @@ func (w *writer) all() error {
 
 // contents writes every file but the manifest.
 func (w *writer) contents() error {
-	s := &w.state
-	if err := w.tensors(modelFile, s.Weights, s.metadata(s.Epoch)); err != nil {
-		return err
-	}
-	if err := w.tensors(optimizerFile, s.flatSlots(), s.metadata(s.Epoch)); err != nil {
-		return err
-	}
-	if s.Best != nil {
-		if err := w.tensors(bestFile, s.Best.Weights, s.metadata(s.Best.Line.Epoch)); err != nil {
-			return err
-		}
-	}
-	if s.History != nil {
-		if err := w.put(historyFile, s.History); err != nil {
-			return err
-		}
-	}
-	if s.Parts != nil {
-		if err := w.fill(partsFile, func(to io.Writer) error { return writeParts(to, s.Parts) }); err != nil {
-			return err
-		}
-	}
-	text, err := s.encode()
+	text, err := w.state.encode()
 	if err != nil {
 		return fault.New(fault.Runtime, opSave, filepath.Join(w.final, stateFile), "%v", err).
 			Then("lower --lr: the loss is not a finite number")
 	}
-	return w.put(stateFile, text)
+	return w.state.each(text, w.fill)
+}
+
+// each calls put for each file of the state but the manifest; text is the content of state.json.
+func (s *State) each(text []byte, put func(name string, write func(io.Writer) error) error) error {
+	type output struct {
+		name  string
+		write func(io.Writer) error
+	}
+	arrays := func(list []safetensors.Tensor, epoch int) func(io.Writer) error {
+		return func(to io.Writer) error { return safetensors.Stream(to, list, s.metadata(epoch)) }
+	}
+	list := []output{{modelFile, arrays(s.Weights, s.Epoch)}, {optimizerFile, arrays(s.flatSlots(), s.Epoch)}}
+	if s.Best != nil {
+		list = append(list, output{bestFile, arrays(s.Best.Weights, s.Best.Line.Epoch)})
+	}
+	if s.History != nil {
+		list = append(list, output{historyFile, content(s.History).writeTo})
+	}
+	if s.Parts != nil {
+		list = append(list, output{partsFile, func(to io.Writer) error { return writeParts(to, s.Parts) }})
+	}
+	for _, f := range append(list, output{stateFile, content(text).writeTo}) {
+		if err := put(f.name, f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// content is the content of a file.
+type content []byte
+
+func (c content) writeTo(to io.Writer) error {
+	_, err := to.Write(c)
+	return err
 }
 
 // metadata returns the metadata of a file with weights of an epoch.
@@ -138,13 +151,7 @@ func (s *State) metadata(epoch int) map[string]string {
 	return m
 }
 
-func (w *writer) tensors(name string, list []safetensors.Tensor, md map[string]string) error {
-	return w.fill(name, func(to io.Writer) error { return safetensors.Stream(to, list, md) })
-}
-
-func (w *writer) put(name string, b []byte) error {
-	return w.fill(name, func(to io.Writer) error { _, err := to.Write(b); return err })
-}
+func (w *writer) put(name string, b []byte) error { return w.fill(name, content(b).writeTo) }
 
 // fill writes one file, which sync will make durable.
 func (w *writer) fill(name string, write func(io.Writer) error) error {

@@ -70,14 +70,14 @@ func SlotNames(optimizer string) []string {
 	return []string{"exp_avg", "exp_avg_sq"}
 }
 
-// content is state.json.
-type content struct {
+// head is state.json.
+type head struct {
 	*State
 	SlotNames []string `json:"slots"`
 }
 
 func (s *State) encode() ([]byte, error) {
-	c := content{State: s, SlotNames: []string{}}
+	c := head{State: s, SlotNames: []string{}}
 	for _, slot := range s.Slots {
 		c.SlotNames = append(c.SlotNames, slot.Name)
 	}
@@ -88,7 +88,7 @@ func (s *State) encode() ([]byte, error) {
 // decodeState decodes state.json. The slots have only names.
 func decodeState(text []byte) (State, error) {
 	var s State
-	c := content{State: &s}
+	c := head{State: &s}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return State{}, err
 	}

@@ -63,7 +63,7 @@ type deal struct {
 }
 
 // newBatches makes the mini-batches of a trainer. Collective over the graph ranks.
-func (e *Engine) newBatches(t *trainer) (stepper, error) {
+func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	kind := e.Config.Batching()
 	if kind.Count == 0 {
 		return fullGraph{t}, nil
@@ -93,10 +93,11 @@ func (e *Engine) newBatches(t *trainer) (stepper, error) {
 	if err := b.noteStatistics(e); err != nil {
 		return nil, err
 	}
-	if err := b.restoreHistory(e); err != nil || !e.pipelined() {
+	err = b.restoreHistory(e, from.Rows)
+	if from.Rows = nil; err != nil || !e.pipelined() {
 		return b, err
 	}
-	return e.newPipeline(b), nil
+	return e.newPipeline(b, from.Step), nil
 }
 
 // push pushes the gradients of a layer in the current step.
@@ -204,9 +205,8 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 
 // restoreHistory continues with the history of a checkpoint, if the run continues. Collective over
 // the graph ranks.
-func (b *batches) restoreHistory(e *Engine) error {
-	rows, err := world.BcastBlob(e.Peers, e.HistoryRows, 0)
-	e.HistoryRows = nil
+func (b *batches) restoreHistory(e *Engine, rows []byte) error {
+	rows, err := world.BcastBlob(e.Peers, rows, 0)
 	if err != nil || len(rows) == 0 || !b.hasHistory() {
 		return err
 	}

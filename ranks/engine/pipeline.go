@@ -33,6 +33,7 @@ type pipelineRank struct {
 	began    float64    // loss of the epoch's steps before the current one
 	next     epochLoss  // the same of the last stage, if this rank is its shadow
 	begun    bool       // the first epoch of the view has begun
+	from     *StepState // in which the view continues, until its first epoch; nil: none
 	resuming *StepState // of the current step, which other ranks have also begun in an earlier view; nil: the step begins here
 }
 
@@ -76,8 +77,10 @@ func (e *Engine) pipelineStage() *pipelineRank {
 }
 
 // newPipeline allocates the stage of this rank, which trains mini-batches of joined clusters.
-func (e *Engine) newPipeline(b *batches) *pipelineRank {
+// It continues in an interrupted step unless it is nil.
+func (e *Engine) newPipeline(b *batches, from *StepState) *pipelineRank {
 	p := e.pipelineStage()
+	p.from = from
 	p.batches, p.outbox = b, world.NewOutbox(e.Stages)
 	net := e.batchNetwork()
 	for stage, of := range e.stages(net) {

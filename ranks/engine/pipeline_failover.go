@@ -186,8 +186,8 @@ func (p *pipelineRank) endStep() {
 // resume returns the step of an epoch with which it begins: 0, or the one in which the last view has
 // ended. Collective over the graph ranks.
 func (p *pipelineRank) resume(epoch int) (k int, err error) {
-	s, first := p.e.StepState, !p.begun
-	p.e.StepState, p.begun, p.next = nil, true, epochLoss{0, true}
+	s, first := p.from, !p.begun
+	p.from, p.begun, p.next = nil, true, epochLoss{0, true}
 	if !p.survives() || !first {
 		return 0, nil
 	}

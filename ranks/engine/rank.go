@@ -33,11 +33,15 @@ type Rank struct {
 	Reporter Reporter
 	Views    Views     // nil with a single view
 	Clusters *Clusters // of earlier views of this process; nil: none are stored
+}
 
-	PartState   PartState  // state to continue from, if the run does; set before Train
-	StepState   *StepState // to continue from after a loss, if the run does; set before Train
-	HistoryRows []byte     // on rank 0: Snapshot.Rows to continue from, if the run does
-	Exact       bool       // of --refresh auto: the run continues after its epochs without ghosts; set before Train
+// Beginning is what a synchronous training begins with.
+type Beginning struct {
+	Epoch int        // first one
+	Exact bool       // of --refresh auto: the run continues after its epochs without ghosts
+	Part  PartState  // of this part, if the run continues
+	Step  *StepState // of a step that a loss has interrupted, if the run continues in it
+	Rows  []byte     // on rank 0: Snapshot.Rows, if the run continues
 }
 
 // Problem is what a rank trains: a network on its part of the graph.

@@ -77,10 +77,10 @@ type accounts struct {
 	notedFallback bool      // noteFallback has printed a line
 }
 
-// Train trains synchronously from epoch first on. source has the weights. Unless the run
+// Train trains synchronously. source has the weights. Unless the run
 // was asked to stop, the history ends with it. Collective over the graph ranks; servers, if
 // any, serve it.
-func (e *Engine) Train(first int, source params.Source, h *stopping.History, s Saver) error {
+func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s Saver) error {
 	reduction, err := e.reduce()
 	if err != nil {
 		return err
@@ -89,20 +89,20 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	if t.steps, err = e.newBatches(t); err != nil {
+	if t.steps, err = e.newBatches(t, &b); err != nil {
 		return err
 	}
 	t.history, t.saver, t.views = h, s, e.Views
 	t.reserveResiduals()
 	if t.alternates {
-		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
+		t.phases = tune.NewPhases(b.Epoch, e.Config.Epochs, b.Exact)
 		if plan := e.Config.Recorded.Policies; len(plan) > 0 {
 			t.phases.Follow(without(plan))
 		}
 	}
 	defer e.describeWaits(t.steps.activity, nil, e.comms()...)()
-	tuning := e.beginTuning(t.lockstep, first)
-	if err := t.steps.unpack(e.PartState); err != nil {
+	tuning := e.beginTuning(t.lockstep, b.Epoch)
+	if err := t.steps.unpack(b.Part); err != nil {
 		return err
 	}
 	if t.measures() {
@@ -110,7 +110,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	}
 	t.disk.read, t.disk.written = host.DiskBytes()
 	t.addHooks(tuning)
-	if err := t.loop(first); err != nil {
+	if err := t.loop(b.Epoch); err != nil {
 		return err
 	}
 	if err := t.evaluateBest(); err != nil {
