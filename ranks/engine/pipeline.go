@@ -129,7 +129,7 @@ func (p *pipelineRank) train(epoch, k, step int) error {
 	if err := p.t.source.Begin(); err != nil {
 		return err
 	}
-	for _, w := range p.works {
+	for _, w := range p.computed() {
 		w.reset()
 	}
 	p.began = p.t.now.loss

@@ -51,11 +51,8 @@ func (g *progress) of(op pipeline.Op) *int {
 	return nil
 }
 
-// count counts an executed instruction. w may be nil.
+// count counts an executed instruction.
 func (w *stageWork) count(op pipeline.Op) {
-	if w == nil {
-		return
-	}
 	if n := w.of(op); n != nil {
 		*n++
 	}
@@ -146,19 +143,17 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 	for _, x := range slots {
 		s.slots = append(s.slots, slices.Clone(x))
 	}
-	for _, w := range p.works {
-		s.works = append(s.works, w.export())
+	s.works = make([]*workState, len(p.works))
+	for stage, w := range p.computed() {
+		s.works[stage] = w.export()
 	}
 	p.t.views.StoreStep(s)
 	return err
 }
 
-// export returns the state of a stage's layers, nil without any. Attention has more values of a forward
+// export returns the state of a stage's layers. Attention has more values of a forward
 // pass than the layers, in graph work: its unfinished microbatches run again.
 func (w *stageWork) export() *workState {
-	if w == nil {
-		return nil
-	}
 	s := &workState{progress: w.progress, values: make([][][]float32, len(w.stored)), grad: w.grad, losses: slices.Clone(w.losses)}
 	for k := range w.sent {
 		s.sent[k] = slices.Clone(w.sent[k])
@@ -275,8 +270,8 @@ func (p *pipelineRank) catchUp() error {
 	if p.resuming == nil {
 		return nil
 	}
-	for stage, s := range p.resuming.works {
-		if w := p.works[stage]; w != nil && s != nil {
+	for stage, w := range p.computed() {
+		if s := p.resuming.works[stage]; s != nil {
 			if err := p.restore(w, s); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"slices"
 
 	"siafu/halo/sample"
@@ -57,13 +58,21 @@ func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 	w.slots = append(w.slots, m)
 }
 
+// computed yields the stages that this rank computes.
+func (p *pipelineRank) computed() iter.Seq2[int, *stageWork] {
+	return func(yield func(int, *stageWork) bool) {
+		for stage, w := range p.works {
+			if w != nil && !yield(stage, w) {
+				return
+			}
+		}
+	}
+}
+
 // recordArrays records the memory of the engine, with the graph work of all microbatches.
 func (p *pipelineRank) recordArrays() {
 	used := p.e.Arena.Used()
-	for _, w := range p.works {
-		if w == nil {
-			continue
-		}
+	for _, w := range p.computed() {
 		for _, m := range w.slots {
 			used += m.scratch.Used()
 		}
@@ -71,11 +80,8 @@ func (p *pipelineRank) recordArrays() {
 	p.e.arrays = max(p.e.arrays, used)
 }
 
-// reset frees all slots, if w is not nil.
+// reset frees all slots.
 func (w *stageWork) reset() {
-	if w == nil {
-		return
-	}
 	clear(w.stored)
 	w.progress = progress{}
 	clear(w.losses)
