@@ -133,7 +133,8 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 	if !ok {
 		return err
 	}
-	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next, works: make([]*workState, len(p.works))}
+	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next,
+		works: make([]*workState, len(p.works))}
 	weights := make([]float32, len(p.t.flat))
 	if failed := own.Pull(0, weights); failed != nil {
 		return errors.Join(err, failed)
