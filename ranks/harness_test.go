@@ -18,6 +18,7 @@ import (
 	"siafu/internal/testkit/realdata"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/runfolder"
 )
 
@@ -150,7 +151,7 @@ func partitionBy(t testing.TB, data, method string, parts int, owner ...int) {
 func weightsFile(t testing.TB, s model.Spec, flat []float32) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "init.safetensors")
-	if err := safetensors.Write(path, tensors(s, flat), nil); err != nil {
+	if err := safetensors.Write(path, engine.Tensors(s, flat), nil); err != nil {
 		t.Fatal(err)
 	}
 	return path

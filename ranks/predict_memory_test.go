@@ -16,6 +16,7 @@ import (
 	"siafu/internal/safetensors"
 	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
+	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
 )
@@ -74,7 +75,7 @@ func TestPredictionThatDoesNotFit(t *testing.T) {
 	hidden := int(there/vertices) + 1 // one matrix with a row per vertex is four times the available memory: other programs may end
 	net := model.Spec{Kind: "gcn", Dims: []int{12, hidden, 4}}
 	file, dims := filepath.Join(t.TempDir(), "m.safetensors"), fmt.Sprintf("[12,%d,4]", hidden)
-	if err := safetensors.Write(file, tensors(net, make([]float32, net.NumWeights())),
+	if err := safetensors.Write(file, engine.Tensors(net, make([]float32, net.NumWeights())),
 		map[string]string{"model": "gcn", "dims": dims}); err != nil {
 		t.Fatal(err)
 	}

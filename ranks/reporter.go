@@ -9,9 +9,8 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/host"
-	"siafu/internal/safetensors"
 	"siafu/internal/screen"
-	"siafu/kernels/model"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
@@ -250,7 +249,7 @@ func (p *reporter) finish(r *begun, ranks []runfolder.RankReport) error {
 		if err := predictions.WriteKnown(p.folder.Dir(), r.data); err != nil {
 			return err
 		}
-		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r.joined, s)); err != nil {
+		if err := p.folder.WriteModel(engine.Tensors(r.net, h.Best), modelMetadata(r.joined, s)); err != nil {
 			return err
 		}
 	}
@@ -357,22 +356,4 @@ func median(x []float64) float64 {
 	}
 	s := slices.Sorted(slices.Values(x))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// tensors returns the named matrices of a flat vector of weights, or only their names and
-// shapes if it is nil.
-func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
-	var list []safetensors.Tensor
-	for _, p := range s.Params() {
-		shape := []int{p.Rows, p.Cols}
-		if p.Bias {
-			shape = []int{p.Cols}
-		}
-		t := safetensors.Tensor{Name: p.Name, Shape: shape}
-		if flat != nil {
-			t.Data = p.Of(flat)
-		}
-		list = append(list, t)
-	}
-	return list
 }

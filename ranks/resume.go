@@ -14,6 +14,7 @@ import (
 	"siafu/internal/safetensors"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
@@ -75,12 +76,8 @@ const takeoverWait = 100 * time.Second
 
 // beginning has the data with which rank 0 begins to write the run folder, after all checks.
 type beginning struct {
-	inPlace bool                // the run continues in the folder of its checkpoint
-	from    string              // the checkpoint; empty: none
-	epoch   int                 // of the checkpoint
-	metrics runfolder.Lines     // up to the checkpoint
-	seconds float64             // duration of the run up to the checkpoint
-	spent   runfolder.Functions // cost of invocations up to the checkpoint
+	inPlace bool            // the run continues in the folder of its checkpoint
+	metrics runfolder.Lines // up to the checkpoint
 }
 
 // admit claims the run folder, reads the checkpoint to resume from, and makes all checks
@@ -190,32 +187,24 @@ func (r *opener) vetResumption(folder *runfolder.Folder) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Fits(tensors(r.net, nil), checkpoint.SlotNames(r.cfg.Optimizer)[:o.StateSlots()]); err != nil {
+	if err := s.Fits(engine.Tensors(r.net, nil), checkpoint.SlotNames(r.cfg.Optimizer)[:o.StateSlots()]); err != nil {
 		return err
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
-	r.beginning = beginning{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent,
-		inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
-	if err := r.beginning.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
+	r.beginning.inPlace = folder.Marker() != nil && sameFolder(source, folder.Dir())
+	path := filepath.Join(source, runfolder.Metrics)
+	switch err := s.Metrics.Verify(path); {
+	case err == nil:
+		r.beginning.metrics = runfolder.Lines{Path: path, Bytes: s.Metrics.Bytes}
+	case fault.KindOf(err) == fault.Missing:
+		r.reporter.warn("%v: metrics start with epoch %d", err, s.Epoch+1)
+	default:
 		return err
 	}
 	if r.beginning.inPlace {
 		return checkpoint.Rewindable(filepath.Join(source, checkpoint.Dir), s.Epoch)
 	}
 	return r.vetFolder(folder)
-}
-
-// read finds the metrics of earlier epochs in metrics.jsonl.
-func (o *beginning) read(v *reporter, m checkpoint.Metrics, path string) error {
-	err := m.Verify(path)
-	if fault.KindOf(err) == fault.Missing {
-		v.warn("%v: metrics start with epoch %d", err, o.epoch+1)
-		return nil
-	}
-	if err == nil {
-		o.metrics = runfolder.Lines{Path: path, Bytes: m.Bytes}
-	}
-	return err
 }
 
 func sameFolder(a, b string) bool {
@@ -225,19 +214,19 @@ func sameFolder(a, b string) bool {
 }
 
 // beginFolder starts to write the run folder, after all checks. On rank 0; others do nothing.
-func (r *joined) beginFolder() error {
-	v, o := r.reporter, r.beginning
+func (r *begun) beginFolder() error {
+	v, o, from := r.reporter, r.beginning, r.from
 	if v == nil || v.begun {
 		return nil
 	}
 	v.begun = true
-	if err := v.restore(o); err != nil {
+	if err := v.restore(o.metrics, &from); err != nil {
 		return err
 	}
 	of := identity(&r.cfg, r.meta)
 	var err error
 	if o.inPlace {
-		if _, err = checkpoint.Rewind(filepath.Join(v.folder.Dir(), checkpoint.Dir), o.epoch); err == nil {
+		if _, err = checkpoint.Rewind(filepath.Join(v.folder.Dir(), checkpoint.Dir), from.Epoch); err == nil {
 			err = v.folder.Continue(of, o.metrics.Bytes)
 		}
 	} else {
@@ -262,10 +251,10 @@ func (r *joined) beginFolder() error {
 			return err
 		}
 	}
-	if o.from != "" {
-		v.log("resume epoch=%d from=%s", o.epoch, o.from)
-		if v != nil && v.text && !v.cfg.Quiet {
-			v.print("resumed", "after epoch %d, from %s", o.epoch, o.from)
+	if from.Path != "" {
+		v.log("resume epoch=%d from=%s", from.Epoch, from.Path)
+		if v.text && !v.cfg.Quiet {
+			v.print("resumed", "after epoch %d, from %s", from.Epoch, from.Path)
 		}
 	}
 	r.beginning = beginning{}
@@ -275,15 +264,15 @@ func (r *joined) beginFolder() error {
 
 // restore adds the totals of the run before the checkpoint, and fails if the budget is used
 // up.
-func (p *reporter) restore(o beginning) error {
-	err := o.metrics.Each(func(e *runfolder.Epoch) {
+func (p *reporter) restore(lines runfolder.Lines, from *checkpoint.State) error {
+	err := lines.Each(func(e *runfolder.Epoch) {
 		p.count(*e)
 		p.budget.resume(e)
 	})
 	if err != nil {
 		return err
 	}
-	p.before, p.account.before = o.seconds, o.spent
+	p.before, p.account.before = from.Seconds, from.Spent
 	return p.budget.begin(p.cost())
 }
 
@@ -313,9 +302,11 @@ func (r *begun) restore() error {
 		r.from = *state
 	}
 	fillWeights(r.net, r.from.Weights, r.weights)
-	err = r.restorePart()
+	if err := r.restorePart(); err != nil {
+		return err // the next view restores the state again
+	}
 	r.state = nil
-	return err
+	return nil
 }
 
 // restorePart restores the state that only each part has, if the run had the same number of

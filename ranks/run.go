@@ -71,7 +71,7 @@ func newMember(c Config, data string, v world.View, w world.Comm, kind string, o
 type opened struct {
 	*member
 	files
-	partState engine.PartState // state to continue from in a later view
+	partState []byte // state to continue from in a later view
 }
 
 // files are the files of a run. A later view of the run continues with them.

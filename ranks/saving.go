@@ -13,7 +13,6 @@ import (
 	"siafu/internal/signals"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 )
@@ -61,20 +60,20 @@ func (s *saver) Served(took time.Duration) {
 
 // Save implements engine.Saver. If the run continues, a failure to write the checkpoint is
 // only a warning. If the run stops, the failure ends it: see run.stop.
-func (s *saver) Save(snap engine.Snapshot, stop bool) {
-	written, err := s.write(snap)
+func (s *saver) Save(state checkpoint.State, stop bool) {
+	written, err := s.write(state)
 	if v := s.run.reporter; err == nil {
-		v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", snap.Epoch, written.Bytes, written.Took.Seconds(), written.Path)
+		v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", state.Epoch, written.Bytes, written.Took.Seconds(), written.Path)
 		v.saving += written.Took
 		v.saved += written.Bytes
 	}
 	switch {
 	case stop && err == nil:
-		s.run.stop = s.stopped(snap.Epoch, written.Path)
+		s.run.stop = s.stopped(state.Epoch, written.Path)
 	case stop:
 		s.run.stop = err
 	case err != nil:
-		s.run.reporter.warn("failed to write the checkpoint of epoch %d; continuing without it: %v", snap.Epoch, err)
+		s.run.reporter.warn("failed to write the checkpoint of epoch %d; continuing without it: %v", state.Epoch, err)
 	}
 }
 
@@ -94,7 +93,7 @@ func (s *saver) stopped(epoch int, path string) error {
 		Then("continue with --out %s --resume auto%s", v.folder.Dir(), more)
 }
 
-func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
+func (s *saver) write(state checkpoint.State) (checkpoint.Written, error) {
 	r, dir := s.run, s.run.reporter.folder.Dir()
 	if err := r.reporter.folder.Present(); err != nil {
 		return checkpoint.Written{}, err
@@ -103,42 +102,23 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	if err != nil {
 		return checkpoint.Written{}, err
 	}
-	state := r.stateOf(snap)
 	state.Metrics = metrics
-	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.Epoch) }
+	r.describe(&state)
+	at := func(step string) { r.fault.At(inject.Save+" "+step, state.Epoch) }
 	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state, at)
 	if err != nil {
 		return written, err
 	}
-	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.Epoch)
+	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, state.Epoch)
 	return written, err
 }
 
-// stateOf returns the state to resume from after an epoch. Its arrays are the snapshot's.
-func (r *joined) stateOf(snap engine.Snapshot) checkpoint.State {
-	state := checkpoint.State{
-		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: r.cfg.Identity(r.net),
-		History: snap.Rows, Cached: r.net.CacheInput, Ghosts: r.cfg.RecomputeGhosts, Kernel: r.cfg.KernelVariant(), Codec: snap.Codec,
-		Metadata: r.networkMetadata(),
-		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(),
-		Weights: tensors(r.net, snap.Weights),
-	}
-	for _, own := range snap.Parts {
-		state.Parts = append(state.Parts, own)
-	}
-	for range r.net.Layers() {
-		state.Steps = append(state.Steps, r.cfg.Steps(snap.Epoch))
-	}
-	for k, name := range checkpoint.SlotNames(r.cfg.Optimizer)[:len(snap.Slots)] {
-		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.Slots[k])})
-	}
-	if h := snap.History; h.Best != nil {
-		state.Best, state.Record = &checkpoint.Best{Line: h.BestLine, Weights: tensors(r.net, h.Best)}, h.Record.Saved()
-		if last := h.Last; last.TrainAcc != nil {
-			state.Last = &last
-		}
-	}
-	return state
+// describe adds to a state what the engine does not know: the identity and the cost of the run.
+func (r *joined) describe(s *checkpoint.State) {
+	s.Version, s.Seed, s.Metadata = Version, r.cfg.Seed, r.networkMetadata()
+	s.Data, s.Settings = r.meta.Identity(), r.cfg.Identity(r.net)
+	s.Cached, s.Ghosts, s.Kernel = r.net.CacheInput, r.cfg.RecomputeGhosts, r.cfg.KernelVariant()
+	s.Seconds, s.Spent = r.reporter.seconds(), r.reporter.account.invocations()
 }
 
 // networkMetadata returns the description of the network for weights files.

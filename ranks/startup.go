@@ -349,7 +349,7 @@ func (r *prepared) begin() (*begun, error) {
 		}
 	}
 	// All checks are done, and nothing has been written yet.
-	if err := agree(r.world, r.beginFolder()); err != nil {
+	if err := agree(r.world, b.beginFolder()); err != nil {
 		return nil, err
 	}
 	r.invite()

@@ -99,7 +99,7 @@ func (r *opened) restoreState(epoch int) error {
 // continued returns the beginning of a run whose folder another rank has written.
 func (r *opened) continued(s *checkpoint.State) (beginning, error) {
 	dir := r.reporter.folder.Dir()
-	b := beginning{inPlace: true, from: runfolder.FromMemory, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent}
+	b := beginning{inPlace: true}
 	var err error
 	if b.metrics, _, err = runfolder.LinesUpTo(dir, s.Epoch); err != nil {
 		return b, err
@@ -118,12 +118,12 @@ func (r *member) ViewRequested() bool {
 }
 
 // StoreState implements engine.Views.
-func (r *joined) StoreState(s engine.Snapshot, own engine.PartState) {
+func (r *joined) StoreState(s checkpoint.State, own []byte) {
 	m := partMemory{Own: own, Folder: r.views.folder}
 	if r.rank == 0 {
-		state := r.stateOf(s)
+		r.describe(&s)
 		var err error
-		if m.State, err = state.Encode(); err != nil {
+		if m.State, err = s.Encode(); err != nil {
 			panic("ranks: cannot encode the state of a run: " + err.Error())
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"siafu/internal/wire"
-	"siafu/ranks/engine"
 	"siafu/ranks/world/membership"
 )
 
@@ -21,7 +20,7 @@ const storedStates = 3
 
 // partMemory is the state of a part after an epoch.
 type partMemory struct {
-	Own    engine.PartState
+	Own    []byte
 	Folder string // of the run
 	State  []byte // of the run (checkpoint.State.Encode), of part 0
 }
@@ -83,13 +82,9 @@ func (c *viewSequence) memory(part, epoch int) *partMemory {
 	if data == nil {
 		return nil
 	}
-	r := wire.Reader{Rest: data}
-	m := &partMemory{r.Bytes(0, len(data)), string(r.Bytes(0, len(data))), r.Bytes(0, len(data))}
-	if r.Err != nil {
-		panic("ranks: cannot decode a part's state: " + r.Err.Error())
+	list, err := wire.Arrays(data)
+	if err != nil || len(list) != 3 {
+		panic("ranks: cannot decode a part's state")
 	}
-	if len(m.Own) == 0 {
-		m.Own = nil
-	}
-	return m
+	return &partMemory{list[0], string(list[1]), list[2]}
 }

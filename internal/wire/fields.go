@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"siafu/internal/mapped"
 )
@@ -31,6 +32,34 @@ func Bit(v bool) int {
 func (w *Writer) Bytes(x []byte) {
 	w.Numbers(len(x))
 	w.B = append(w.B, x...)
+}
+
+// Write implements io.Writer: it appends bytes without their length.
+func (w *Writer) Write(x []byte) (int, error) {
+	w.B = append(w.B, x...)
+	return len(x), nil
+}
+
+// WriteArrays writes a list of arrays as a Writer appends them.
+func WriteArrays(to io.Writer, list [][]byte) error {
+	for _, x := range list {
+		if err := binary.Write(to, binary.LittleEndian, uint64(len(x))); err != nil {
+			return err
+		}
+		if _, err := to.Write(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Arrays reads a list of arrays to the end of b, without a copy.
+func Arrays(b []byte) (list [][]byte, err error) {
+	r := Reader{Rest: b}
+	for len(r.Rest) > 0 && r.Err == nil {
+		list = append(list, slices.Clip(r.Bytes(0, len(b))))
+	}
+	return list, r.Err
 }
 
 // Reader reads what a Writer has appended. It never trusts the bytes. After its first error it returns

@@ -21,7 +21,7 @@ const (
 	optimizerFile = "optimizer.safetensors"
 	bestFile      = "best.safetensors"
 	historyFile   = "history.bin"
-	partsFile     = "parts.bin" // State.Parts
+	partsFile     = "parts.bin" // State.Parts, as wire.WriteArrays writes them
 	stateFile     = "state.json"
 	manifestFile  = "MANIFEST.json"
 )

@@ -1,7 +1,7 @@
 package checkpoint
 
 import (
-	"bytes"
+	"encoding/binary"
 	"io"
 
 	"siafu/internal/wire"
@@ -20,16 +20,11 @@ func (s *State) Encode() ([]byte, error) {
 	var w wire.Writer
 	err = s.each(text, func(name string, write func(io.Writer) error) error {
 		w.Bytes([]byte(name))
-		at := len(w.B)
 		w.Numbers(0)
-		b := bytes.NewBuffer(w.B)
-		if err := write(b); err != nil {
-			return err
-		}
-		w.B = b.Bytes()
-		length := wire.Writer{B: w.B[:at]}
-		length.Numbers(len(w.B) - at - 8)
-		return nil
+		at := len(w.B)
+		err := write(&w)
+		binary.LittleEndian.PutUint64(w.B[at-8:], uint64(len(w.B)-at))
+		return err
 	})
 	return w.B, err
 }
@@ -37,16 +32,16 @@ func (s *State) Encode() ([]byte, error) {
 // Decode decodes the output of Encode. It never trusts the bytes: it returns a fault for invalid input, which
 // names the origin of the state.
 func Decode(b []byte, origin string) (*State, error) {
-	files, r := map[string][]byte{}, wire.Reader{Rest: b}
-	for len(r.Rest) > 0 && r.Err == nil {
-		name := string(r.Bytes(1, len(stateFile)+len(optimizerFile)))
-		files[name] = r.Bytes(0, len(r.Rest))
+	list, err := wire.Arrays(b)
+	files := map[string][]byte{}
+	for i := 1; i < len(list); i += 2 {
+		files[string(list[i-1])] = list[i]
 	}
-	if r.Err == nil && (files[modelFile] == nil || files[stateFile] == nil) {
-		r.Fail(io.ErrUnexpectedEOF)
+	if err == nil && (files[modelFile] == nil || files[optimizerFile] == nil || files[stateFile] == nil) {
+		err = io.ErrUnexpectedEOF
 	}
-	if r.Err != nil {
-		return nil, damaged(origin, "%v", r.Err)
+	if err != nil {
+		return nil, damaged(origin, "%v", err)
 	}
 	return readFiles(origin, func(name string) ([]byte, error) { return files[name], nil })
 }

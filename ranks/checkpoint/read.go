@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"siafu/internal/fault"
 	"siafu/internal/safetensors"
+	"siafu/internal/wire"
 )
 
 // Problem is a checkpoint that was skipped, and the reason.
@@ -106,16 +109,52 @@ func read(path string) (*State, error) {
 // readFiles reads the state whose files content returns, nil for a file that the state does not have. path
 // is the place of the files.
 func readFiles(path string, content func(name string) ([]byte, error)) (*State, error) {
-	text, err := content(stateFile)
-	if err != nil {
-		return nil, err
+	s := new(State)
+	for _, name := range []string{stateFile, modelFile, optimizerFile, historyFile, partsFile, bestFile} {
+		b, err := content(name)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			continue
+		}
+		if err := s.read(name, b); err != nil {
+			return nil, damaged(filepath.Join(path, name), "%v", err)
+		}
 	}
-	s, err := decodeState(text)
-	if err != nil {
-		return nil, damaged(filepath.Join(path, stateFile), "%v", err)
+	if s.Best != nil && s.Best.Weights == nil {
+		return nil, damaged(filepath.Join(path, stateFile), "it does not match its manifest: it has a best evaluation without %s", bestFile)
 	}
 	s.Path = path
-	return &s, s.readArrays(content)
+	return s, nil
+}
+
+// read sets the fields that a file has. state.json is read first, then the weights.
+func (s *State) read(name string, b []byte) (err error) {
+	var list []safetensors.Tensor
+	if strings.HasSuffix(name, ".safetensors") {
+		list, _, err = safetensors.Decode(b)
+	}
+	switch {
+	case err != nil:
+	case name == stateFile:
+		*s, err = decodeState(b)
+	case name == modelFile:
+		s.Weights = list
+	case name == optimizerFile:
+		err = s.takeSlots(list)
+	case name == historyFile:
+		s.History = b
+	case name == partsFile:
+		s.Parts, err = wire.Arrays(b)
+	case s.Best == nil:
+		err = fmt.Errorf("%s does not have its evaluation", stateFile)
+	case !sameShapes(list, s.Weights):
+		err = fmt.Errorf("its weights differ from those of %s", modelFile)
+	default:
+		s.Best.Weights = list
+	}
+	return err
 }
 
 func readManifest(path string) (manifest, error) {
@@ -155,50 +194,4 @@ func (m manifest) bytes(path, name string) ([]byte, error) {
 		return nil, damaged(name, "its SHA-256 begins with %x, but the manifest lists %.8s", sum[:4], want.SHA256)
 	}
 	return b, nil
-}
-
-// readArrays fills in all fields that state.json does not contain.
-func (s *State) readArrays(content func(name string) ([]byte, error)) error {
-	var slots, best []safetensors.Tensor
-	for _, f := range []struct {
-		name string
-		read func(b []byte) error
-	}{
-		{modelFile, tensorsOf(&s.Weights)},
-		{optimizerFile, tensorsOf(&slots)},
-		{historyFile, func(b []byte) error { s.History = b; return nil }},
-		{partsFile, func(b []byte) (err error) { s.Parts, err = readParts(b); return err }},
-		{bestFile, tensorsOf(&best)},
-	} {
-		b, err := content(f.name)
-		if err == nil && b != nil {
-			if err = f.read(b); err != nil {
-				err = damaged(filepath.Join(s.Path, f.name), "%v", err)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.takeSlots(slots); err != nil {
-		return damaged(filepath.Join(s.Path, optimizerFile), "%v", err)
-	}
-	switch {
-	case (s.Best != nil) != (best != nil):
-		return damaged(filepath.Join(s.Path, stateFile), "it does not match its manifest")
-	case s.Best == nil:
-		return nil
-	case !sameShapes(best, s.Weights):
-		return damaged(filepath.Join(s.Path, bestFile), "its weights differ from those of %s", modelFile)
-	}
-	s.Best.Weights = best
-	return nil
-}
-
-// tensorsOf returns a function that reads the tensors of a file to list.
-func tensorsOf(list *[]safetensors.Tensor) func(b []byte) error {
-	return func(b []byte) (err error) {
-		*list, _, err = safetensors.Decode(b)
-		return err
-	}
 }

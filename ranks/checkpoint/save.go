@@ -17,6 +17,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/safetensors"
 	"siafu/internal/scratch"
+	"siafu/internal/wire"
 )
 
 const opSave = "save checkpoint"
@@ -125,7 +126,7 @@ func (s *State) each(text []byte, put func(name string, write func(io.Writer) er
 		list = append(list, output{historyFile, content(s.History).writeTo})
 	}
 	if s.Parts != nil {
-		list = append(list, output{partsFile, func(to io.Writer) error { return writeParts(to, s.Parts) }})
+		list = append(list, output{partsFile, func(to io.Writer) error { return wire.WriteArrays(to, s.Parts) }})
 	}
 	for _, f := range append(list, output{stateFile, content(text).writeTo}) {
 		if err := put(f.name, f.write); err != nil {

@@ -119,16 +119,16 @@ func (b *batches) hasHistory() bool { return b.store != nil }
 func (b *batches) hasState() bool { return true }
 
 // pack implements stepper.
-func (b *batches) pack() (PartState, error) {
+func (b *batches) pack() ([]byte, error) {
 	if !b.hasHistory() {
-		return PartState{}, nil
+		return nil, nil
 	}
 	return b.store.Pack(), nil
 }
 
 // unpack implements stepper.
-func (b *batches) unpack(own PartState) error {
-	if own == nil || !b.hasHistory() {
+func (b *batches) unpack(own []byte) error {
+	if len(own) == 0 || !b.hasHistory() {
 		return nil
 	}
 	return b.store.Unpack(own)

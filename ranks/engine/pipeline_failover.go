@@ -81,9 +81,8 @@ func (p *pipelineRank) isDone(i pipeline.Instruction) bool {
 
 // StepState is the state of a graph rank in a step of its pipeline, which a loss has interrupted.
 type StepState struct {
-	Epoch, K int         // step K of the epoch, from 0
-	weights  []float32   // that the step starts from; nil: unknown
-	slots    [][]float32 // the optimiser's state
+	Epoch, K int       // step K of the epoch, from 0
+	weights  []float32 // that the step starts from, then the optimiser's state; nil: unknown
 
 	stage int
 	loss  epochLoss // of this rank in the epoch's steps before
@@ -103,7 +102,7 @@ type workState struct {
 // Protected returns the state of the stage that this rank protects.
 func (s *StepState) Protected() *StepState {
 	next := (s.stage + 1) % len(s.works)
-	of := &StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, slots: s.slots, stage: next, loss: epochLoss{0, true},
+	of := &StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, stage: next, loss: epochLoss{0, true},
 		works: make([]*workState, len(s.works))}
 	if next == len(s.works)-1 {
 		of.loss = s.next
@@ -135,15 +134,13 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 		return err
 	}
 	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next,
-		weights: make([]float32, len(p.t.flat))}
-	if failed := own.Pull(0, s.weights); failed != nil {
+		works: make([]*workState, len(p.works))}
+	weights := make([]float32, len(p.t.flat))
+	if failed := own.Pull(0, weights); failed != nil {
 		return errors.Join(err, failed)
 	}
 	slots, _ := own.State()
-	for _, x := range slots {
-		s.slots = append(s.slots, slices.Clone(x))
-	}
-	s.works = make([]*workState, len(p.works))
+	s.weights = append(weights, slices.Concat(slots...)...)
 	for stage, w := range p.computed() {
 		s.works[stage] = w.export()
 	}
@@ -247,20 +244,15 @@ func (p *pipelineRank) restoreWeights(s *StepState, k, root int) error {
 	if !ok {
 		return nil
 	}
-	weights, slots := make([]float32, len(p.t.flat)), own.Updater().State()
-	var list [][]float32
-	for _, x := range slots {
-		list = append(list, make([]float32, len(x)))
-	}
+	n := len(p.t.flat)
+	all := make([]float32, n*(1+own.Updater().Slots()))
 	if p.e.Graph.Rank() == root {
-		weights, list = s.weights, s.slots
+		all = s.weights
 	}
-	for _, x := range append([][]float32{weights}, list...) {
-		if err := p.e.Graph.Bcast(mapped.Bytes(x), root); err != nil {
-			return err
-		}
+	if err := p.e.Graph.Bcast(mapped.Bytes(all), root); err != nil {
+		return err
 	}
-	own.Restore(weights, list)
+	own.Restore(all[:n], params.Slots(all[n:], n))
 	return nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
@@ -39,9 +38,9 @@ type Rank struct {
 type Beginning struct {
 	Epoch int        // first one
 	Exact bool       // of --refresh auto: the run continues after its epochs without ghosts
-	Part  PartState  // of this part, if the run continues
+	Part  []byte     // the part's own state, if the run continues
 	Step  *StepState // of a step that a loss has interrupted, if the run continues in it
-	Rows  []byte     // on rank 0: Snapshot.Rows, if the run continues
+	Rows  []byte     // on rank 0: checkpoint.State.History, if the run continues
 }
 
 // Problem is what a rank trains: a network on its part of the graph.
@@ -93,24 +92,13 @@ type Saver interface {
 	// Pending returns the request of this rank at the end of an epoch, which may already be
 	// trained: the signals of its process, and on rank 0 also a due checkpoint.
 	Pending(epoch int, trained bool) signals.Request
-	// Save writes a checkpoint, on rank 0 alone. If the run stops with it, the saver stores
+	// Save writes a checkpoint of a state, to which it adds the identity and the cost of the run, on rank 0
+	// alone. If the run stops with it, the saver stores
 	// the error of the run. Otherwise a failure to write the checkpoint does not end the
 	// run.
-	Save(s Snapshot, stop bool)
+	Save(s checkpoint.State, stop bool)
 	// Served is called on every rank after a request has been served. took is its duration.
 	Served(took time.Duration)
-}
-
-// Snapshot is the state for a checkpoint.
-type Snapshot struct {
-	Epoch    int // the last trained epoch
-	Weights  []float32
-	Slots    [][]float32 // the optimiser's state
-	History  *stopping.History
-	Parts    []PartState // of all parts, on rank 0; nil if no part has its own state
-	Switched bool        // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
-	Codec    string      // that an automatic choice has settled on, empty without one
-	Rows     []byte      // the history of representations of all ranks, nil without a history
 }
 
 // Engine runs the tasks of a graph rank on its own workers.

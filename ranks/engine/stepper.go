@@ -24,12 +24,13 @@ type stepper interface {
 	// sources returns the sources of ghost rows. Evaluations have already taken their counts.
 	sources() []statsSource
 	// pack returns this part's state beyond the weights, and packHistory the history of rows of all ranks
-	// on rank 0: nil without one. Collective over the graph ranks.
-	pack() (PartState, error)
+	// on rank 0: nil without one. With the full graph, a part's state is a line that describes its transfers,
+	// and the state of its halo.Portable source. Collective over the graph ranks.
+	pack() ([]byte, error)
 	packHistory() ([]byte, error)
 	// unpack restores the result of pack, if it is of the same transfers on all ranks. Collective over the
 	// graph ranks.
-	unpack(own PartState) error
+	unpack(own []byte) error
 	// hasState reports whether a view that continues needs the result of pack.
 	hasState() bool
 	// predictor returns the source of predicted ghost rows, if there is one.

@@ -139,7 +139,7 @@ func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h 
 		return err
 	}
 	if e.World.Rank() == 0 {
-		s.Save(Snapshot{Epoch: v.Epoch, Weights: weights, Slots: slots, History: h}, v.Stop)
+		s.Save(e.state(v.Epoch, weights, slots, h), v.Stop)
 	}
 	s.Served(time.Since(began))
 	return nil

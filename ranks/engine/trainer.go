@@ -315,12 +315,12 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 		return false, err
 	}
 	if t.comm.Rank() == 0 {
-		slots, err := t.source.State()
+		s, err := t.state(epoch - 1)
 		if err != nil {
 			return false, err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(),
-			t.engine.tuning.settled(), rows}, stop)
+		s.Parts, s.History = parts, rows
+		t.saver.Save(s, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
@@ -334,7 +334,7 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 }
 
 // gatherParts gathers the parts' own states on rank 0. Collective over the graph ranks.
-func (t *trainer) gatherParts() ([]PartState, error) {
+func (t *trainer) gatherParts() ([][]byte, error) {
 	if !t.hasLastingState() {
 		return nil, nil
 	}
@@ -342,12 +342,7 @@ func (t *trainer) gatherParts() ([]PartState, error) {
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := world.Gather(t.comm, 0, own)
-	var list []PartState
-	for _, b := range blocks {
-		list = append(list, b)
-	}
-	return list, err
+	return world.Gather(t.comm, 0, own)
 }
 
 // comms returns all communicators of the rank.

@@ -9,6 +9,7 @@ import (
 
 	"siafu/halo"
 	"siafu/internal/mapped"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/world"
 )
 
@@ -20,8 +21,8 @@ type Views interface {
 	ViewRequested() bool
 	// StoreState stores the state to continue from, before the first epoch and after later ones.
 	// s is complete only on rank 0, and valid until StoreState returns. own is this part's own
-	// state.
-	StoreState(s Snapshot, own PartState)
+	// state, empty before the first epoch and if later epochs do not need it.
+	StoreState(s checkpoint.State, own []byte)
 	// StoreStep stores the state of a step in which the view has ended.
 	StoreStep(s *StepState)
 	// Share is the largest fraction of the time that states may take if epochs are short; 0: a
@@ -30,10 +31,6 @@ type Views interface {
 	// Replaced is called when the view ends here.
 	Replaced()
 }
-
-// PartState is a part's own state: a line that describes its transfers, and the state of its
-// halo.Portable source. It is nil before the first epoch, and if later epochs do not need it.
-type PartState []byte
 
 // storage decides after which epochs states are stored. Rank 0 decides.
 type storage struct {
@@ -55,14 +52,11 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 		return false, nil
 	}
 	began := time.Now()
-	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over(),
-		Codec: t.engine.tuning.settled()}
-	if t.comm.Rank() == 0 {
-		if s.Slots, err = t.source.State(); err != nil {
-			return false, err
-		}
+	s, err := t.state(epoch - 1)
+	if err != nil {
+		return false, err
 	}
-	var own PartState
+	var own []byte
 	if t.steps.hasState() {
 		if own, err = t.steps.pack(); err != nil {
 			return false, err
@@ -79,11 +73,11 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 }
 
 // pack implements stepper.
-func (f fullGraph) pack() (PartState, error) {
+func (f fullGraph) pack() ([]byte, error) {
 	t := f.t
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok { // no rows are exchanged
-		return PartState{}, nil
+		return nil, nil
 	}
 	l, err := source.Pack()
 	if err != nil {
@@ -115,10 +109,10 @@ func (t *trainer) label() string {
 }
 
 // unpack implements stepper.
-func (f fullGraph) unpack(own PartState) error {
+func (f fullGraph) unpack(own []byte) error {
 	t := f.t
 	source, ok := t.training.ghosts.(halo.Portable)
-	if !ok || own == nil {
+	if !ok || len(own) == 0 {
 		return nil
 	}
 	label, rest, _ := bytes.Cut(own, []byte{'\n'})
