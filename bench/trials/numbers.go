@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
 )
 
@@ -28,19 +29,13 @@ func PlusMinus(x []float64) string {
 	return fmt.Sprintf("%.2f ± %.2f", mean, std)
 }
 
-// MeanStd returns the mean and the standard deviation of x; NaN if x is empty.
+// MeanStd returns the mean of x and its standard deviation with n - 1 degrees of freedom; NaN if x is
+// empty.
 func MeanStd(x []float64) (mean, std float64) {
-	n := float64(len(x))
-	for _, v := range x {
-		mean += v / n
-	}
-	for _, v := range x {
-		std += (v - mean) * (v - mean) / n
-	}
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
 	}
-	return mean, math.Sqrt(std)
+	return report.MeanDeviation(x)
 }
 
 // PerEpoch returns the mean of a number over a training's epochs except the first, the minimum
