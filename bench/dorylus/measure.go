@@ -88,23 +88,19 @@ func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
 // runTrial returns the result of a trial, or the reason for none: the time limit is reached,
 // or this build or machine lacks the backend, which is then not tried again.
 func (b *bench) runTrial(s *trials.Sheet, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string) {
-	if why := b.lacks[on.name]; why != "" {
-		b.without = append(b.without, on.name)
-		return nil, why
+	kinds := []fault.Kind{fault.Config, fault.Usage, fault.Missing}
+	if on.name == cpuOnly.name {
+		kinds = nil
 	}
-	r, err := s.GetFrom(t, by)
-	switch kind := fault.KindOf(err); {
-	case err == nil && r == nil:
+	r, lacking := s.Try(on.name, t, by, kinds...)
+	switch {
+	case lacking != nil:
+		s.Note(on.name + ", not run: " + reason(lacking))
+		return nil, reason(lacking)
+	case r == nil:
 		return nil, "the hours were over"
-	case err == nil:
-		return r, ""
-	case on.name == cpuOnly.name || kind != fault.Config && kind != fault.Usage && kind != fault.Missing:
-		s.Fail(err)
-		return nil, ""
 	}
-	why := reason(err)
-	b.lacks[on.name], b.without = why, append(b.without, on.name)
-	return nil, why
+	return r, ""
 }
 
 // reason returns the first line of an error.

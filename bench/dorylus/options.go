@@ -24,12 +24,10 @@ type Options struct {
 
 type bench struct {
 	Options
-	graphs  []*graphOf
-	rival   trials.Runner     // of outside programs
-	price   bill.Instance     // of this machine
-	lacks   map[string]string // by backend: the reason why it does not run here
-	without []string          // of these, the ones that the current part requested
-	short   []string          // reasons why graphs do not fit on GPUs in the current part
+	graphs []*graphOf
+	rival  trials.Runner // of outside programs
+	price  bill.Instance // of this machine
+	short  []string      // reasons why graphs do not fit on GPUs in the current part
 }
 
 // Book returns the selected parts. It makes missing synthetic graphs.
@@ -44,7 +42,7 @@ func (b *bench) book() (book *trials.Book, err error) {
 	if b.price, err = bill.ParseInstance(b.Instance); err != nil {
 		return nil, err
 	}
-	b.lacks, b.rival = map[string]string{}, pytorch{}
+	b.rival = pytorch{}
 	book, err = b.Open(op, trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: groups, Parts: b.parts()})
 	if err != nil {
 		return nil, err

@@ -108,9 +108,6 @@ var percents = []float64{5, 10, 20, 50, 100}
 
 // figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(s *trials.Sheet) {
-	head := append([]string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"},
-		trials.Columns("at %g %% of CPU only's time", percents)...)
-	s.Row(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
 	for _, g := range b.raceGraphs() {
@@ -134,15 +131,15 @@ func (b *bench) figure9(s *trials.Sheet) {
 			if math.IsNaN(r.each) {
 				course.Points = nil
 			}
-			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4), trials.Number(each, 4)}
+			var accuracies []float64
 			for _, x := range percents {
-				cells = append(cells, trials.Number(at(course, x/100*whole), 2))
+				accuracies = append(accuracies, at(course, x/100*whole))
 			}
 			best := math.NaN()
 			if p, known := r.best[g.name]; known {
 				best = p
 			}
-			s.Row(append(cells, trials.PlusMinus(trials.Best(r.list)), trials.Number(best, 2))...)
+			s.Add(g.name, r.name+notRun(r.why), r.here, r.each, each, accuracies, trials.PlusMinus(trials.Best(r.list)), best)
 			if len(course.Points) > 0 {
 				picture.Lines = append(picture.Lines, course)
 			}
@@ -154,7 +151,6 @@ func (b *bench) figure9(s *trials.Sheet) {
 		s.Draw(later)
 	}
 	s.Points(filepath.Join(b.Work, "figure9.csv"), csv.String())
-	b.reasons(s)
 }
 
 // at returns the value of a line at x, NaN before its first point.
@@ -174,9 +170,6 @@ var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 
 
 // table5 writes time and cost to a target accuracy.
 func (b *bench) table5(s *trials.Sheet) {
-	s.Row("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
-		"time s, modelled", "cost $, modelled", "value to Dorylus, modelled", "time s, paper", "cost $, paper", "value to Dorylus, paper",
-		"value of Dorylus to it, measured", "value of Dorylus to it, paper")
 	for _, g := range b.raceGraphs() {
 		all := b.raceSystems(s, g)
 		exact := b.trainForAccuracy(s, g, "gcn", pipe)
@@ -195,16 +188,12 @@ func (b *bench) table5(s *trials.Sheet) {
 			if x, known := worth5[g.name][r.name]; known {
 				worth = x
 			}
-			s.Row(g.name, r.name+notRun(r.why), r.here, trials.Number(to, 2), trials.Number(epochs, 0),
-				trials.Number(ours.seconds, 2), number(ours.usd),
-				number(ours.value()/first.value()), trials.Number(modelled.seconds, 2), number(modelled.usd),
-				number(modelled.value()/model.value()),
-				trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2),
-				number(first.value()/ours.value()), trials.Number(worth, 1))
+			s.Add(g.name, r.name+notRun(r.why), r.here, to, epochs, ours.seconds, ours.usd, ours.value()/first.value(),
+				modelled.seconds, modelled.usd, modelled.value()/model.value(), p.seconds, p.usd, p.value()/printed.value(),
+				first.value()/ours.value(), worth)
 		}
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s\n", b.Instance)
-	b.reasons(s)
 }
 
 func printed5(graph, system string) timeAndCost {

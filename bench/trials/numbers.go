@@ -2,6 +2,7 @@ package trials
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -9,15 +10,53 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// Number formats x with the given decimals, "" if unknown.
-func Number(x float64, decimals int) string {
+// number is a number whose format prints NaN as a dash, and infinity as "never".
+type number float64
+
+func (x number) Format(f fmt.State, verb rune) {
 	switch {
-	case math.IsNaN(x):
-		return "-"
-	case math.IsInf(x, 1):
-		return "never"
+	case math.IsNaN(float64(x)):
+		io.WriteString(f, "-")
+	case math.IsInf(float64(x), 1):
+		io.WriteString(f, "never")
+	default:
+		fmt.Fprintf(f, fmt.FormatString(f, verb), float64(x))
 	}
-	return fmt.Sprintf("%.*f", decimals, x)
+}
+
+// Number formats x with the given decimals, "-" if unknown.
+func Number(x float64, decimals int) string { return fmt.Sprintf("%.*f", decimals, number(x)) }
+
+// Compared is a cell with our number and, in parentheses, the paper's.
+type Compared struct{ Ours, Paper float64 }
+
+// Format formats both numbers.
+func (c Compared) Format(f fmt.State, verb rune) {
+	format := fmt.FormatString(f, verb)
+	fmt.Fprintf(f, format+" ("+format+")", number(c.Ours), number(c.Paper))
+}
+
+// numbers returns cells with the format of number. A slice is several cells.
+func numbers(cells []any) (list []any) {
+	for _, c := range cells {
+		switch c := c.(type) {
+		case []any:
+			list = append(list, numbers(c)...)
+		case []string:
+			for _, text := range c {
+				list = append(list, text)
+			}
+		case []float64:
+			for _, x := range c {
+				list = append(list, number(x))
+			}
+		case float64:
+			list = append(list, number(c))
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // PlusMinus formats mean and standard deviation.
@@ -72,9 +111,12 @@ func Largest(r *Result, of func(runfolder.RankReport) int64) float64 {
 	return most
 }
 
-// PeakBytes and ArrayBytes return the bytes of a rank's memory and of its arrays.
-func PeakBytes(r runfolder.RankReport) int64  { return r.PeakRSSBytes }
-func ArrayBytes(r runfolder.RankReport) int64 { return r.ArrayBytes }
+// Ghosts and OwnVertices return counts of a rank, PeakBytes and ArrayBytes the bytes of its memory and of its
+// arrays.
+func Ghosts(r runfolder.RankReport) int64      { return r.Ghosts }
+func OwnVertices(r runfolder.RankReport) int64 { return r.Vertices }
+func PeakBytes(r runfolder.RankReport) int64   { return r.PeakRSSBytes }
+func ArrayBytes(r runfolder.RankReport) int64  { return r.ArrayBytes }
 
 // Best returns the best validation accuracies of trainings, in percent.
 func Best(list []*Result) []float64 {
