@@ -21,7 +21,7 @@ func (b *bench) figure5(s *trials.Sheet) {
 		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch",
 			Y: "validation accuracy, %", Whole: true}
 		var base []*trials.Result
-		for k, w := range []order{pipe, hasty0, hasty1, async0, async1} {
+		for k, w := range []mode{pipe, noWait0, noWait1, async0, async1} {
 			list := b.trainForAccuracy(s, g, "gcn", w)
 			if k == 0 {
 				base = list
@@ -103,7 +103,7 @@ func (b *bench) section73(s *trials.Sheet) {
 		to := trials.Target(b.trainForAccuracy(s, g, "gcn", pipe))
 		var spent []timeAndCost
 		var each, epochs []string
-		for _, w := range []order{pipe, async0, async1} {
+		for _, w := range []mode{pipe, async0, async1} {
 			t, n := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to)
 			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)),
 				append(spent, b.localCost(t, n))
@@ -171,7 +171,7 @@ func (b *bench) figure6(s *trials.Sheet) {
 		for _, on := range backends[:2] {
 			var measured []float64
 			base, why := math.NaN(), ""
-			for k, w := range []order{pipe, nopipe, async0, async1} {
+			for k, w := range []mode{pipe, nopipe, async0, async1} {
 				t := b.time(s, g, "gcn", on, w)
 				if k == 0 {
 					base, measured, why = t.each, []float64{t.each}, t.why
@@ -259,7 +259,7 @@ func (b *bench) figure10a(s *trials.Sheet) {
 var variants = []struct {
 	name string
 	on   backend
-	way  order
+	mode mode
 }{
 	{"no-pipe", functions, nopipe}, {"pipe", functions, pipe}, {"async (s=0)", functions, async0},
 	{"CPU only", cpuOnly, pipe}, {"GPU only", gpuOnly, pipe},
@@ -270,10 +270,10 @@ func (b *bench) figure10b(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
 	for _, v := range variants {
-		t := b.time(s, g, "gcn", v.on, v.way)
+		t := b.time(s, g, "gcn", v.on, v.mode)
 		servers, invoked := b.localDollars(t, 1)
 		at := b.clusterOf(g, v.on)
-		each, _ := b.epoch(m, at, v.on, v.way.name != nopipe.name)
+		each, _ := b.epoch(m, at, v.on, v.mode.name != nopipe.name)
 		hosts, calls := m.Cost(at, each, 1, v.on)
 		says := "-"
 		if v.on.name == functions.name {
@@ -298,8 +298,8 @@ func (b *bench) basis(s *trials.Sheet) {
 		edgeRatio, vertexRatio := g.ratios()
 		here := (m.Graph/edgeRatio + m.Tensor/vertexRatio) / float64(b.Ranks*b.threads())
 		var ratios []float64
-		for _, way := range []order{nopipe, pipe} {
-			ratios = append(ratios, here/b.time(s, g, w.model, cpuOnly, way).each)
+		for _, mode := range []mode{nopipe, pipe} {
+			ratios = append(ratios, here/b.time(s, g, w.model, cpuOnly, mode).each)
 		}
 		s.Add(w.model, w.graph, edgeRatio, vertexRatio, m.Graph, m.Tensor, m.Rows/1e6, m.Values/1e6, m.Invocations, ratios)
 	}

@@ -114,7 +114,7 @@ func (b *bench) parts() []trials.Part {
 }
 
 // groups are the lines of all charts.
-var groups = []string{pipe.name, async0.name, async1.name, hasty0.name, hasty1.name, "DGL (sampling)", "DGL (non-sampling)", "Cluster-GCN",
+var groups = []string{pipe.name, async0.name, async1.name, noWait0.name, noWait1.name, "DGL (sampling)", nonSampling, "Cluster-GCN",
 	"GNNAutoScale", "VR-GCN", functions.name, cpuOnly.name, gpuOnly.name}
 
 func groupOf(name string) int {

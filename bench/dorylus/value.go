@@ -23,17 +23,17 @@ func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
 		m := b.modelOf(s, g, w.model)
-		ways := []order{async0, pipe, pipe}
-		if w.step {
-			ways[0] = pipe
+		modes := []mode{async0, pipe, pipe}
+		if w.synchronous {
+			modes[0] = pipe
 		}
 		to := trials.Target(b.trainForAccuracy(s, g, w.model, pipe))
 		var epochs []float64
-		for _, way := range ways {
-			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, way), to))
+		for _, mode := range modes {
+			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, mode), to))
 		}
 		for k, on := range backends {
-			t := b.time(s, g, w.model, on, ways[k])
+			t := b.time(s, g, w.model, on, modes[k])
 			list = append(list, outcome{work: w, timed: t, on: on, epochs: epochs[k],
 				measured: b.localCost(t, epochs[k]), modelled: b.spent(m, w.cluster(on), epochs[k], on)})
 		}
@@ -79,8 +79,8 @@ func (b *bench) spent(m Model, c cluster, epochs float64, on backend) timeAndCos
 // value returns 1/(T × C); NaN if unknown.
 func (s timeAndCost) value() float64 { return 1 / (s.seconds * s.usd) }
 
-func (o outcome) mode() string {
-	if o.on.name == functions.name && o.step {
+func (o outcome) label() string {
+	if o.on.name == functions.name && o.synchronous {
 		return o.on.name + " (pipe)"
 	}
 	return o.on.name
@@ -100,7 +100,7 @@ func (o outcome) paper() timeAndCost {
 func (b *bench) table4(s *trials.Sheet) {
 	for _, o := range b.outcomes(s) {
 		p := o.paper()
-		s.Add(o.model, o.graph, o.mode()+notRun(o.why), o.epochs, o.each, o.measured.seconds, o.measured.usd, o.modelled.seconds,
+		s.Add(o.model, o.graph, o.label()+notRun(o.why), o.epochs, o.each, o.measured.seconds, o.measured.usd, o.modelled.seconds,
 			o.modelled.usd, p.seconds, p.usd)
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s; Dorylus is async (s=0), the others pipe\n", b.Instance)
@@ -114,7 +114,7 @@ func (b *bench) figure7(s *trials.Sheet) {
 	for k, o := range list {
 		cpu, gpu := list[k/3*3+1], list[k/3*3+2] // backends has three
 		modelled, printed := o.modelled.value()/cpu.modelled.value(), o.paper().value()/cpu.paper().value()
-		s.Add(o.model, o.graph, o.mode()+notRun(o.why), o.measured.value()/cpu.measured.value(), modelled, printed,
+		s.Add(o.model, o.graph, o.label()+notRun(o.why), o.measured.value()/cpu.measured.value(), modelled, printed,
 			o.modelled.value()/gpu.modelled.value(), o.paper().value()/gpu.paper().value())
 		if o.on.name == functions.name {
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph, functions.name, modelled)...)
