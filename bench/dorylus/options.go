@@ -19,7 +19,7 @@ type Options struct {
 	Instance   string    `default:"c5n.large" help:"Price of this machine for measured costs. Value: EC2 instance type or dollars an hour."`
 	GhostPower float64   `default:"0.5" help:"Exponent P of the scaling of ghost rows in modelled clusters. With N times as many servers, each has N^-P of the ghost rows."`
 
-	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure5, figure6, section7.3, table4, figure7, figure8, section7.4, figure9, table5, figure10a, figure10b, model',set='all=all',set='seeds=1',set='epochs=Runs with bounded asynchrony have twice this number.',set='timed=4',set='work=build/dorylus'"`
+	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure5, figure6, section7.3, table4, figure7, figure8, section7.4, figure9, table5, figure10a, figure10b, model',set='seeds=1',set='epochs=Runs with bounded asynchrony have twice this number.',set='timed=4',set='work=build/dorylus'"`
 }
 
 type bench struct {

@@ -148,14 +148,6 @@ type spentRatio struct{ performance, value float64 }
 func (b *bench) figure8(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
-	replayed := map[string]timeAndCost{}
-	simulate := func(c cluster, remote bool) timeAndCost {
-		key := fmt.Sprint(c, remote)
-		if _, known := replayed[key]; !known {
-			replayed[key] = b.simulate(s, g, c, remote)
-		}
-		return replayed[key]
-	}
 	pictures := []*chart.Chart{
 		{Name: "figure8a", Title: "Figure 8(a): performance to Dorylus on 4 servers, modelled", X: "servers",
 			Y: "performance", Whole: true},
@@ -169,7 +161,7 @@ func (b *bench) figure8(s *trials.Sheet) {
 			if on.name == gpuOnly.name {
 				c.instance = "p3.2xlarge"
 			} else {
-				simulated = simulate(c, remote)
+				simulated = b.simulate(s, g, c, remote)
 			}
 			each := b.spent(m, c, 1, on)
 			if n == 4 && remote {
@@ -195,7 +187,7 @@ func (b *bench) figure8(s *trials.Sheet) {
 			if twice, known := twice8[n]; remote && known {
 				c.count = 2 * n
 				half, halfSimulated, halfPrinted = each.seconds/b.spent(m, c, 1, cpuOnly).seconds,
-					simulated.seconds/simulate(c, false).seconds, twice
+					simulated.seconds/b.simulate(s, g, c, false).seconds, twice
 			}
 			s.Add(n, mode, each.compareWith(base), simulated.compareWith(first), p.performance, p.value, half, halfSimulated, halfPrinted)
 		}

@@ -14,7 +14,7 @@ const op = "bench sat"
 // Options are the options of bench sat.
 type Options struct {
 	Kinds        []string `help:"Values of --predict to compare. Empty: all, with an additional row for the algorithm of the paper."`
-	trials.Study `kong:"embed,set='ranks=4,8',set='single=Parts other than table 2 use the first number.',set='seeds=5',set='epochs=',set='timed=21',set='work=build/sat',set='parts=figure1, table1, table2, table3, table4, table5, figure3, figure4, figure5a, figure5b, figure5c, theorem',set='all=all'"`
+	trials.Study `kong:"embed,set='ranks=4,8',set='single=Parts other than table 2 use the first number.',set='work=build/sat',set='parts=figure1, table1, table2, table3, table4, table5, figure3, figure4, figure5a, figure5b, figure5c, theorem'"`
 }
 
 type bench struct {

@@ -240,20 +240,17 @@ func (b *bench) table5(t *trials.Sheet) {
 var percents = []float64{10, 20, 50, 100}
 
 // meanByEpoch returns the mean of a number over trainings, by epoch; NaN for epochs without it.
-func meanByEpoch(list []*trials.Result, of func(runfolder.Epoch) *float64) (mean []float64) {
-	if len(list) == 0 {
-		return nil
-	}
-	for k := range list[0].Epochs {
-		var x []float64
-		for _, r := range list {
-			if k < len(r.Epochs) && of(r.Epochs[k]) != nil {
-				x = append(x, *of(r.Epochs[k]))
+func meanByEpoch(list []*trials.Result, of func(runfolder.Epoch) *float64) []float64 {
+	mean, _ := trials.MeanCurve(list, func(r *trials.Result) (curve []float64) {
+		for _, e := range r.Epochs {
+			if x := of(e); x != nil {
+				curve = append(curve, *x)
+			} else {
+				curve = append(curve, math.NaN())
 			}
 		}
-		m, _ := trials.MeanStd(x)
-		mean = append(mean, m)
-	}
+		return curve
+	})
 	return mean
 }
 

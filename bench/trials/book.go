@@ -45,12 +45,6 @@ type Sheet struct {
 // Fail records an error of the part, if it is the first one.
 func (s *Sheet) Fail(err error) { s.err = cmp.Or(s.err, err) }
 
-// Get returns the result of a trial; nil after the time limit or an error.
-func (s *Sheet) Get(t Trial) *Result {
-	r, _ := s.Try("", t, s.Runner)
-	return r
-}
-
 // Try returns the result of a trial that another runner runs. If its fault has one of the kinds, Try returns
 // the fault, also for later trials with the same key, without running them.
 func (s *Sheet) Try(key string, t Trial, by Runner, kinds ...fault.Kind) (*Result, error) {

@@ -17,7 +17,7 @@ import (
 // Study has the options and the trainings of a comparison of systems on graphs.
 type Study struct {
 	Data   []string `placeholder:"DIR" help:"Dataset folders. Empty: synthetic graphs with the statistics of Flickr, Reddit, ogbn-arxiv and ogbn-products, generated at --scale in --work."`
-	Ranks  []int    `default:"${ranks}" help:"Numbers of graph ranks, each rank on its own emulated host where links are limited. ${single}"`
+	Ranks  []int    `default:"${ranks=4}" help:"Numbers of graph ranks, each rank on its own emulated host where links are limited. ${single}"`
 	Models []string `default:"gcn,gat" help:"Networks to train. Parts that do not compare networks use the first one, or those of the paper."`
 	Rates  []string `default:"200mbit,1gbit,10gbit" help:"Link rates of the hosts. Parts that do not compare links use the first one."`
 	Scale  float64  `default:"0.05" help:"Factor for vertices and edges of synthetic graphs."`

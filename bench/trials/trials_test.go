@@ -94,7 +94,7 @@ func TestTimeLimitEndsTraining(t *testing.T) {
 		a := archiveOf(t, dir, 0.01, endless{})
 		a.Progress = &said
 		start := time.Now()
-		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Get(Trial{Data: "graphs/g", Ranks: 2}) }}}}
+		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Try("", Trial{Data: "graphs/g", Ranks: 2}, s.Runner) }}}}
 		var out strings.Builder
 		if err := Print(t.Context(), &out, "test", "", "", b); err != nil ||
 			!strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
@@ -150,7 +150,7 @@ func TestPage(t *testing.T) {
 			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
 			Write: func(s *Sheet) {
 				for turn := range 2 {
-					s.Get(Trial{Turn: turn})
+					s.Try("", Trial{Turn: turn}, s.Runner)
 				}
 				fmt.Fprint(s, "a\tnote\n\n")
 				s.Columns("of", "s|%.1f", "x")
