@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"siafu/internal/table"
 	"siafu/ranks/plan"
 	"siafu/ranks/simulate"
+	"siafu/slurm/hosts"
 )
 
 // ReplayOptions are the options of bench replay: trainings over links, and their simulations.
@@ -82,9 +82,11 @@ func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 
 func (o *ReplayOptions) replayAll(ctx context.Context, site *trials.Site) (list []*Replayed, err error) {
 	if o.Copy == "" {
-		if o.Copy, err = tcpRate(); err != nil {
+		rate, err := hosts.Loopback()
+		if err != nil {
 			return nil, err
 		}
+		o.Copy = fmt.Sprintf("%.0fmbit", max(rate*8/1e6, 1))
 	}
 	kept, err := trials.NewArchive(opReplay, cmp.Or(o.Work, site.Path("kept")), 0)
 	if err != nil {
@@ -169,40 +171,6 @@ func medianEpoch(run *trials.Result) float64 {
 		all = append(all, e.Seconds)
 	}
 	return simulate.Median(all)
-}
-
-// tcpRate returns the TCP rate of this machine with one processor each for sending and
-// receiving, measured on the loopback device for a fifth of a second.
-func tcpRate() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fault.System(opReplay, "", err)
-	}
-	defer l.Close()
-	go func() {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		room := make([]byte, 256<<10)
-		for begin := time.Now(); time.Since(begin) < time.Second/5; {
-			if _, err := c.Write(room); err != nil {
-				return
-			}
-		}
-	}()
-	c, err := l.Accept()
-	if err != nil {
-		return "", fault.System(opReplay, "", err)
-	}
-	defer c.Close()
-	begin := time.Now()
-	n, err := io.Copy(io.Discard, c)
-	if err != nil {
-		return "", fault.System(opReplay, "", err)
-	}
-	return fmt.Sprintf("%.0fmbit", max(float64(n)*8/1e6/time.Since(begin).Seconds(), 1)), nil
 }
 
 // printReplayed prints runs and their simulations.

@@ -60,6 +60,10 @@ func (o *Options) Books() ([]*trials.Book, error) {
 		return trials.Options{Partitioner: "multilevel", Seeds: o.Seeds, Epochs: epochs, Timed: timed, Turns: 1,
 			Work: filepath.Join(o.Work, name), Hours: hours, Train: train}
 	}
+	study := func(name string) trials.Study {
+		return trials.Study{Data: data, Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
+			Options: common(name, 60, 11, o.Hours, short)}
+	}
 	start := time.Now()
 	// To reduce their time, tables have fewer links, networks, hosts, epochs and simulations than by
 	// default.
@@ -69,10 +73,7 @@ func (o *Options) Books() ([]*trials.Book, error) {
 			Options: common("dorylus", 100, 4, o.Hours/2, nil)},
 		neutronstar.Options{Data: data, Scale: scale, Models: []string{"gcn", "gin", "gat"}, Hosts: []int{4, 2}, Rates: []string{"200mbit"},
 			Partitioner: "multilevel", Epochs: 6, Turns: 1, Hours: 0.6 * o.Hours, Work: filepath.Join(o.Work, "neutronstar"), Train: short},
-		digest.Options{Data: data, Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
-			Options: common("digest", 60, 11, o.Hours, short)},
-		sat.Options{Data: data, Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"},
-			Options: common("sat", 60, 11, o.Hours, short)},
+		digest.Options{Study: study("digest")}, sat.Options{Study: study("sat")},
 		spot.Options{Runs: 100, Zones: 3, Seed: 1},
 	} {
 		b, err := one.Book()

@@ -46,7 +46,7 @@ func (m *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
-		if slices.Contains(t.Flags, "--measure-staleness") && e%MeasuredEvery == 1 {
+		if slices.Contains(t.Flags, "--measure-staleness") && e%trials.MeasuredEvery == 1 {
 			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), GradientNorm: 2,
 				Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
 		}
@@ -65,9 +65,9 @@ func compare(t *testing.T, m *fakeRunner, part string, change func(*bench)) stri
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{data}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"},
+	o := Options{Systems: []string{"DIGEST"}, Study: trials.Study{Data: []string{data}, Ranks: []int{4}, Models: []string{"gcn"},
 		Rates:   []string{"200mbit", "10gbit"},
-		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}}
+		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}}}
 	b := &bench{Options: o}
 	if change != nil {
 		change(b)
@@ -187,13 +187,12 @@ func TestDrawnCurves(t *testing.T) {
 			t.Errorf("%q is there %d times", want, n)
 		}
 	}
-	b := &bench{}
 	var list []*trials.Result
 	for range 2 {
 		r, _ := two().Run(t.Context(), trials.Trial{Flags: []string{"every:10", "--epochs", "2"}}, "")
 		list = append(list, r)
 	}
-	l := b.line(System{Name: "DIGEST"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
+	l := line(trials.System{Name: "DIGEST"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
 	if len(l.Points) != 10 || l.Points[1].X != 0.2 || l.Points[1].Y != 8 {
 		t.Errorf("%+v", l.Points)
 	}
@@ -203,12 +202,12 @@ func TestDrawnCurves(t *testing.T) {
 			r.Epochs[k].ValAcc = nil
 		}
 	}
-	l = b.line(System{Name: "LLCG"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
+	l = line(trials.System{Name: "LLCG"}, list, 0.1, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100)
 	if len(l.Points) != 5 || l.Points[0].X != 0.2 || l.Points[0].Y != 8 {
 		t.Errorf("%+v", l.Points)
 	}
 	for when, want := range map[float64]string{0.15: "-", 0.25: "8.00, ", 0.35: "8.00, "} {
-		if got := at(list, System{Name: "LLCG"}, 0.1, when); !strings.HasPrefix(got, want) {
+		if got := at(list, trials.System{Name: "LLCG"}, 0.1, when); !strings.HasPrefix(got, want) {
 			t.Errorf("after %g s: %s, want %s", when, got, want)
 		}
 	}
@@ -253,7 +252,7 @@ func TestSystemsAreAccepted(t *testing.T) {
 			var c config.Config
 			parser, err := kong.New(&c, config.Variables())
 			if err == nil {
-				_, err = parser.Parse((&bench{}).flags(trials.Setting{Model: network}, s, "--partitioner", "hash"))
+				_, err = parser.Parse(new(bench).Flags(trials.Setting{Model: network}, s, "--partitioner", "hash"))
 			}
 			if err == nil {
 				err = c.Validate()
@@ -340,8 +339,8 @@ func TestLate(t *testing.T) {
 
 // Invalid options are refused.
 func TestBadInput(t *testing.T) {
-	good := Options{Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"1gbit"}, Scale: 0.01,
-		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}
+	good := Options{Study: trials.Study{Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"1gbit"}, Scale: 0.01,
+		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}}
 	for name, change := range map[string]func(*Options){
 		"a part":   func(o *Options) { o.Only = []string{"table9"} },
 		"a system": func(o *Options) { o.Systems = []string{"dgl"} },
@@ -360,16 +359,16 @@ func TestBadInput(t *testing.T) {
 // TestUnitRows: DIGEST-rows divides rows by their norms (algorithm 1, line 11) in exactly the
 // networks that train takes --norm l2 for.
 func TestUnitRows(t *testing.T) {
-	i := slices.IndexFunc(Systems(), func(s System) bool { return s.Name == "DIGEST-rows" })
+	i := slices.IndexFunc(Systems(), func(s trials.System) bool { return s.Name == "DIGEST-rows" })
 	for _, kind := range model.Kinds() {
 		c := config.Defaults()
 		c.Model, c.Norm = kind, "l2"
 		takes := c.Validate() == nil
-		flags := strings.Join((&bench{}).flags(trials.Setting{Model: kind}, Systems()[i]), " ")
+		flags := strings.Join(new(bench).Flags(trials.Setting{Model: kind}, Systems()[i]), " ")
 		if strings.Contains(flags, "--norm l2") != takes {
 			t.Errorf("%s takes --norm l2: %t, flags are %s", kind, takes, flags)
 		}
-		if flags := strings.Join((&bench{}).flags(trials.Setting{Model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
+		if flags := strings.Join(new(bench).Flags(trials.Setting{Model: kind}, Systems()[2]), " "); strings.Contains(flags, "--norm") {
 			t.Errorf("DIGEST has the flags %s", flags)
 		}
 	}

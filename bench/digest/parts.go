@@ -24,21 +24,25 @@ func (b *bench) parts() []trials.Part {
 		{Name: "table1", Title: "accuracy and speed-up of an epoch", Paper: "up to 21.82 x as fast as DGL (abstract); accuracy above " +
 			"DGL's and LLCG's in all cases but GAT on ogbn-arxiv", Write: b.table1},
 		{Name: "table2", Title: "testbed", Paper: "one g4dn.metal of EC2, with 8 T4 GPUs as workers",
-			Why: "no GPU; a rank is a process, over links of --rates a host", Write: b.table2},
+			Why: "no GPU; a rank is a process, over links of --rates a host", Columns: []string{"", "paper", "here"}, Write: testbed},
 		{Name: "table3", Title: "graphs",
-			Paper: "Flickr, Reddit, ogbn-arxiv and ogbn-products; sizes of SAT's table I, which has the same graphs",
-			Write: func(t *trials.Sheet) { WriteStatistics(t, b.graphs) }},
+			Paper:   "Flickr, Reddit, ogbn-arxiv and ogbn-products; sizes of SAT's table I, which has the same graphs",
+			Columns: StatisticsColumns, Write: func(t *trials.Sheet) { WriteStatistics(t, b.Graphs) }},
 		{Name: "figure3", Title: "accuracy and loss over time",
-			Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.curves("figure3", "")},
-		{Name: "figure4", Title: "seconds an epoch", Paper: "DIGEST below LLCG and DGL", Write: b.figure4},
-		{Name: "figure5", Title: "scaling out", Paper: "DIGEST scales best of the three", Write: b.figure5},
+			Paper: "DIGEST reaches more in the same time than LLCG and DGL on all four graphs", Write: b.curves("figure3")},
+		{Name: "figure4", Title: "seconds an epoch", Paper: "DIGEST below LLCG and DGL",
+			Columns: append([]string{"graph", "ranks"}, trials.Columns("%s|%%.4f", b.keys())...), Write: b.figure4},
+		{Name: "figure5", Title: "scaling out", Paper: "DIGEST scales best of the three",
+			Columns: []string{"graph", "system", "1 rank, s/epoch|%.4f", "2 ranks|%.2f", "4 ranks|%.2f", "8 ranks|%.2f"}, Write: b.figure5},
 		{Name: "figure6", Title: "period of refreshing", Paper: "best accuracy over time at N = 10; N = 1 and 20 are worse",
-			Write: b.of(table{columns: compared, systems: periods(1, 2, 5, 10, 20), timed: true})},
+			Write: b.of(trials.Comparison{Columns: compared, Systems: periods(1, 2, 5, 10, 20), Timed: true})},
 		{Name: "figure7", Title: "a straggler", Paper: "one of 8 workers stands still for 8 to 10 s; DIGEST-A far ahead of the " +
 			"synchronous ones", Write: b.straggling("exact-wait", "LLCG", "DIGEST", "DIGEST-A")},
 		{Name: "figure8", Title: "accuracy and loss of GAT over time", Paper: "as figure 3", Write: b.curves("figure8", "gat")},
 		{Name: "table4", Title: "memory", Paper: "DIGEST takes the least of the four (of a GPU's memory)",
-			Why: "GraphSAGE is sage with sampled neighbours", Write: b.table4},
+			Why: "GraphSAGE is sage with sampled neighbours",
+			Write: b.of(trials.Comparison{Columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB", Timed: true,
+				Systems: append(slices.Clone(b.systems), system("GraphSAGE", "--model sage --batch neighbor:25,10"))})},
 		{Name: "figure9", Title: "ghosts to own vertices", Paper: "58.43 % on ogbn-products, more on flickr and reddit", Write: b.figure9},
 		{Name: "figure10", Title: "error of the gradient",
 			Paper: "after fewer than 10 to 20 epochs close to the exact one", Write: b.figure10},
@@ -48,8 +52,8 @@ func (b *bench) parts() []trials.Part {
 		{Name: "figure11", Title: "beside PipeGCN and GNNAutoScale, with a straggler", Paper: "DIGEST takes 24.13 % less time an epoch " +
 			"than PipeGCN; DIGEST-A 48.98 % less time to the target than PipeGCN and 19.12 % less than GNNAutoScale",
 			Write: b.straggling("PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")},
-		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine",
-			Write: b.of(table{columns: "graph, network, ranks, system, validation F1, test F1, MB/epoch", network: "all"}), Extra: true},
+		{Name: "accuracy", Title: "accuracy alone, without hosts of this machine", Extra: true,
+			Write: b.of(trials.Comparison{Columns: "graph, network, ranks, system, validation F1, test F1, MB/epoch"}, b.Models...)},
 		{Name: "links", Title: "which system over which link", Write: b.links},
 	}
 }
@@ -57,15 +61,33 @@ func (b *bench) parts() []trials.Part {
 // compared has the columns of a comparison with exact training.
 const compared = "graph, ranks, system, validation F1, s/epoch, MB/epoch, epochs to target, seconds to target"
 
+// settings returns the settings of parts at the first rate. Without networks, they have the first one.
+func (b *bench) settings(networks ...string) []trials.Setting {
+	if len(networks) == 0 {
+		networks = b.Models[:1]
+	}
+	return b.Study.Settings(networks, b.Ranks, b.Rates[0])
+}
+
+// of returns the function that writes a comparison, of all systems by default.
+func (b *bench) of(p trials.Comparison, networks ...string) func(*trials.Sheet) {
+	return func(t *trials.Sheet) {
+		p.Settings = b.settings(networks...)
+		if p.Systems == nil {
+			p.Systems = b.systems
+		}
+		b.Study.Write(t, p)
+	}
+}
+
 func (b *bench) table1(t *trials.Sheet) {
-	b.write(t, table{
-		columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
-		network: "all", timed: true,
-		end: func(c trials.Setting) { t.Row("", "", "", "target", trials.Number(b.target(t, c), 2)) }})
+	b.of(trials.Comparison{Timed: true,
+		Columns: "graph, network, ranks, system, validation F1, test F1, s/epoch, speed-up, MB/epoch, epochs to target, seconds to target",
+		End:     func(c trials.Setting) { t.Add("", "", "", "target", trials.Number(b.Target(t, c), 2)) }}, b.Models...)(t)
 }
 
 // periods returns DIGEST with periods of refreshes in epochs.
-func periods(epochs ...int) (list []System) {
+func periods(epochs ...int) (list []trials.System) {
 	for _, n := range epochs {
 		s := system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n))
 		s.Period = n
@@ -76,41 +98,35 @@ func periods(epochs ...int) (list []System) {
 
 // figure4 writes the seconds of an epoch, one column per system.
 func (b *bench) figure4(t *trials.Sheet) {
-	t.Row(append([]string{"graph", "ranks"}, b.keys()...)...)
-	for _, c := range b.cells(b.Models[0]) {
-		times := b.times(t, c, b.systemsOf(table{timed: true}, c.Model), b.rates[0])
-		cells := []string{c.Graph.Name, strconv.Itoa(c.Ranks)}
-		for _, s := range b.systems {
-			cells = append(cells, trials.Number(seconds(times[s.Name]), 4))
+	for _, c := range b.settings() {
+		var seconds []float64
+		for _, turns := range b.Times(t, c, b.systems...) {
+			seconds = append(seconds, trials.PerEpoch(turns, trials.Seconds))
 		}
-		t.Row(cells...)
+		t.Add(c.Graph.Name, c.Ranks, seconds)
 	}
 }
 
 // figure5 writes the speed-up over exact training on one rank, by ranks. One rank waits for no
 // exchange.
 func (b *bench) figure5(t *trials.Sheet) {
-	const most = 8
-	t.Row("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
-	for _, g := range b.graphs {
-		base := math.NaN()
-		if alone := t.Get(trials.Trial{Data: g.Data, Ranks: 1,
-			Flags: b.flags(trials.Setting{Graph: g, Model: b.Models[0], Ranks: 1}, exact(),
-				"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")}); alone != nil {
-			base = seconds([]*trials.Result{alone})
-		}
+	for _, g := range b.Graphs {
+		c := trials.Setting{Graph: g, Model: b.Models[0], Ranks: 1}
+		alone, _ := b.Get(t, c, exact(), 0, "--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")
+		base := trials.PerEpoch(slices.DeleteFunc([]*trials.Result{alone}, func(r *trials.Result) bool { return r == nil }), trials.Seconds)
 		picture := &chart.Chart{Name: "figure5-" + g.Name, Title: "Figure 5, " + g.Name, X: "ranks",
 			Y: "speed-up over one rank", Whole: true}
 		for _, s := range b.only("exact-wait", "exact", "exact-computed", "DIGEST", "LLCG", "DistDGL") {
-			cells, line := []string{g.Name, s.Name, trials.Number(base, 4)}, chart.Line{Name: s.Name, Group: slices.Index(b.keys(), s.Name)}
-			for n := 2; n <= most; n *= 2 {
-				times := b.times(t, trials.Setting{Graph: g, Model: b.Models[0], Ranks: n}, []System{s}, b.rates[0])
-				speed := base / seconds(times[s.Name])
-				if cells = append(cells, trials.Number(speed, 2)); !math.IsNaN(speed) {
+			var speeds []float64
+			line := chart.Line{Name: s.Name}
+			for _, n := range []int{2, 4, 8} {
+				c.Ranks, c.Rate = n, b.Rates[0]
+				speed := base / trials.PerEpoch(b.Times(t, c, s)[0], trials.Seconds)
+				if speeds = append(speeds, speed); !math.IsNaN(speed) {
 					line.Points = append(line.Points, chart.Point{X: float64(n), Y: speed})
 				}
 			}
-			t.Row(cells...)
+			t.Add(g.Name, s.Name, base, speeds)
 			if len(line.Points) > 0 {
 				picture.Lines = append(picture.Lines, line)
 			}
@@ -125,56 +141,47 @@ func (b *bench) figure5(t *trials.Sheet) {
 func (b *bench) straggling(names ...string) func(*trials.Sheet) {
 	return func(t *trials.Sheet) {
 		longest := 0.0
-		for _, c := range b.cells(b.Models[0]) {
-			times := b.times(t, c, b.systems[:1], b.rates[0])
-			if each := seconds(times[b.systems[0].Name]); each > longest {
+		for _, c := range b.settings() {
+			if each := trials.PerEpoch(b.Times(t, c, b.Reference)[0], trials.Seconds); each > longest {
 				longest = each
 			}
 		}
 		wait := time.Duration(longest * float64(time.Second)).Round(time.Millisecond)
 		delay := []string{"--delay", fmt.Sprintf("0:%v:1", wait)}
 		fmt.Fprintf(t, "straggler: %s\n", strings.Join(delay, " "))
-		b.write(t, table{columns: compared, names: names, timed: true, delay: delay})
+		systems := b.only(names...)
+		for k := range systems {
+			systems[k].Timed = delay
+		}
+		b.of(trials.Comparison{Columns: compared, Systems: systems, Timed: true})(t)
 	}
 }
 
-// table2 writes the paper's machine, as far as its text describes it, and this one.
-func (b *bench) table2(t *trials.Sheet) {
-	t.Row("", "paper", "here")
-	t.Row("machine", "EC2 g4dn.metal", trials.Processor())
-	t.Row("processors", "96", strconv.Itoa(runtime.NumCPU()))
-	t.Row("GPUs", "8 NVIDIA T4", "none used")
-	t.Row("available memory, GB", "384", trials.Number(float64(host.AvailableMemory())/1e9, 0))
-	t.Row("system", "-", runtime.GOOS+"/"+runtime.GOARCH)
-	t.Row("program", "PyTorch, Plasma", "siafu, "+runtime.Version())
-}
-
-// table4 writes the memory of all systems, and of GraphSAGE.
-func (b *bench) table4(t *trials.Sheet) {
-	sage := system("GraphSAGE", "--model sage --batch neighbor:25,10")
-	b.write(t, table{columns: "graph, ranks, system, peak MB of a rank, to exact-wait, arrays MB",
-		systems: append(slices.Clone(b.systems), sage), timed: true})
+// testbed writes the paper's machine, as far as its text describes it, and this one.
+func testbed(t *trials.Sheet) {
+	t.Add("machine", "EC2 g4dn.metal", trials.Processor())
+	t.Add("processors", "96", runtime.NumCPU())
+	t.Add("GPUs", "8 NVIDIA T4", "none used")
+	t.Add("available memory, GB", "384", trials.Number(float64(host.AvailableMemory())/1e9, 0))
+	t.Add("system", "-", runtime.GOOS+"/"+runtime.GOARCH)
+	t.Add("program", "PyTorch, Plasma", "siafu, "+runtime.Version())
 }
 
 // figure9 writes and draws the ghosts of partitions.
 func (b *bench) figure9(t *trials.Sheet) {
 	bars := &chart.Chart{Name: "figure9", Title: "Figure 9: ghosts to own vertices", X: "%"}
-	ratio := columns["ratio"]
-	b.write(t, table{columns: "graph, ranks, partitioner, ghosts, own vertices", more: []string{"ratio"},
-		systems: b.systems[:1], timed: true,
-		cells: func(r *row) []string {
-			if x := r.total(ghosts) / r.total(ownVertices); !math.IsNaN(x) {
-				bars.Bars = append(bars.Bars,
-					chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.Graph.Name, r.Ranks), Value: 100 * x, Text: ratio(r)})
+	b.of(trials.Comparison{Columns: "graph, ranks, partitioner, ghosts, own vertices", More: []string{"ratio|%.2f %%"},
+		Systems: b.systems[:1], Timed: true,
+		Cells: func(r *trials.Row) []any {
+			ratio := 100 * r.Total(trials.Ghosts) / r.Total(trials.OwnVertices)
+			if !math.IsNaN(ratio) {
+				bars.Bars = append(bars.Bars, chart.Bar{Name: fmt.Sprintf("%s, %d ranks", r.Graph.Name, r.Ranks), Value: ratio,
+					Text: trials.Number(ratio, 2) + " %"})
 			}
-			return []string{ratio(r)}
-		}})
+			return []any{ratio}
+		}})(t)
 	t.Draw(bars)
 }
-
-// MeasuredEvery is the interval of staleness measurements in epochs. It must not divide the
-// periods of refreshes.
-const MeasuredEvery = 3
 
 // errorEpochs has the columns of figure 10: epochs with measurements.
 var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
@@ -182,41 +189,37 @@ var errorEpochs = []int{1, 4, 10, 19, 40, 58, 97}
 // figure10 writes the error of the gradient during training and, after it, the relative staleness
 // of the stalest layer.
 func (b *bench) figure10(t *trials.Sheet) {
-	b.errors(t, func(_ *row, s *runfolder.Staleness) string {
+	b.errors(t, func(_ *trials.Row, s *runfolder.Staleness) string {
 		return fmt.Sprintf("%.3f, %.3f", s.GradientError, s.Most())
 	},
 		"DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only")
 }
 
-// errors writes what a cell says of the epochs with measurements, for each of these systems.
-func (b *bench) errors(t *trials.Sheet, cell func(*row, *runfolder.Staleness) string, names ...string) {
+// errors writes the cells of the epochs with measurements, for each of these systems.
+func (b *bench) errors(t *trials.Sheet, cell func(*trials.Row, *runfolder.Staleness) string, names ...string) {
 	trained := slices.DeleteFunc(slices.Clone(errorEpochs), func(epoch int) bool { return epoch > b.Epochs })
-	p := table{columns: "graph, ranks, system", names: names, more: trials.Columns("epoch %d", trained)}
-	p.cells = func(c *row) (cells []string) {
-		r := t.Get(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks + c.System.Servers, Flags: b.flags(c.Setting, c.System,
-			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(MeasuredEvery))})
+	p := trials.Comparison{Columns: "graph, ranks, system", Systems: b.only(names...), More: trials.Columns("epoch %d", trained)}
+	p.Cells = func(r *trials.Row) (cells []any) {
 		measured := map[int]*runfolder.Staleness{} // by epoch
-		if r != nil {
-			for _, e := range r.Epochs {
-				measured[e.Epoch] = e.Staleness
-			}
+		for _, e := range b.Staleness(t, r.Setting, r.System) {
+			measured[e.Epoch] = e.Staleness
 		}
 		for _, e := range trained {
 			if s := measured[e]; s != nil {
-				cells = append(cells, cell(c, s))
+				cells = append(cells, cell(r, s))
 			} else {
 				cells = append(cells, "-")
 			}
 		}
 		return cells
 	}
-	b.write(t, p)
+	b.of(p)(t)
 }
 
 // theorem1 writes the error of the gradient and theorem 1's bound of it.
 func (b *bench) theorem1(t *trials.Sheet) {
 	degrees := map[string]float64{}
-	b.errors(t, func(r *row, s *runfolder.Staleness) string {
+	b.errors(t, func(r *trials.Row, s *runfolder.Staleness) string {
 		most, known := degrees[r.Graph.Data]
 		if !known {
 			var err error
@@ -258,74 +261,75 @@ func maxDegree(data string) (most float64, err error) {
 // links writes, for every link, the seconds of each system to the target, and the fastest system
 // that ends at most half a point below exact training.
 func (b *bench) links(t *trials.Sheet) {
-	p := table{columns: "graph, ranks, system, validation F1", timed: true, more: trials.Columns("s to target, %s", b.Rates)}
-	fastest, least := make([]string, len(b.rates)), make([]float64, len(b.rates))
-	p.cells = func(r *row) (cells []string) {
-		for i, rate := range b.rates {
-			turns := b.times(t, r.Setting, []System{r.System}, rate)[r.Name]
-			list := r.list()
-			if r.Timely {
-				list = turns
+	fastest, least := make([]string, len(b.Rates)), make([]float64, len(b.Rates))
+	b.of(trials.Comparison{Columns: "graph, ranks, system, validation F1", Timed: true,
+		More: trials.Columns("s to target, %s|%%.2f", b.Rates),
+		Cells: func(r *trials.Row) (cells []any) {
+			for i, rate := range b.Rates {
+				c := r.Setting
+				c.Rate = rate
+				turns, list := r.At(c), r.Accuracy()
+				if r.Timely {
+					list = turns
+				}
+				_, until := r.Reaching(list, b.Target(t, r.Setting), trials.PerEpoch(turns, trials.Seconds))
+				if until > 0 && !math.IsInf(until, 1) && (fastest[i] == "" || until < least[i]) {
+					fastest[i], least[i] = r.Name, until
+				}
+				cells = append(cells, until)
 			}
-			_, until := reaching(list, r.System, b.target(t, r.Setting), seconds(turns))
-			if until > 0 && !math.IsInf(until, 1) && (fastest[i] == "" || until < least[i]) {
-				fastest[i], least[i] = r.Name, until
-			}
-			cells = append(cells, trials.Number(until, 2))
-		}
-		return cells
-	}
-	p.end = func(c trials.Setting) {
-		t.Row(append([]string{c.Graph.Name, strconv.Itoa(c.Ranks), "fastest", trials.Number(b.target(t, c), 2)}, fastest...)...)
-		clear(fastest)
-	}
-	b.write(t, p)
+			return cells
+		},
+		End: func(c trials.Setting) {
+			t.Add(c.Graph.Name, c.Ranks, "fastest", trials.Number(b.Target(t, c), 2), fastest)
+			clear(fastest)
+		}})(t)
 }
 
-// percents has the columns of curves: parts of the time of exact training.
+// percents has the columns of curves: fractions of the time of exact training, in percent.
 var percents = []float64{5, 10, 20, 50, 100}
 
 // curves returns a figure of accuracy and loss at fractions of exact training's time. All
 // points are in a CSV file in the work folder.
-func (b *bench) curves(name, network string) func(*trials.Sheet) {
+func (b *bench) curves(name string, networks ...string) func(*trials.Sheet) {
 	return func(t *trials.Sheet) {
 		var csv strings.Builder
 		csv.WriteString("graph,ranks,system,seed,epoch,seconds,loss,validation\n")
-		p := table{columns: "graph, ranks, system", network: network, timed: true, more: trials.Columns("F1, loss at %g %%", percents)}
 		loss := &chart.Chart{X: "seconds", Y: "training loss"}
 		accuracy := &chart.Chart{X: "seconds", Y: "validation F1, %", Whole: true}
-		p.end = func(c trials.Setting) {
-			for k, picture := range []*chart.Chart{loss, accuracy} {
-				full := *picture
-				full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.Graph.Name, c.Ranks, k),
-					fmt.Sprintf("%s, %s, %d ranks: %s", name, c.Graph.Name, c.Ranks, picture.Y)
-				picture.Lines = nil
-				t.Draw(&full)
-			}
-		}
-		p.cells = func(r *row) (cells []string) {
-			list, each := r.list(), seconds(r.turns)
-			if !math.IsNaN(each) && len(list) > 0 {
-				loss.Lines = append(loss.Lines, b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return &e.Loss }, 1))
-				accuracy.Lines = append(accuracy.Lines,
-					b.line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
-			}
-			for _, x := range percents {
-				cells = append(cells, at(list, r.System, each, x/100*seconds(r.first.turns)*float64(b.Epochs)))
-			}
-			for seed, one := range list {
-				writeCurve(&csv, fmt.Sprintf("%s,%d,%s,%d", r.Graph.Name, r.Ranks, r.Name, seed+1), one, r.System, each)
-			}
-			return cells
-		}
-		b.write(t, p)
+		b.of(trials.Comparison{Columns: "graph, ranks, system", Timed: true,
+			More: trials.Columns("F1, loss at %g %%", percents),
+			End: func(c trials.Setting) {
+				for k, picture := range []*chart.Chart{loss, accuracy} {
+					full := *picture
+					full.Name, full.Title = fmt.Sprintf("%s-%s-%d-%d", name, c.Graph.Name, c.Ranks, k),
+						fmt.Sprintf("%s, %s, %d ranks: %s", name, c.Graph.Name, c.Ranks, picture.Y)
+					picture.Lines = nil
+					t.Draw(&full)
+				}
+			},
+			Cells: func(r *trials.Row) (cells []any) {
+				list, each := r.Accuracy(), r.Seconds()
+				if !math.IsNaN(each) && len(list) > 0 {
+					loss.Lines = append(loss.Lines, line(r.System, list, each, func(e runfolder.Epoch) *float64 { return &e.Loss }, 1))
+					accuracy.Lines = append(accuracy.Lines,
+						line(r.System, list, each, func(e runfolder.Epoch) *float64 { return e.ValAcc }, 100))
+				}
+				for _, x := range percents {
+					cells = append(cells, at(list, r.System, each, x/100*r.First.Seconds()*float64(b.Epochs)))
+				}
+				for seed, one := range list {
+					writeCurve(&csv, fmt.Sprintf("%s,%d,%s,%d", r.Graph.Name, r.Ranks, r.Name, seed+1), one, r.System, each)
+				}
+				return cells
+			}}, networks...)(t)
 		t.Points(filepath.Join(b.Work, name+".csv"), csv.String())
 	}
 }
 
 // line returns the mean over trainings of a number of their epochs, multiplied by scale, over the
 // mean of their seconds, up to the shortest training. Epochs without the number are left out.
-func (b *bench) line(s System, list []*trials.Result, each float64, of func(runfolder.Epoch) *float64, scale float64) chart.Line {
+func line(s trials.System, list []*trials.Result, each float64, of func(runfolder.Epoch) *float64, scale float64) chart.Line {
 	points := func(value func(r *trials.Result, k int) float64) (mean, deviation []float64) {
 		return trials.MeanCurve(list, func(r *trials.Result) (curve []float64) {
 			for k, e := range r.Epochs {
@@ -338,19 +342,11 @@ func (b *bench) line(s System, list []*trials.Result, each float64, of func(runf
 	}
 	x, _ := points(func(r *trials.Result, k int) float64 { return clock(r, s, each)[k] })
 	y, deviation := points(func(r *trials.Result, k int) float64 { return scale * *of(r.Epochs[k]) })
-	return trials.Line(s.Name, slices.Index(b.keys(), s.Name), x, y, deviation)
-}
-
-// keys has the name of each line of the figures.
-func (b *bench) keys() (list []string) {
-	for _, s := range b.systems {
-		list = append(list, s.Name)
-	}
-	return list
+	return trials.Line(s.Name, x, y, deviation)
 }
 
 // clock returns the seconds after each epoch of a training.
-func clock(r *trials.Result, s System, each float64) []float64 {
+func clock(r *trials.Result, s trials.System, each float64) []float64 {
 	x, sum := make([]float64, len(r.Epochs)), 0.0
 	for k, e := range r.Epochs {
 		if sum += each; s.Timely {
@@ -363,7 +359,7 @@ func clock(r *trials.Result, s System, each float64) []float64 {
 
 // at returns the mean accuracy and loss of trainings in their last evaluated epochs within some
 // seconds.
-func at(list []*trials.Result, s System, each, when float64) string {
+func at(list []*trials.Result, s trials.System, each, when float64) string {
 	var acc, loss []float64
 	for _, r := range list {
 		c := clock(r, s, each)
@@ -381,7 +377,7 @@ func at(list []*trials.Result, s System, each, when float64) string {
 	return trials.Number(a, 2) + ", " + trials.Number(l, 3)
 }
 
-func writeCurve(w io.Writer, label string, r *trials.Result, s System, each float64) {
+func writeCurve(w io.Writer, label string, r *trials.Result, s trials.System, each float64) {
 	for k, sec := range clock(r, s, each) {
 		e := r.Epochs[k]
 		val := ""

@@ -1,7 +1,6 @@
 package digest
 
 import (
-	"strconv"
 	"strings"
 
 	"siafu/bench/trials"
@@ -17,10 +16,12 @@ var statistics = map[string][4]string{
 	"ogbn-products": {"2,449,029", "123,718,280", "100", "47"},
 }
 
+// StatisticsColumns has the columns of WriteStatistics.
+var StatisticsColumns = []string{"graph", "nodes", "paper", "edges", "paper", "features", "paper", "classes", "paper"}
+
 // WriteStatistics writes a table of the graphs here, beside the published graphs whose names are
 // prefixes of theirs.
 func WriteStatistics(t *trials.Sheet, graphs []trials.Graph) {
-	t.Row("graph", "nodes", "paper", "edges", "paper", "features", "paper", "classes", "paper")
 	for _, g := range graphs {
 		meta, err := graph.ReadMeta(g.Data)
 		t.Fail(err)
@@ -33,7 +34,6 @@ func WriteStatistics(t *trials.Sheet, graphs []trials.Graph) {
 				paper = numbers
 			}
 		}
-		t.Row(g.Name, strconv.FormatInt(meta.Vertices, 10), paper[0], strconv.FormatInt(meta.Edges, 10), paper[1],
-			strconv.Itoa(meta.FeatureDim), paper[2], strconv.Itoa(meta.Classes), paper[3])
+		t.Add(g.Name, meta.Vertices, paper[0], meta.Edges, paper[1], meta.FeatureDim, paper[2], meta.Classes, paper[3])
 	}
 }

@@ -7,33 +7,20 @@ import (
 	"siafu/bench/trials"
 )
 
-// System is a training method, by its published name.
-type System struct {
-	Name  string
-	Flags []string // of train, after the bench's flags
-	// Timely means that accuracy depends on ranks' speeds, or time on the epoch, so that whole
-	// runs over the link are needed.
-	Timely  bool
-	Servers int // required servers
-	Period  int // epochs of a complete cycle; 0: at most 10
-	// UnitRows adds --norm l2, for networks that take it.
-	UnitRows bool
-	// Networks lists the networks that it trains; empty: all.
-	Networks []string
+func system(name, flags string) trials.System {
+	return trials.System{Name: name, Flags: strings.Fields(flags)}
 }
 
-func system(name, flags string) System { return System{Name: name, Flags: strings.Fields(flags)} }
-
 // exact returns exact training with overlap of exchange and computation.
-func exact() System { return system("exact", "--refresh always --recompute-ghosts none") }
+func exact() trials.System { return system("exact", "--refresh always --recompute-ghosts none") }
 
 // Systems returns all systems. The first is the reference: exact, waiting for every exchange,
 // like DGL's distributed training without sampling.
-func Systems() []System {
+func Systems() []trials.System {
 	words := strings.Fields
 	sampled := words("gcn sage gin gat gatv2 gcnii")
 	subgraphs := append(sampled, "appnp")
-	return []System{
+	return []trials.System{
 		system("exact-wait", "--refresh always --mode nopipe --recompute-ghosts none"),
 		exact(),
 		// Exact, with the ghost rows of the first gather computed where that is cheaper, after the
@@ -66,12 +53,12 @@ func Systems() []System {
 
 // chosen returns the systems with these names (none: all), in the order of Systems, and always
 // the first one.
-func chosen(names []string) ([]System, error) {
+func chosen(names []string) ([]trials.System, error) {
 	all := Systems()
 	if len(names) == 0 {
 		return all, nil
 	}
-	var list []System
+	var list []trials.System
 	var known []string
 	for k, s := range all {
 		known = append(known, s.Name)

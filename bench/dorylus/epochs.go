@@ -17,24 +17,22 @@ import (
 // fractions of intervals and gathers of all epochs that read older weights and rows. The paper's
 // target is the accuracy at which two epochs differ by less than 0.1 points.
 func (b *bench) figure5(s *trials.Sheet) {
-	s.Row("graph", "mode", "validation accuracy, measured", "target", "epochs to it, measured", "R, measured",
-		"old weights, old gathers, measured", "R, paper", "accuracy, paper")
 	for _, g := range b.slowGraphs(s, "figure5") {
 		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch",
 			Y: "validation accuracy, %", Whole: true}
 		var base []*trials.Result
-		for k, w := range []order{pipe, hasty0, hasty1, async0, async1} {
+		for k, w := range []mode{pipe, noWait0, noWait1, async0, async1} {
 			list := b.trainForAccuracy(s, g, "gcn", w)
 			if k == 0 {
 				base = list
 			}
 			to := trials.Target(base)
-			printed, accuracy := math.NaN(), "-"
+			printed, accuracy := math.NaN(), math.NaN()
 			if g.accuracy > 0 {
-				printed, accuracy = append([]float64{1}, append(g.ratio[:], g.ratio[:]...)...)[k], trials.Number(g.accuracy, 2)
+				printed, accuracy = append([]float64{1}, append(g.ratio[:], g.ratio[:]...)...)[k], g.accuracy
 			}
-			s.Row(g.name, w.name, trials.PlusMinus(trials.Best(list)), trials.Number(to, 2), trials.Number(trials.Reaching(list, to), 0),
-				relativeEpochs(list, base, to), stale(list), trials.Number(printed, 2), accuracy)
+			s.Add(g.name, w.name, trials.PlusMinus(trials.Best(list)), to, trials.Reaching(list, to), relativeEpochs(list, base, to),
+				stale(list), printed, accuracy)
 			curves.Lines = append(curves.Lines, line(w.name, list, func(k int) float64 { return float64(k) }))
 		}
 		s.Draw(curves)
@@ -101,32 +99,24 @@ func (b *bench) slowGraphs(s *trials.Sheet, part string) (list []*graphOf) {
 
 // section73 writes what bounded asynchrony gains to the target of figure 5, with functions.
 func (b *bench) section73(s *trials.Sheet) {
-	s.Row("graph", "s/epoch of pipe, s=0 and s=1, measured", "epochs to target", "time of pipe to s=0, measured", "of s=1 to s=0, measured",
-		"value of s=0 to pipe, measured", "to s=1, measured", "times, paper", "values, paper")
 	for _, g := range b.slowGraphs(s, "section7.3") {
 		to := trials.Target(b.trainForAccuracy(s, g, "gcn", pipe))
 		var spent []timeAndCost
 		var each, epochs []string
-		for _, w := range []order{pipe, async0, async1} {
+		for _, w := range []mode{pipe, async0, async1} {
 			t, n := b.time(s, g, "gcn", functions, w), trials.Reaching(b.trainForAccuracy(s, g, "gcn", w), to)
 			each, epochs, spent = append(each, trials.Number(t.each, 4)), append(epochs, trials.Number(n, 0)),
 				append(spent, b.localCost(t, n))
 		}
-		row := []string{g.name, strings.Join(each, ", "), strings.Join(epochs, ", ")}
-		for _, x := range []float64{spent[0].seconds / spent[1].seconds, spent[2].seconds / spent[1].seconds,
-			spent[1].value() / spent[0].value(), spent[1].value() / spent[2].value()} {
-			row = append(row, trials.Number(x, 3))
-		}
-		s.Row(append(row, fmt.Sprintf("%g, %g", printed3[0], printed3[1]), fmt.Sprintf("%g, %g", printed3[2], printed3[3]))...)
+		s.Add(g.name, strings.Join(each, ", "), strings.Join(epochs, ", "), spent[0].seconds/spent[1].seconds,
+			spent[2].seconds/spent[1].seconds, spent[1].value()/spent[0].value(), spent[1].value()/spent[2].value(),
+			fmt.Sprintf("%g, %g", printed3[0], printed3[1]), fmt.Sprintf("%g, %g", printed3[2], printed3[3]))
 	}
 	fmt.Fprintf(s, "the paper's numbers are means over its graphs; measured dollars take this machine for %s\n", b.Instance)
-	b.reasons(s)
 }
 
 // section74 writes the fraction of an epoch without overlap that exchanges ghost rows.
 func (b *bench) section74(s *trials.Sheet) {
-	s.Row("graph", "mode", "ghosts to own vertices, measured", "without a task, of an epoch, measured",
-		"exchange, of an epoch, modelled", "Scatter of an epoch, paper")
 	for _, g := range b.graphs {
 		m := b.modelOf(s, g, "gcn")
 		for _, on := range backends {
@@ -144,11 +134,9 @@ func (b *bench) section74(s *trials.Sheet) {
 			case g.known:
 				printed = "smaller"
 			}
-			s.Row(g.name, on.name+notRun(t.why), trials.Number(ghosts/own, 2), trials.Number(t.perEpoch(waiting)/t.each, 2),
-				trials.Number(cards/epoch, 2), printed)
+			s.Add(g.name, on.name+notRun(t.why), ghosts/own, t.perEpoch(waiting)/t.each, cards/epoch, printed)
 		}
 	}
-	b.reasons(s)
 }
 
 func waiting(e runfolder.Epoch) float64 { return e.WaitSeconds }
@@ -160,7 +148,9 @@ func line(name string, list []*trials.Result, x func(epochs int) float64) chart.
 	for k := range at {
 		at[k] = x(k)
 	}
-	return trials.Line(name, groupOf(name), at, mean, deviation)
+	l := trials.Line(name, at, mean, deviation)
+	l.Group = groupOf(name)
+	return l
 }
 
 // accuracies returns the accuracies of the weights after 0, 1, 2 … epochs, in percent.
@@ -176,34 +166,30 @@ func accuracies(r *trials.Result) (list []float64) {
 
 // figure6 writes the time of an epoch relative to the pipe's.
 func (b *bench) figure6(s *trials.Sheet) {
-	s.Row("graph", "tensor work", "pipe s/epoch, measured", "no-pipe to pipe, measured", "async (s=0) to pipe, measured",
-		"async (s=1) to pipe, measured",
-		"no-pipe to pipe, modelled", "no-pipe to pipe, paper", "async (s=0 and 1) to pipe, paper")
 	for _, g := range b.graphs {
 		m := b.modelOf(s, g, "gcn")
 		for _, on := range backends[:2] {
-			cells, base, why := []string{}, math.NaN(), ""
-			for k, w := range []order{pipe, nopipe, async0, async1} {
+			var measured []float64
+			base, why := math.NaN(), ""
+			for k, w := range []mode{pipe, nopipe, async0, async1} {
 				t := b.time(s, g, "gcn", on, w)
 				if k == 0 {
-					base, cells, why = t.each, []string{trials.Number(t.each, 4)}, t.why
+					base, measured, why = t.each, []float64{t.each}, t.why
 					continue
 				}
-				cells = append(cells, trials.Number(t.each/base, 2))
+				measured = append(measured, t.each/base)
 			}
-			remote := on.name == functions.name
 			modelled, printed := math.NaN(), "-"
 			if m.covers(on) {
 				c := b.clusterOf(g, on)
 				modelled = m.Seconds(c, on, false) / m.Seconds(c, on, true)
 			}
-			if remote && g.name == "amazon" {
+			if on.name == functions.name && g.name == "amazon" {
 				printed = "1.9 (§7.6)"
 			}
-			s.Row(append(append([]string{g.name, on.name + notRun(why)}, cells...), trials.Number(modelled, 2), printed, "about 0.85")...)
+			s.Add(g.name, on.name+notRun(why), measured, modelled, printed, "about 0.85")
 		}
 	}
-	b.reasons(s)
 }
 
 // clusterOf returns the cluster of a GCN on a graph.
@@ -240,21 +226,20 @@ func (b *bench) figure10a(s *trials.Sheet) {
 	for _, on := range backends {
 		t := b.time(s, g, "gcn", on, nopipe)
 		columns = append(columns, t)
-		head = append(head, on.name+" s/epoch, measured"+notRun(t.why))
+		head = append(head, on.name+" s/epoch, measured"+notRun(t.why)+"|%.4f")
 	}
 	m := b.modelOf(s, g, "gcn")
 	onGPUs := b.clusterOf(g, gpuOnly)
 	epoch, cards := b.epoch(m, onGPUs, gpuOnly, false)
-	s.Row(append(head, "GPU only s/epoch, modelled")...)
+	s.Columns(append(head, "GPU only s/epoch, modelled|%.4f")...)
 	picture := &chart.Chart{Name: "figure10a", Title: "Figure 10(a): seconds of tasks, no-pipe, " + g.name, X: "seconds"}
 	row := func(name string, of func(runfolder.Epoch) float64, modelled float64) {
-		cells := []string{name}
+		var measured []float64
 		for k, t := range columns {
-			x := t.perEpoch(of)
-			cells = append(cells, trials.Number(x, 4))
-			picture.Bars = append(picture.Bars, bar(name+", "+backends[k].name, backends[k].name, x)...)
+			measured = append(measured, t.perEpoch(of))
+			picture.Bars = append(picture.Bars, bar(name+", "+backends[k].name, backends[k].name, measured[k])...)
 		}
-		s.Row(append(cells, trials.Number(modelled, 4))...)
+		s.Add(name, measured, modelled)
 	}
 	for _, task := range schedule.Kinds() {
 		modelled := math.NaN()
@@ -268,14 +253,13 @@ func (b *bench) figure10a(s *trials.Sheet) {
 	s.Draw(picture)
 	fmt.Fprintf(s, "GCN on %s (%s); a worker's mean of the slowest rank; of functions AV and ∇AV are what the rank does for them, and the "+
 		"wait for them is without a task; modelled on %s, where the exchange of ghost rows is without a task\n", g.name, g.kind(), onGPUs)
-	b.reasons(s)
 }
 
 // variants has the five variants of figure 10(b).
 var variants = []struct {
 	name string
 	on   backend
-	way  order
+	mode mode
 }{
 	{"no-pipe", functions, nopipe}, {"pipe", functions, pipe}, {"async (s=0)", functions, async0},
 	{"CPU only", cpuOnly, pipe}, {"GPU only", gpuOnly, pipe},
@@ -285,50 +269,39 @@ var variants = []struct {
 func (b *bench) figure10b(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
-	s.Row("variant", "s/epoch, measured", "servers $/epoch, measured", "functions $/epoch, measured",
-		"s/epoch, modelled", "servers $/epoch, modelled", "functions $/epoch, modelled", "paper")
 	for _, v := range variants {
-		t := b.time(s, g, "gcn", v.on, v.way)
+		t := b.time(s, g, "gcn", v.on, v.mode)
 		servers, invoked := b.localDollars(t, 1)
 		at := b.clusterOf(g, v.on)
-		each, _ := b.epoch(m, at, v.on, v.way.name != nopipe.name)
+		each, _ := b.epoch(m, at, v.on, v.mode.name != nopipe.name)
 		hosts, calls := m.Cost(at, each, 1, v.on)
 		says := "-"
 		if v.on.name == functions.name {
 			says = "functions about as much as servers"
 		}
-		s.Row(v.name+notRun(t.why), trials.Number(t.each, 4), number(servers), number(invoked), trials.Number(each, 4),
-			number(hosts), number(calls), says)
+		s.Add(v.name+notRun(t.why), t.each, servers, invoked, each, hosts, calls, says)
 	}
 	fmt.Fprintf(s, "GCN on %s (%s); measured on this machine as %s, modelled on %s and %s\n", g.name, g.kind(), b.Instance,
 		b.clusterOf(g, cpuOnly), b.clusterOf(g, gpuOnly))
-	b.reasons(s)
 }
 
 // basis writes the parameters of the cost models, and compares the models with runs on this
 // machine.
 func (b *bench) basis(s *trials.Sheet) {
-	s.Row("model", "graph", "edges larger", "vertices larger", "graph work, processor-s", "tensor work, processor-s", "rows MB of a rank",
-		"functions MB", "invocations",
-		"no-pipe here, modelled to measured", "pipe here, modelled to measured")
 	for _, w := range b.works() {
 		g := b.find(w.graph)
 		m := b.modelOf(s, g, w.model)
 		if !m.covers(cpuOnly) {
-			s.Row(w.model, w.graph, "-", "-", "-", "-", "-", "-", "-", "-", "-")
+			s.Add(w.model, w.graph, slices.Repeat([]float64{math.NaN()}, 9))
 			continue
 		}
 		edgeRatio, vertexRatio := g.ratios()
 		here := (m.Graph/edgeRatio + m.Tensor/vertexRatio) / float64(b.Ranks*b.threads())
-		ratios := []string{}
-		for _, way := range []order{nopipe, pipe} {
-			t := b.time(s, g, w.model, cpuOnly, way)
-			ratios = append(ratios, trials.Number(here/t.each, 2))
+		var ratios []float64
+		for _, mode := range []mode{nopipe, pipe} {
+			ratios = append(ratios, here/b.time(s, g, w.model, cpuOnly, mode).each)
 		}
-		s.Row(append([]string{w.model, w.graph, trials.Number(edgeRatio, 1), trials.Number(vertexRatio, 1),
-			trials.Number(m.Graph, 2), trials.Number(m.Tensor, 2),
-			trials.Number(m.Rows/1e6, 1), trials.Number(m.Values/1e6, 1), trials.Number(m.Invocations, 0)}, ratios...)...)
+		s.Add(w.model, w.graph, edgeRatio, vertexRatio, m.Graph, m.Tensor, m.Rows/1e6, m.Values/1e6, m.Invocations, ratios)
 	}
 	fmt.Fprintln(s, "an epoch at the paper's size; Model in the package says how times and dollars follow from these")
-	b.reasons(s)
 }

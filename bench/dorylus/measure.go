@@ -17,7 +17,8 @@ type backend struct {
 	flags []string
 }
 
-type order struct {
+// mode is the order of the tasks of an epoch.
+type mode struct {
 	name  string
 	flags []string
 	late  bool // bounded asynchrony
@@ -29,14 +30,14 @@ var (
 	gpuOnly   = backend{"GPU only", words("--tensor cuda")}
 	backends  = []backend{functions, cpuOnly, gpuOnly}
 
-	nopipe = order{"no-pipe", words("--mode nopipe"), false}
-	pipe   = order{"pipe", words("--mode pipe"), false}
-	async0 = order{"async (s=0)", words("--mode async --staleness 0"), true}
-	async1 = order{"async (s=1)", words("--mode async --staleness 1"), true}
+	nopipe = mode{"no-pipe", words("--mode nopipe"), false}
+	pipe   = mode{"pipe", words("--mode pipe"), false}
+	async0 = mode{"async (s=0)", words("--mode async --staleness 0"), true}
+	async1 = mode{"async (s=1)", words("--mode async --staleness 1"), true}
 
 	// Dorylus never waits for rows or weights within the bound.
-	hasty0 = order{"async (s=0), no wait", append(words("--linger 0"), async0.flags...), true}
-	hasty1 = order{"async (s=1), no wait", append(words("--linger 0"), async1.flags...), true}
+	noWait0 = mode{"async (s=0), no wait", append(words("--linger 0"), async0.flags...), true}
+	noWait1 = mode{"async (s=1), no wait", append(words("--linger 0"), async1.flags...), true}
 )
 
 func text(n int) string { return strconv.Itoa(n) }
@@ -56,10 +57,10 @@ func (t timed) perEpoch(of func(runfolder.Epoch) float64) float64 {
 	return trials.PerEpoch([]*trials.Result{t.run}, of)
 }
 
-func (b *bench) time(s *trials.Sheet, g *graphOf, model string, on backend, w order) timed {
+func (b *bench) time(s *trials.Sheet, g *graphOf, model string, on backend, m mode) timed {
 	var turns []trials.Trial
 	for turn := range b.Turns {
-		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), w.flags...)
+		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), m.flags...)
 		turns = append(turns, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Turn: turn,
 			Flags: b.flags(model, append(flags, on.flags...)...)})
 	}
@@ -88,23 +89,19 @@ func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
 // runTrial returns the result of a trial, or the reason for none: the time limit is reached,
 // or this build or machine lacks the backend, which is then not tried again.
 func (b *bench) runTrial(s *trials.Sheet, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string) {
-	if why := b.lacks[on.name]; why != "" {
-		b.without = append(b.without, on.name)
-		return nil, why
+	kinds := []fault.Kind{fault.Config, fault.Usage, fault.Missing}
+	if on.name == cpuOnly.name {
+		kinds = nil
 	}
-	r, err := s.GetFrom(t, by)
-	switch kind := fault.KindOf(err); {
-	case err == nil && r == nil:
+	r, lacking := s.Try(on.name, t, by, kinds...)
+	switch {
+	case lacking != nil:
+		s.Note(on.name + ", not run: " + reason(lacking))
+		return nil, reason(lacking)
+	case r == nil:
 		return nil, "the hours were over"
-	case err == nil:
-		return r, ""
-	case on.name == cpuOnly.name || kind != fault.Config && kind != fault.Usage && kind != fault.Missing:
-		s.Fail(err)
-		return nil, ""
 	}
-	why := reason(err)
-	b.lacks[on.name], b.without = why, append(b.without, on.name)
-	return nil, why
+	return r, ""
 }
 
 // reason returns the first line of an error.
@@ -115,18 +112,18 @@ func reason(err error) string {
 
 // trainForAccuracy trains for accuracy on CPUs, once per seed: the place of tensor work does
 // not change results.
-func (b *bench) trainForAccuracy(s *trials.Sheet, g *graphOf, model string, w order) []*trials.Result {
+func (b *bench) trainForAccuracy(s *trials.Sheet, g *graphOf, model string, m mode) []*trials.Result {
 	epochs := b.Epochs
-	if w.late {
+	if m.late {
 		epochs *= 2
 	}
-	return b.trainWith(s, g, model, cpuOnly, epochs, w.flags...)
+	return b.trainWith(s, g, model, cpuOnly, epochs, m.flags...)
 }
 
-func (b *bench) trainWith(s *trials.Sheet, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result) {
+func (b *bench) trainWith(s *trials.Sheet, g *graphOf, model string, on backend, epochs int, flags ...string) (list []*trials.Result) {
 	for seed := range b.Seeds {
 		more := append(append(words("--eval-every 1"), "--epochs", text(epochs), "--seed", text(seed+1)), flags...)
-		r, _ := b.runTrial(s, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, s.Runner)
+		r, _ := b.runTrial(s, on, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, s.Runner)
 		if r == nil {
 			return list
 		}

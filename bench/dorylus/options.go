@@ -19,17 +19,15 @@ type Options struct {
 	Instance   string    `default:"c5n.large" help:"Price of this machine for measured costs. Value: EC2 instance type or dollars an hour."`
 	GhostPower float64   `default:"0.5" help:"Exponent P of the scaling of ghost rows in modelled clusters. With N times as many servers, each has N^-P of the ghost rows."`
 
-	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure5, figure6, section7.3, table4, figure7, figure8, section7.4, figure9, table5, figure10a, figure10b, model',set='all=all',set='seeds=1',set='epochs=Runs with bounded asynchrony have twice this number.',set='timed=4',set='work=build/dorylus'"`
+	trials.Options `kong:"embed,set='parts=table1, table2, table3, figure5, figure6, section7.3, table4, figure7, figure8, section7.4, figure9, table5, figure10a, figure10b, model',set='seeds=1',set='epochs=Runs with bounded asynchrony have twice this number.',set='timed=4',set='work=build/dorylus'"`
 }
 
 type bench struct {
 	Options
-	graphs  []*graphOf
-	rival   trials.Runner     // of outside programs
-	price   bill.Instance     // of this machine
-	lacks   map[string]string // by backend: the reason why it does not run here
-	without []string          // of these, the ones that the current part requested
-	short   []string          // reasons why graphs do not fit on GPUs in the current part
+	graphs []*graphOf
+	rival  trials.Runner // of outside programs
+	price  bill.Instance // of this machine
+	short  []string      // reasons why graphs do not fit on GPUs in the current part
 }
 
 // Book returns the selected parts. It makes missing synthetic graphs.
@@ -44,7 +42,7 @@ func (b *bench) book() (book *trials.Book, err error) {
 	if b.price, err = bill.ParseInstance(b.Instance); err != nil {
 		return nil, err
 	}
-	b.lacks, b.rival = map[string]string{}, pytorch{}
+	b.rival = pytorch{}
 	book, err = b.Open(op, trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: groups, Parts: b.parts()})
 	if err != nil {
 		return nil, err

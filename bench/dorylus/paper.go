@@ -51,7 +51,7 @@ type work struct {
 	model, graph string
 	cpu, gpu     cluster
 	printed      [3]timeAndCost // Dorylus, CPU only, GPU only
-	step         bool           // synchronous Dorylus, which was its best
+	synchronous  bool           // Dorylus, for which it was its best mode
 }
 
 func (w work) cluster(on backend) cluster {

@@ -22,44 +22,48 @@ import (
 
 // system is a line of figure 9 and table 5.
 type system struct {
-	name string // the paper's, if it has one
-	here string // its substitute here
-	on   backend
-	way  order
-	best map[string]float64 // accuracy at its end, by graph, in percent (§7.5)
-	less bool               // a missing system: on names it
-	as   backend            // of its model; without a name it has none
-	one  bool               // modelled on one server, else on those of table 3
+	name       string // the paper's, if it has one
+	substitute string // of the paper's program on this machine
+	on         backend
+	mode       mode
+	accuracy   map[string]float64 // at its end, by graph, in percent (§7.5)
+	absent     bool               // it has no substitute, for the reason in that field
+	modelled   backend            // of its model; without a name it has none
+	single     bool               // modelled on one server, else on those of table 3
 }
 
 // sampling returns a system that trains on mini-batches.
-func sampling(name, kind string, best map[string]float64) system {
-	return system{name: name, here: "--batch " + kind, on: backend{name, []string{"--batch", kind}}, way: pipe, best: best}
+func sampling(name, kind string, accuracy map[string]float64) system {
+	return system{name: name, substitute: "--batch " + kind, on: backend{name, []string{"--batch", kind}}, mode: pipe, accuracy: accuracy}
 }
 
 // systems returns the paper's systems in its order, and siafu's.
 func systems() []system {
 	return []system{
-		{name: "Dorylus", here: "functions, async (s=0)", on: functions, as: functions, way: async0,
-			best: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
-		{name: "Dorylus (GPU only)", here: "--tensor cuda", on: gpuOnly, as: gpuOnly, way: pipe},
+		{name: "Dorylus", substitute: "functions, async (s=0)", on: functions, modelled: functions, mode: async0,
+			accuracy: map[string]float64{"reddit-small": 95.44, "amazon": 67.01}},
+		{name: "Dorylus (GPU only)", substitute: "--tensor cuda", on: gpuOnly, modelled: gpuOnly, mode: pipe},
 		sampling("DGL (sampling)", "neighbor:25,10", map[string]float64{"reddit-small": 93.90, "amazon": 65.78}),
-		{name: "DGL (non-sampling)", here: "PyTorch, one process", on: backend{name: "DGL (non-sampling)"}, as: gpuOnly, one: true,
-			way: pipe, best: map[string]float64{"reddit-small": 94.01}},
-		{name: "AliGraph", here: "samples as the line of DGL (sampling) does, from servers of its own", on: backend{name: "AliGraph"},
-			way: pipe, best: map[string]float64{"reddit-small": 91.12, "amazon": 65.23}, less: true},
-		{name: "CPU only", here: "--mode pipe", on: cpuOnly, as: cpuOnly, way: pipe},
+		{name: nonSampling, substitute: "PyTorch, one process", on: backend{name: nonSampling}, modelled: gpuOnly, single: true,
+			mode: pipe, accuracy: map[string]float64{"reddit-small": 94.01}},
+		{name: "AliGraph", substitute: "samples as the line of DGL (sampling) does, from servers of its own", absent: true,
+			mode: pipe, accuracy: map[string]float64{"reddit-small": 91.12, "amazon": 65.23}},
+		{name: "CPU only", substitute: "--mode pipe", on: cpuOnly, modelled: cpuOnly, mode: pipe},
 		sampling("Cluster-GCN", "cluster:8", nil),
 		sampling("GNNAutoScale", "history:8", nil),
 		sampling("VR-GCN", "variates:8,2", nil),
 	}
 }
 
+// nonSampling is the paper's name of full-graph training by another program.
+const nonSampling = "DGL (non-sampling)"
+
+// raceResult has the measured times, the trainings for accuracy and the modelled costs of a system.
 type raceResult struct {
 	system
 	timed
-	list     []*trials.Result
-	modelled func(epochs float64) timeAndCost
+	list []*trials.Result
+	cost func(epochs float64) timeAndCost // modelled
 }
 
 func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
@@ -67,29 +71,29 @@ func (b *bench) raceSystems(t *trials.Sheet, g *graphOf) (all []raceResult) {
 	for _, s := range systems() {
 		r := raceResult{system: s, timed: timed{each: math.NaN()}}
 		switch {
-		case s.less:
-			r.why = s.here
-		case s.name == "DGL (non-sampling)":
+		case s.absent:
+			r.why = s.substitute
+		case s.name == nonSampling:
 			r.timed = b.timeRivals(t, g, "gcn")
 		default:
-			r.timed = b.time(t, g, "gcn", s.on, s.way)
+			r.timed = b.time(t, g, "gcn", s.on, s.mode)
 		}
-		r.modelled = func(epochs float64) timeAndCost {
-			c := b.clusterOf(g, s.as)
+		r.cost = func(epochs float64) timeAndCost {
+			c := b.clusterOf(g, s.modelled)
 			switch {
-			case s.as.name == "":
+			case s.modelled.name == "":
 				return unknown
-			case s.one:
+			case s.single:
 				c.count = 1
 			}
-			return b.spent(m, c, epochs, s.as)
+			return b.spent(m, c, epochs, s.modelled)
 		}
 		switch { // full-graph accuracy depends on the mode, not on where tensor work runs
-		case s.less || r.run == nil && s.as.name == "":
+		case r.run == nil && s.modelled.name == "":
 		case slices.Contains(s.on.flags, "--batch"):
 			r.list = b.trainWith(t, g, "gcn", s.on, b.Epochs, s.on.flags...)
 		default:
-			r.list = b.trainForAccuracy(t, g, "gcn", s.way)
+			r.list = b.trainForAccuracy(t, g, "gcn", s.mode)
 		}
 		all = append(all, r)
 	}
@@ -108,9 +112,6 @@ var percents = []float64{5, 10, 20, 50, 100}
 
 // figure9 writes accuracies over time, and all points in a file.
 func (b *bench) figure9(s *trials.Sheet) {
-	head := append([]string{"graph", "system", "here", "s/epoch, measured", "s/epoch, modelled"},
-		trials.Columns("at %g %% of CPU only's time", percents)...)
-	s.Row(append(head, "best validation accuracy, measured", "best accuracy, paper")...)
 	var csv strings.Builder
 	csv.WriteString("graph,system,epoch,seconds,validation\n")
 	for _, g := range b.raceGraphs() {
@@ -126,7 +127,7 @@ func (b *bench) figure9(s *trials.Sheet) {
 		later := &chart.Chart{Name: "figure9-" + g.name + "-modelled", Title: "Figure 9, " + g.name + ", on the paper's clusters, modelled",
 			X: "seconds", Y: picture.Y, Whole: true}
 		for _, r := range all {
-			each := r.modelled(1).seconds
+			each := r.cost(1).seconds
 			if l := line(r.name, r.list, func(k int) float64 { return float64(k) * each }); len(l.Points) > 0 && !math.IsNaN(each) {
 				later.Lines = append(later.Lines, l)
 			}
@@ -134,15 +135,15 @@ func (b *bench) figure9(s *trials.Sheet) {
 			if math.IsNaN(r.each) {
 				course.Points = nil
 			}
-			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4), trials.Number(each, 4)}
+			var accuracies []float64
 			for _, x := range percents {
-				cells = append(cells, trials.Number(at(course, x/100*whole), 2))
+				accuracies = append(accuracies, at(course, x/100*whole))
 			}
 			best := math.NaN()
-			if p, known := r.best[g.name]; known {
+			if p, known := r.accuracy[g.name]; known {
 				best = p
 			}
-			s.Row(append(cells, trials.PlusMinus(trials.Best(r.list)), trials.Number(best, 2))...)
+			s.Add(g.name, r.name+notRun(r.why), r.substitute, r.each, each, accuracies, trials.PlusMinus(trials.Best(r.list)), best)
 			if len(course.Points) > 0 {
 				picture.Lines = append(picture.Lines, course)
 			}
@@ -154,7 +155,6 @@ func (b *bench) figure9(s *trials.Sheet) {
 		s.Draw(later)
 	}
 	s.Points(filepath.Join(b.Work, "figure9.csv"), csv.String())
-	b.reasons(s)
 }
 
 // at returns the value of a line at x, NaN before its first point.
@@ -174,9 +174,6 @@ var below = map[string]float64{"reddit-small": 95.44 - 93.90, "amazon": 67.01 - 
 
 // table5 writes time and cost to a target accuracy.
 func (b *bench) table5(s *trials.Sheet) {
-	s.Row("graph", "system", "here", "target", "epochs, measured", "time s, measured", "cost $, measured", "value to Dorylus, measured",
-		"time s, modelled", "cost $, modelled", "value to Dorylus, modelled", "time s, paper", "cost $, paper", "value to Dorylus, paper",
-		"value of Dorylus to it, measured", "value of Dorylus to it, paper")
 	for _, g := range b.raceGraphs() {
 		all := b.raceSystems(s, g)
 		exact := b.trainForAccuracy(s, g, "gcn", pipe)
@@ -188,23 +185,19 @@ func (b *bench) table5(s *trials.Sheet) {
 		first, model, printed := unknown, unknown, unknown
 		for k, r := range all {
 			epochs := trials.Reaching(r.list, to)
-			ours, modelled, p, worth := b.localCost(r.timed, epochs), r.modelled(epochs), printed5(g.name, r.name), math.NaN()
+			ours, modelled, p, worth := b.localCost(r.timed, epochs), r.cost(epochs), printed5(g.name, r.name), math.NaN()
 			if k == 0 {
 				first, model, printed = ours, modelled, p
 			}
 			if x, known := worth5[g.name][r.name]; known {
 				worth = x
 			}
-			s.Row(g.name, r.name+notRun(r.why), r.here, trials.Number(to, 2), trials.Number(epochs, 0),
-				trials.Number(ours.seconds, 2), number(ours.usd),
-				number(ours.value()/first.value()), trials.Number(modelled.seconds, 2), number(modelled.usd),
-				number(modelled.value()/model.value()),
-				trials.Number(p.seconds, 2), number(p.usd), trials.Number(p.value()/printed.value(), 2),
-				number(first.value()/ours.value()), trials.Number(worth, 1))
+			s.Add(g.name, r.name+notRun(r.why), r.substitute, to, epochs, ours.seconds, ours.usd, ours.value()/first.value(),
+				modelled.seconds, modelled.usd, modelled.value()/model.value(), p.seconds, p.usd, p.value()/printed.value(),
+				first.value()/ours.value(), worth)
 		}
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s\n", b.Instance)
-	b.reasons(s)
 }
 
 func printed5(graph, system string) timeAndCost {
@@ -219,7 +212,7 @@ func printed5(graph, system string) timeAndCost {
 // processors. Their losses are siafu's (bench epoch --yardstick compares them), and so are
 // their accuracies.
 func (b *bench) timeRivals(s *trials.Sheet, g *graphOf, model string) timed {
-	return b.fastest(s, backend{name: "DGL (non-sampling)"},
+	return b.fastest(s, backend{name: nonSampling},
 		[]trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
 }
 

@@ -23,17 +23,17 @@ func (b *bench) outcomes(s *trials.Sheet) (list []outcome) {
 	for _, w := range b.works() {
 		g := b.find(w.graph)
 		m := b.modelOf(s, g, w.model)
-		ways := []order{async0, pipe, pipe}
-		if w.step {
-			ways[0] = pipe
+		modes := []mode{async0, pipe, pipe}
+		if w.synchronous {
+			modes[0] = pipe
 		}
 		to := trials.Target(b.trainForAccuracy(s, g, w.model, pipe))
 		var epochs []float64
-		for _, way := range ways {
-			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, way), to))
+		for _, mode := range modes {
+			epochs = append(epochs, trials.Reaching(b.trainForAccuracy(s, g, w.model, mode), to))
 		}
 		for k, on := range backends {
-			t := b.time(s, g, w.model, on, ways[k])
+			t := b.time(s, g, w.model, on, modes[k])
 			list = append(list, outcome{work: w, timed: t, on: on, epochs: epochs[k],
 				measured: b.localCost(t, epochs[k]), modelled: b.spent(m, w.cluster(on), epochs[k], on)})
 		}
@@ -79,8 +79,8 @@ func (b *bench) spent(m Model, c cluster, epochs float64, on backend) timeAndCos
 // value returns 1/(T × C); NaN if unknown.
 func (s timeAndCost) value() float64 { return 1 / (s.seconds * s.usd) }
 
-func (o outcome) mode() string {
-	if o.on.name == functions.name && o.step {
+func (o outcome) label() string {
+	if o.on.name == functions.name && o.synchronous {
 		return o.on.name + " (pipe)"
 	}
 	return o.on.name
@@ -98,39 +98,30 @@ func (o outcome) paper() timeAndCost {
 
 // table4 writes time and cost of networks, graphs and modes.
 func (b *bench) table4(s *trials.Sheet) {
-	list := b.outcomes(s)
-	s.Row("model", "graph", "mode", "epochs, measured", "s/epoch, measured", "time s, measured", "cost $, measured",
-		"time s, modelled", "cost $, modelled", "time s, paper", "cost $, paper")
-	for _, o := range list {
+	for _, o := range b.outcomes(s) {
 		p := o.paper()
-		s.Row(o.model, o.graph, o.mode()+notRun(o.why), trials.Number(o.epochs, 0), trials.Number(o.each, 4),
-			trials.Number(o.measured.seconds, 1), number(o.measured.usd), trials.Number(o.modelled.seconds, 1), number(o.modelled.usd),
-			trials.Number(p.seconds, 1), number(p.usd))
+		s.Add(o.model, o.graph, o.label()+notRun(o.why), o.epochs, o.each, o.measured.seconds, o.measured.usd, o.modelled.seconds,
+			o.modelled.usd, p.seconds, p.usd)
 	}
 	fmt.Fprintf(s, "measured dollars take this machine for %s; Dorylus is async (s=0), the others pipe\n", b.Instance)
-	b.reasons(s)
 }
 
 // figure7 writes values relative to CPUs.
 func (b *bench) figure7(s *trials.Sheet) {
 	list := b.outcomes(s)
-	s.Row("model", "graph", "mode", "value to CPU only, measured", "modelled", "paper",
-		"value to GPU only, modelled", "value to GPU only, paper")
 	bars := &chart.Chart{Name: "figure7",
 		Title: "Figure 7: value of Dorylus to CPU only, modelled, and the paper's", X: "value to CPU only"}
 	for k, o := range list {
 		cpu, gpu := list[k/3*3+1], list[k/3*3+2] // backends has three
 		modelled, printed := o.modelled.value()/cpu.modelled.value(), o.paper().value()/cpu.paper().value()
-		s.Row(o.model, o.graph, o.mode()+notRun(o.why), number(o.measured.value()/cpu.measured.value()),
-			number(modelled), trials.Number(printed, 2), number(o.modelled.value()/gpu.modelled.value()),
-			trials.Number(o.paper().value()/gpu.paper().value(), 2))
+		s.Add(o.model, o.graph, o.label()+notRun(o.why), o.measured.value()/cpu.measured.value(), modelled, printed,
+			o.modelled.value()/gpu.modelled.value(), o.paper().value()/gpu.paper().value())
 		if o.on.name == functions.name {
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph, functions.name, modelled)...)
 			bars.Bars = append(bars.Bars, bar(o.model+" "+o.graph+", paper", cpuOnly.name, printed)...)
 		}
 	}
 	s.Draw(bars)
-	b.reasons(s)
 }
 
 // bar returns the bar of a number in a group's colour, none if unknown.
@@ -157,17 +148,6 @@ type spentRatio struct{ performance, value float64 }
 func (b *bench) figure8(s *trials.Sheet) {
 	g := b.sparse()
 	m := b.modelOf(s, g, "gcn")
-	s.Row("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated",
-		"performance, simulated", "value, simulated",
-		"performance, paper", "value, paper", "time to CPU only on twice the servers, modelled", "simulated", "paper")
-	replayed := map[string]timeAndCost{}
-	simulate := func(c cluster, remote bool) timeAndCost {
-		key := fmt.Sprint(c, remote)
-		if _, known := replayed[key]; !known {
-			replayed[key] = b.simulate(s, g, c, remote)
-		}
-		return replayed[key]
-	}
 	pictures := []*chart.Chart{
 		{Name: "figure8a", Title: "Figure 8(a): performance to Dorylus on 4 servers, modelled", X: "servers",
 			Y: "performance", Whole: true},
@@ -181,7 +161,7 @@ func (b *bench) figure8(s *trials.Sheet) {
 			if on.name == gpuOnly.name {
 				c.instance = "p3.2xlarge"
 			} else {
-				simulated = simulate(c, remote)
+				simulated = b.simulate(s, g, c, remote)
 			}
 			each := b.spent(m, c, 1, on)
 			if n == 4 && remote {
@@ -207,11 +187,9 @@ func (b *bench) figure8(s *trials.Sheet) {
 			if twice, known := twice8[n]; remote && known {
 				c.count = 2 * n
 				half, halfSimulated, halfPrinted = each.seconds/b.spent(m, c, 1, cpuOnly).seconds,
-					simulated.seconds/simulate(c, false).seconds, twice
+					simulated.seconds/b.simulate(s, g, c, false).seconds, twice
 			}
-			cells := append([]string{text(n), mode}, each.compareWith(base)...)
-			s.Row(append(append(cells, simulated.compareWith(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2),
-				trials.Number(half, 2), trials.Number(halfSimulated, 2), trials.Number(halfPrinted, 2))...)
+			s.Add(n, mode, each.compareWith(base), simulated.compareWith(first), p.performance, p.value, half, halfSimulated, halfPrinted)
 		}
 	}
 	for _, c := range pictures {
@@ -219,7 +197,6 @@ func (b *bench) figure8(s *trials.Sheet) {
 	}
 	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU "+
 		"only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
-	b.reasons(s)
 }
 
 // addPoint adds a point to the line of a backend.
@@ -233,8 +210,8 @@ func addPoint(c *chart.Chart, name string, p chart.Point) {
 }
 
 // compareWith returns an epoch's seconds, and its performance and value relative to base.
-func (e timeAndCost) compareWith(base timeAndCost) []string {
-	return []string{trials.Number(e.seconds, 4), trials.Number(base.seconds/e.seconds, 2), trials.Number(e.value()/base.value(), 2)}
+func (e timeAndCost) compareWith(base timeAndCost) []float64 {
+	return []float64{e.seconds, base.seconds / e.seconds, e.value() / base.value()}
 }
 
 // simulate simulates an epoch of a local run on a cluster, with the work and rows of the

@@ -26,24 +26,29 @@ type Options struct {
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 
+type bench struct {
+	Options
+	study trials.Study
+}
+
 // Book returns the selected parts. It makes the synthetic graph if it is missing.
 func (o Options) Book() (*trials.Book, error) {
-	b := &bench{Options: o, ready: map[place]bool{}}
 	if len(o.Hosts) == 0 || slices.Min(o.Hosts) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 || o.Epochs < 2 || o.Turns < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--hosts=%v --models=%v --rates=%v --epochs=%d --turns=%d", o.Hosts,
 			o.Models, o.Rates, o.Epochs, o.Turns).
 			Then("set at least one network, rate and turn, and 2 or more hosts and epochs")
 	}
-	var err error
-	if b.rates, err = trials.Rates(o.Rates); err != nil {
+	if err := trials.CheckRates(o.Rates); err != nil {
 		return nil, err
 	}
-	common := trials.Options{Seeds: 1, Epochs: o.Epochs, Timed: o.Epochs, Turns: o.Turns, Work: o.Work,
-		Hours: o.Hours, HTML: o.HTML, Only: o.Only}
-	book, err := common.Open(op, trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies", Parts: b.parts()})
-	if err != nil {
-		return nil, err
+	ready := map[place]bool{}
+	b := &bench{Options: o, study: trials.Study{Options: trials.Options{Partitioner: o.Partitioner, Seeds: 1, Epochs: o.Epochs,
+		Timed: o.Epochs, Turns: o.Turns, Work: o.Work, Hours: o.Hours, HTML: o.HTML, Only: o.Only, Train: o.Train},
+		Wrap: func(r trials.Runner) trials.Runner { return partitioned{r, ready} }}}
+	book, err := b.study.Options.Open(op,
+		trials.Book{Name: "NeutronStar", Title: "NeutronStar's handling of dependencies", Parts: b.parts()})
+	if err == nil {
+		b.study.Graphs, err = trials.GivenOr(o.Data, o.Work, o.Scale, "reddit-small")
 	}
-	b.graphs, err = trials.GivenOr(o.Data, o.Work, o.Scale, "reddit-small")
 	return book, err
 }

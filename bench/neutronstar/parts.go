@@ -1,10 +1,7 @@
 package neutronstar
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strconv"
 
 	"siafu/bench/trials"
 )
@@ -20,75 +17,53 @@ const ours = "DepComm, DepCache and hybrid are --recompute-ghosts none, all and 
 
 func (b *bench) parts() []trials.Part {
 	return []trials.Part{
-		{Name: "process", Title: "ranks in one process", Paper: paper, Why: ours, Write: b.process},
-		{Name: "links", Title: "hosts with one rank each, by link", Paper: paper, Why: ours, Write: b.links},
+		{Name: "process", Title: "ranks in one process", Paper: paper, Why: ours, Write: func(t *trials.Sheet) {
+			b.write(t, "graph, network, ranks, handling, s/epoch, speed-up", []string{""},
+				"ghost MB/epoch|%.2f", "arrays MB of a rank|%.2f", "setup s|%.3f", "fetch s|%.3f")
+		}},
+		{Name: "links", Title: "hosts with one rank each, by link", Paper: paper, Why: ours, Write: func(t *trials.Sheet) {
+			b.write(t, "graph, network, hosts, link, handling, s/epoch, speed-up", b.Rates, "ghost MB/epoch|%.2f",
+				"interface MB/epoch|%.2f", "peak MB of a rank|%.2f", "arrays MB|%.2f", "setup s|%.3f", "fetch s|%.3f", "setup MB|%.2f", "fetch MB|%.2f")
+		}},
 		{Name: "hosts", Title: "seconds an epoch by number of hosts",
 			Paper: "seconds by number of nodes: - (as above)", Why: ours, Write: b.hosts},
 	}
 }
 
-func (b *bench) process(t *trials.Sheet) {
-	t.Row("graph", "network", "ranks", "handling", "s/epoch", "speed-up", "ghost MB/epoch", "arrays MB of a rank", "setup s", "fetch s")
-	for _, c := range b.settings(b.Hosts[0], 0) {
-		list := b.costs(t, c)
-		for k, x := range list {
-			t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), handlings[k].name, trials.Number(x.epoch, 4),
-				trials.Number(list[0].epoch/x.epoch, 2),
-				megabytes(x.rows), megabytes(x.arrays), trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3))
-		}
-	}
-	explain(t)
-}
-
-func (b *bench) links(t *trials.Sheet) {
-	t.Row("graph", "network", "hosts", "link", "handling", "s/epoch", "speed-up", "ghost MB/epoch", "interface MB/epoch",
-		"peak MB of a rank", "arrays MB", "setup s", "fetch s", "setup MB", "fetch MB")
-	uncounted := ""
-	for i, rate := range b.rates {
-		for _, c := range b.settings(b.Hosts[0], rate) {
-			list := b.costs(t, c)
-			for k, x := range list {
-				t.Row(c.Graph.Name, c.Model, strconv.Itoa(c.Ranks), b.Rates[i], handlings[k].name, trials.Number(x.epoch, 4),
-					trials.Number(list[0].epoch/x.epoch, 2),
-					megabytes(x.rows), megabytes(x.sent), megabytes(x.resident), megabytes(x.arrays),
-					trials.Number(x.setup, 3), trials.Number(x.setup-list[0].setup, 3), megabytes(x.setupBytes),
-					megabytes(x.setupBytes-list[0].setupBytes))
-				uncounted = cmp.Or(uncounted, x.uncounted)
+// write writes a table of costs of the handlings over links.
+func (b *bench) write(t *trials.Sheet, columns string, rates []string, more ...string) {
+	b.study.Write(t, trials.Comparison{Columns: columns, Settings: b.study.Settings(b.Models, b.Hosts[:1], rates...), Systems: handlings,
+		Timed: true, More: more,
+		Cells: func(r *trials.Row) (cells []any) {
+			for _, column := range more {
+				if of := fetches[column]; of != nil {
+					cells = append(cells, of(r.Turns)-of(r.First.Turns))
+				} else {
+					cells = append(cells, costs[column](r.Turns))
+				}
 			}
-		}
-	}
-	if uncounted != "" {
-		fmt.Fprintf(t, "interface MB: some trainings were not counted: %s\n", uncounted)
-	}
-	explain(t)
+			for _, one := range r.Turns {
+				if one.Traffic != nil && one.Traffic.Missing != "" {
+					t.Note("interface MB: some trainings were not counted: " + one.Traffic.Missing)
+				}
+			}
+			return cells
+		}})
+	t.Note("setup: before the first epoch, without partitioning; fetch: setup minus that of " + handlings[0].Name + ", the one-time " +
+		"cost of the inputs of ghosts and, for hybrid on several hosts, of measuring the links")
 }
 
 // hosts writes the seconds of an epoch, a column for each number of hosts.
 func (b *bench) hosts(t *trials.Sheet) {
 	counts := slices.Sorted(slices.Values(b.Hosts))
-	t.Row(append([]string{"graph", "network", "link", "handling"}, trials.Columns("%d hosts, s/epoch", counts)...)...)
-	for _, c := range b.settings(0, b.rates[0]) {
-		rows := make([][]string, len(handlings))
-		for k, h := range handlings {
-			rows[k] = []string{c.Graph.Name, c.Model, b.Rates[0], h.name}
-		}
-		for _, n := range counts {
-			c.Ranks = n
-			for k, x := range b.costs(t, c) {
-				rows[k] = append(rows[k], trials.Number(x.epoch, 4))
+	b.study.Write(t, trials.Comparison{Columns: "graph, network, link, handling", Systems: handlings,
+		Settings: b.study.Settings(b.Models, counts[:1], b.Rates[0]), More: trials.Columns("%d hosts, s/epoch|%%.4f", counts),
+		Cells: func(r *trials.Row) (cells []any) {
+			for _, n := range counts {
+				c := r.Setting
+				c.Ranks = n
+				cells = append(cells, trials.PerEpoch(r.At(c), trials.Seconds))
 			}
-		}
-		for _, cells := range rows {
-			t.Row(cells...)
-		}
-	}
+			return cells
+		}})
 }
-
-// explain writes the meaning of the columns about the time before the first epoch.
-func explain(t *trials.Sheet) {
-	fmt.Fprintf(t, "setup: before the first epoch, without partitioning; fetch: setup minus that of %s, the one-time cost of the inputs "+
-		"of ghosts and, for hybrid on several hosts, of measuring the links\n", handlings[0].name)
-}
-
-// megabytes returns bytes as text, "-" for NaN.
-func megabytes(bytes float64) string { return trials.Number(bytes/1e6, 2) }

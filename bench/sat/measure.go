@@ -2,139 +2,52 @@ package sat
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"siafu/bench/digest"
 	"siafu/bench/trials"
 	"siafu/halo/predict"
-	"siafu/internal/fault"
 	"siafu/ranks/runfolder"
 )
 
-type bench struct {
-	Options
-	kinds   []string // of predictions
-	graphs  []trials.Graph
-	rates   []float64
-	refused []string // reasons why train refuses trainings of the current part
-
-	refusals map[string]error // by flags
-}
-
-// method is a system with a kind of prediction, "" for none.
-type method struct {
-	system, kind string
-	flags        []string
-}
-
-// systems returns the systems with these names, as bench digest defines them.
-func systems(names ...string) (list []method) {
+// systems returns the systems with these names, as bench digest defines them, for all networks.
+func systems(names ...string) (list []trials.System) {
 	for _, name := range names {
 		for _, s := range digest.Systems() {
 			if s.Name == name {
-				list = append(list, method{system: name, flags: s.Flags})
+				list = append(list, trials.System{Name: name, Flags: s.Flags})
 			}
 		}
 	}
 	return list
 }
 
-func (m method) with(kind string, flags ...string) method {
-	return method{m.system, kind, slices.Concat(m.flags, flags)}
-}
+// learns reports whether the predictor of a system is trained online.
+func learns(s trials.System) bool { return slices.ContainsFunc(s.Flags, predict.Learns) }
 
-// learns reports whether the predictor of a method is trained online.
-func (m method) learns() bool { return slices.ContainsFunc(m.flags, predict.Learns) }
-
-// letter is the algorithm of the paper: predictions from rows of earlier epochs (equation 9), which
+// paperAlgorithm is the algorithm of the paper: predictions from rows of earlier epochs (equation 9), which
 // are used for ΔT epochs, mean weights in each epoch, and no gradients of ghosts (algorithm 1,
 // lines 13, 16 and 21).
-const letter = "algorithm 1"
+const paperAlgorithm = "algorithm 1"
 
 // predicted returns each system without and with each kind of prediction. GraphFM's momentum
 // belongs to a history.
-func (b *bench) predicted(batches bool, list ...method) (all []method) {
-	for _, m := range list {
-		all = append(all, m)
+func (b *bench) predicted(batches bool, list ...trials.System) (all []trials.System) {
+	for _, s := range list {
+		all = append(all, s)
 		for _, kind := range b.kinds {
 			if batches || !strings.HasPrefix(kind, "momentum") {
-				all = append(all, m.with(kind, "--predict", kind))
+				all = append(all, s.With(kind, "--predict", kind))
 			}
 		}
-		if len(b.Kinds) == 0 && m.system == "DIGEST" {
-			all = append(all, m.with(letter, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs",
+		if len(b.Kinds) == 0 && s.Name == "DIGEST" {
+			all = append(all, s.With(paperAlgorithm, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs",
 				"1", "--ghost-gradients", "no"))
 		}
 	}
 	return all
-}
-
-// rateless is the rate of trainings in one process.
-const rateless = 0
-
-// get returns the result of a training, nil without one. It reports whether train accepts the
-// training.
-func (b *bench) get(t *trials.Sheet, c trials.Setting, m method, rate float64, turn int, more ...string) (r *trials.Result, accepted bool) {
-	flags := slices.Concat([]string{"--model", c.Model, "--servers", "0", "--partitioner", b.Partitioner, "--checkpoint-every",
-		"off"}, b.Train, m.flags, more)
-	key := fmt.Sprint(c, flags)
-	err := b.refusals[key]
-	if err == nil {
-		r, err = t.GetFrom(trials.Trial{Data: c.Graph.Data, Ranks: c.Ranks, Rate: rate, Turn: turn, Flags: flags}, t.Runner)
-		if fault.KindOf(err) != fault.Usage {
-			t.Fail(err)
-			return r, true
-		}
-		b.refusals[key] = err
-	}
-	why := "-: " + strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), op+": siafu: ")
-	if !slices.Contains(b.refused, why) {
-		b.refused = append(b.refused, why)
-	}
-	return nil, false
-}
-
-// accuracy returns the accuracy trainings of a method, one per seed. The list is shorter after
-// the time limit.
-func (b *bench) accuracy(t *trials.Sheet, c trials.Setting, m method, more ...string) (list []*trials.Result) {
-	for seed := range b.Seeds {
-		r, accepted := b.get(t, c, m, rateless, 0,
-			append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))...)
-		if !accepted {
-			return nil
-		}
-		if r != nil {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-// timed returns the timed trainings of each method over a number of epochs. Their repetitions are interleaved.
-func (b *bench) timed(t *trials.Sheet, c trials.Setting, rate float64, epochs int, methods ...method) [][]*trials.Result {
-	all := make([][]*trials.Result, len(methods))
-	for turn := range b.Turns {
-		for k, m := range methods {
-			if r, _ := b.get(t, c, m, rate, turn, "--epochs", strconv.Itoa(epochs), "--eval-every", "0"); r != nil {
-				all[k] = append(all[k], r)
-			}
-		}
-	}
-	return all
-}
-
-// stalest returns the epochs of a training with measured staleness, nil without one.
-func (b *bench) stalest(t *trials.Sheet, c trials.Setting, m method, more ...string) []runfolder.Epoch {
-	r, _ := b.get(t, c, m, rateless, 0,
-		append(more, "--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(digest.MeasuredEvery))...)
-	if r == nil {
-		return nil
-	}
-	return r.Epochs
 }
 
 // errorsOf returns means over the measured epochs from first to last of the relative error of the

@@ -14,10 +14,11 @@ import (
 )
 
 func (b *bench) parts() []trials.Part {
-	list := []trials.Part{
+	return []trials.Part{
 		{Name: "figure1", Title: "relative error of rows in use (equation 6)", Paper: "a drawing, without numbers", Write: b.figure1,
 			Why: "three layers; errors of layers 2 and 3; `of received` is relative to the received rows of the same training"},
-		{Name: "table1", Title: "graphs", Write: b.table1},
+		{Name: "table1", Title: "graphs", Columns: digest.StatisticsColumns,
+			Write: func(t *trials.Sheet) { digest.WriteStatistics(t, b.Graphs) }},
 		{Name: "table2", Title: "test F1 of distributed training", Paper: "with SAT at least as good in 34 of 35 cells; mean differences " +
 			"of +0.37 (GCN, DIGEST) to +0.97 points (GAT, DIGEST)", Write: b.table2},
 		{Name: "table3", Title: "memory by layers", Paper: "less than 10 % more (text); 5 to 15 % in the table",
@@ -43,70 +44,37 @@ func (b *bench) parts() []trials.Part {
 			Paper: "at most a constant times T^(-2/3)", Write: b.theorem,
 			Why: "three layers, no dropout, gradients of measured epochs; the slope is that of the last half of these"},
 	}
-	for k, p := range list {
-		list[k].Write = func(t *trials.Sheet) {
-			b.refused = nil
-			p.Write(t)
-			for _, why := range b.refused {
-				fmt.Fprintln(t, why)
-			}
-		}
-	}
-	return list
 }
 
-// table is a table with a row for each method in each setting.
-type table struct {
-	models  []string // nil: the first of --models
-	ranks   []int    // nil: the first of --ranks
-	methods []method
-	columns []string                              // after those of the setting and the method
-	cells   func(trials.Setting, method) []string // nil: no row
-	end     func(trials.Setting)                  // called after the rows of a setting
-}
+// settingColumns begin the tables with a row for each system and kind of prediction.
+const settingColumns = "graph, network, ranks, system, prediction"
 
-func (b *bench) write(t *trials.Sheet, p table) {
-	t.Row(append([]string{"graph", "network", "ranks", "system", "prediction"}, p.columns...)...)
-	if p.models == nil {
-		p.models = b.Models[:1]
+// write writes a comparison. Without settings, it has the first network and number of ranks.
+func (b *bench) write(t *trials.Sheet, p trials.Comparison) {
+	p.Columns = settingColumns
+	if p.Settings == nil {
+		p.Settings = b.Settings(b.Models[:1], b.Ranks[:1], "")
 	}
-	if p.ranks == nil {
-		p.ranks = b.Ranks[:1]
-	}
-	for _, g := range b.graphs {
-		for _, model := range p.models {
-			for _, n := range p.ranks {
-				c := trials.Setting{Graph: g, Model: model, Ranks: n}
-				for _, m := range p.methods {
-					if cells := p.cells(c, m); cells != nil {
-						t.Row(append([]string{g.Name, model, strconv.Itoa(n), m.system, cmp.Or(m.kind, "none")}, cells...)...)
-					}
-				}
-				if p.end != nil {
-					p.end(c)
-				}
-			}
-		}
-	}
+	b.Study.Write(t, p)
 }
 
 // stale are the systems with stale ghost rows.
-func stale() []method { return systems("DistGNN", "DIGEST", "PipeGCN") }
+func stale() []trials.System { return systems("DistGNN", "DIGEST", "PipeGCN") }
 
 // keys has the name of each line of the figures.
 func (b *bench) keys() (list []string) {
-	for _, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
-		list = append(list, m.name())
+	for _, s := range b.curves() {
+		list = append(list, lineName(s))
 	}
 	return list
 }
 
-func (m method) name() string { return m.system + ", " + cmp.Or(m.kind, "none") }
+func lineName(s trials.System) string { return s.Name + ", " + cmp.Or(s.Kind, "none") }
 
-// curve adds the line of a method to a chart.
-func (b *bench) curve(to *chart.Chart, m method, x, y []float64) {
+// addLine adds the line of a system to a chart.
+func addLine(to *chart.Chart, s trials.System, x, y []float64) {
 	if len(x) > 0 {
-		to.Lines = append(to.Lines, trials.Line(m.name(), max(slices.Index(b.keys(), m.name()), 0), x, y, nil))
+		to.Lines = append(to.Lines, trials.Line(lineName(s), x, y, nil))
 	}
 }
 
@@ -129,25 +97,24 @@ const period = 10
 
 func (b *bench) figure1(t *trials.Sheet) {
 	picture, end := drawn(t, "figure1", "epoch", "error of the stalest layer")
-	p := table{methods: b.predicted(false, stale()...), end: end,
-		columns: append(trials.Columns("epoch %d", errorEpochs), fmt.Sprintf("mean after %d", period), "of received")}
-	p.cells = func(c trials.Setting, m method) (cells []string) {
-		epochs := b.stalest(t, c, m, "--layers", "3")
-		for _, e := range errorEpochs {
-			used, _ := errorsOf(epochs, e, e)
-			cells = append(cells, join(used))
-		}
-		var x, y []float64
-		for _, e := range epochs {
-			if e.Staleness != nil {
-				x, y = append(x, float64(e.Epoch)), append(y, e.Staleness.Most())
+	b.write(t, trials.Comparison{Systems: b.predicted(false, stale()...), End: end,
+		More: append(trials.Columns("epoch %d", errorEpochs), fmt.Sprintf("mean after %d", period), "of received"),
+		Cells: func(r *trials.Row) (cells []any) {
+			epochs := b.Staleness(t, r.Setting, r.System, "--layers", "3")
+			for _, e := range errorEpochs {
+				used, _ := errorsOf(epochs, e, e)
+				cells = append(cells, join(used))
 			}
-		}
-		b.curve(picture, m, x, y)
-		used, received := errorsOf(epochs, period+1, math.MaxInt)
-		return append(cells, join(used), join(ratios(used, received)))
-	}
-	b.write(t, p)
+			var x, y []float64
+			for _, e := range epochs {
+				if e.Staleness != nil {
+					x, y = append(x, float64(e.Epoch)), append(y, e.Staleness.Most())
+				}
+			}
+			addLine(picture, r.System, x, y)
+			used, received := errorsOf(epochs, period+1, math.MaxInt)
+			return append(cells, join(used), join(ratios(used, received)))
+		}})
 }
 
 func ratios(x, y []float64) (list []float64) {
@@ -156,8 +123,6 @@ func ratios(x, y []float64) (list []float64) {
 	}
 	return list
 }
-
-func (b *bench) table1(t *trials.Sheet) { digest.WriteStatistics(t, b.graphs) }
 
 // scores counts the cells of each kind of prediction with a mean at least as high as without
 // prediction, and sums the differences.
@@ -180,7 +145,7 @@ func (s scores) add(kind string, with, without float64) {
 
 // print writes the fraction of the cells that are at least as good.
 func (s scores) print(t *trials.Sheet, kinds []string) {
-	for _, kind := range append(slices.Clone(kinds), letter) {
+	for _, kind := range append(slices.Clone(kinds), paperAlgorithm) {
 		if x := s[kind]; x != nil {
 			fmt.Fprintf(t, "%s: at least as good as without in %g of %g cells (%.0f %%), mean difference %+.2f points\n", kind, x.good,
 				x.cells, 100*x.good/x.cells, x.gain/x.cells)
@@ -189,47 +154,46 @@ func (s scores) print(t *trials.Sheet, kinds []string) {
 }
 
 // compare writes test accuracies without and with predictions, beside the paper's.
-func (b *bench) compare(t *trials.Sheet, p table, paper func(row string, c trials.Setting) string,
-	more func(trials.Setting, method) []string) {
+func (b *bench) compare(t *trials.Sheet, p trials.Comparison, paper func(row string, r *trials.Row) string,
+	more func(*trials.Row) []string) {
 	found := scores{}
 	base := math.NaN()
-	p.columns = []string{"validation F1", "test F1", "difference", "paper's test F1"}
-	p.cells = func(c trials.Setting, m method) []string {
-		list := b.accuracy(t, c, m, more(c, m)...)
+	p.More = []string{"validation F1", "test F1", "difference|%.2f", "paper's test F1"}
+	p.Cells = func(r *trials.Row) []any {
+		list := b.Accuracy(t, r.Setting, r.System, more(r)...)
 		mean, _ := trials.MeanStd(trials.Tested(list))
-		row := c.Model + " " + m.system
-		if m.kind == "" {
+		row := r.Model + " " + r.Name
+		if r.Kind == "" {
 			base = mean
 		} else {
 			row += "+"
 		}
-		found.add(m.kind, mean, base)
-		return []string{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)),
-			trials.Number(mean-base, 2), paper(row, c)}
+		found.add(r.Kind, mean, base)
+		return []any{trials.PlusMinus(trials.Best(list)), trials.PlusMinus(trials.Tested(list)), mean - base, paper(row, r)}
 	}
 	b.write(t, p)
 	found.print(t, b.kinds)
 }
 
 func (b *bench) table2(t *trials.Sheet) {
-	b.compare(t, table{models: b.Models, ranks: b.Ranks,
-		methods: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
-		func(row string, c trials.Setting) string { return test2.of(row, c.Graph.Name, strconv.Itoa(c.Ranks)) },
-		func(trials.Setting, method) []string { return nil })
+	b.compare(t, trials.Comparison{Settings: b.Settings(b.Models, b.Ranks, ""),
+		Systems: append(systems("exact", "LLCG", "DistDGL", "BNS-GCN", "SANCUS"), b.predicted(false, stale()...)...)},
+		func(row string, r *trials.Row) string { return test2.of(row, r.Graph.Name, strconv.Itoa(r.Ranks)) },
+		func(*trials.Row) []string { return nil })
 }
 
 func (b *bench) table4(t *trials.Sheet) {
 	sampled := systems("DistDGL", "Cluster-GCN")
 	neighbour := &sampled[0]
-	neighbour.system = "GraphSAGE" // the paper's name
-	b.compare(t, table{models: []string{"gcn", "gcnii"},
-		methods: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
-		func(row string, c trials.Setting) string { return test4.of(row, c.Graph.Name, "") },
-		func(c trials.Setting, m method) []string {
+	neighbour.Name = "GraphSAGE" // the paper's name
+	b.compare(t, trials.Comparison{Settings: b.Settings([]string{"gcn", "gcnii"}, b.Ranks[:1], ""),
+		Systems: append(sampled, b.predicted(true, systems("VR-GCN", "GNNAutoScale")...)...)},
+		func(row string, r *trials.Row) string { return test4.of(row, r.Graph.Name, "") },
+		func(r *trials.Row) []string {
 			switch {
-			case c.Model == "gcn":
+			case r.Model == "gcn":
 				return nil
-			case m.system == neighbour.system:
+			case r.Name == neighbour.Name:
 				return []string{"--layers", "4", "--batch", "neighbor:25,10,5,5"}
 			}
 			return []string{"--layers", "4"}
@@ -237,22 +201,22 @@ func (b *bench) table4(t *trials.Sheet) {
 }
 
 func (b *bench) table3(t *trials.Sheet) {
-	p := table{methods: b.predicted(false, systems("PipeGCN", "DIGEST")...)}
+	p := trials.Comparison{Systems: b.predicted(false, systems("PipeGCN", "DIGEST")...)}
 	layers := []string{"2", "3", "4"}
 	for _, n := range layers {
-		p.columns = append(p.columns, n+" layers, MB", "to none", "paper, GB")
+		p.More = append(p.More, n+" layers, MB|%.2f", "to none|%.3f", "paper, GB")
 	}
 	base := make([]float64, len(layers))
-	p.cells = func(c trials.Setting, m method) (cells []string) {
+	p.Cells = func(r *trials.Row) (cells []any) {
 		for k, n := range layers {
-			r, _ := b.get(t, c, m, rateless, 0, "--layers", n, "--epochs", strconv.Itoa(2*period+1), "--eval-every", "0")
-			arrays, row := trials.Largest(r, trials.ArrayBytes), n+" "+m.system
-			if m.kind == "" {
+			one, _ := b.Get(t, r.Setting, r.System, 0, "--layers", n, "--epochs", strconv.Itoa(2*period+1), "--eval-every", "0")
+			arrays, row := trials.Largest(one, trials.ArrayBytes), n+" "+r.Name
+			if r.Kind == "" {
 				base[k] = arrays
 			} else {
 				row += "+"
 			}
-			cells = append(cells, trials.Number(arrays/1e6, 2), trials.Number(arrays/base[k], 3), memory3.of(row, c.Graph.Name, ""))
+			cells = append(cells, arrays/1e6, arrays/base[k], memory3.of(row, r.Graph.Name, ""))
 		}
 		return cells
 	}
@@ -260,45 +224,33 @@ func (b *bench) table3(t *trials.Sheet) {
 }
 
 func (b *bench) table5(t *trials.Sheet) {
-	methods := b.predicted(false, systems("PipeGCN", "DIGEST")...)
-	each, base := b.seconds(t, methods), math.NaN()
-	b.write(t, table{methods: methods, columns: []string{"s of 100 epochs", "more than none, %"},
-		cells: func(c trials.Setting, m method) []string {
-			x := each(c, m, b.rates[0])
-			if m.kind == "" {
-				base = x
+	base := math.NaN()
+	b.write(t, trials.Comparison{Systems: b.predicted(false, systems("PipeGCN", "DIGEST")...), Timed: true,
+		Settings: b.Settings(b.Models[:1], b.Ranks[:1], b.Rates[0]), More: []string{"s of 100 epochs|%.2f", "more than none, %|%.1f"},
+		Cells: func(r *trials.Row) []any {
+			if r.Kind == "" {
+				base = r.Seconds()
 			}
-			return []string{trials.Number(100*x, 2), trials.Number(100*(x/base-1), 1)}
+			return []any{100 * r.Seconds(), 100 * (r.Seconds()/base - 1)}
 		}})
-}
-
-// seconds returns a function with the seconds of an epoch of one of the methods over a link.
-func (b *bench) seconds(t *trials.Sheet, methods []method) func(trials.Setting, method, float64) float64 {
-	return func(c trials.Setting, m method, rate float64) float64 {
-		k := slices.IndexFunc(methods, func(x method) bool { return x.system == m.system && x.kind == m.kind })
-		return trials.PerEpoch(b.timed(t, c, rate, b.Timed, methods...)[k], trials.Seconds)
-	}
 }
 
 // percents are the columns of figures 3 and 4: parts of the epochs, or of the time of exact
 // training.
 var percents = []float64{10, 20, 50, 100}
 
-// course returns the mean of a number over trainings, by epoch; NaN for epochs without it.
-func course(list []*trials.Result, of func(runfolder.Epoch) *float64) (mean []float64) {
-	if len(list) == 0 {
-		return nil
-	}
-	for k := range list[0].Epochs {
-		var x []float64
-		for _, r := range list {
-			if k < len(r.Epochs) && of(r.Epochs[k]) != nil {
-				x = append(x, *of(r.Epochs[k]))
+// meanByEpoch returns the mean of a number over trainings, by epoch; NaN for epochs without it.
+func meanByEpoch(list []*trials.Result, of func(runfolder.Epoch) *float64) []float64 {
+	mean, _ := trials.MeanCurve(list, func(r *trials.Result) (curve []float64) {
+		for _, e := range r.Epochs {
+			if x := of(e); x != nil {
+				curve = append(curve, *x)
+			} else {
+				curve = append(curve, math.NaN())
 			}
 		}
-		m, _ := trials.MeanStd(x)
-		mean = append(mean, m)
-	}
+		return curve
+	})
 	return mean
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/bench/digest"
 	"siafu/bench/trials"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
@@ -36,7 +35,7 @@ func (f *fakeRunner) Run(_ context.Context, t trials.Trial, _ string) (*trials.R
 	r := &trials.Result{Trial: t}
 	for e := 1; e <= 40; e++ {
 		one := runfolder.Epoch{Epoch: e, Loss: 1 / float64(e), Seconds: 0.1, ValAcc: &acc, TestAcc: &acc, PredictSeconds: predicting}
-		if slices.Contains(t.Flags, "--measure-staleness") && e%digest.MeasuredEvery == 1 {
+		if slices.Contains(t.Flags, "--measure-staleness") && e%trials.MeasuredEvery == 1 {
 			one.Staleness = &runfolder.Staleness{GradientNorm: 1 / float64(e), Layers: []runfolder.LayerStaleness{{Layer: 1, Relative: 0.9},
 				{Layer: 2, Relative: relative, StaleRelative: stale}, {Layer: 3, Relative: 2 * relative, StaleRelative: stale}}}
 		}
@@ -57,8 +56,9 @@ func compare(t *testing.T, part string, kinds ...string) (string, *fakeRunner) {
 	if kinds == nil {
 		kinds = []string{"transfer", "gru-gcn"}
 	}
-	o := Options{Data: []string{data}, Kinds: kinds, Ranks: []int{4, 8}, Models: []string{"gcn"}, Rates: []string{"200mbit", "1gbit"},
-		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 40, Timed: 5, Turns: 1, Work: t.TempDir()}}
+	o := Options{Kinds: kinds, Study: trials.Study{Data: []string{data}, Ranks: []int{4, 8}, Models: []string{"gcn"},
+		Rates:   []string{"200mbit", "1gbit"},
+		Options: trials.Options{Only: []string{part}, Partitioner: "hash", Seeds: 2, Epochs: 40, Timed: 5, Turns: 1, Work: t.TempDir()}}}
 	book, err := o.Book()
 	if err != nil {
 		t.Fatal(err)
@@ -137,11 +137,11 @@ func TestOptionsOfKinds(t *testing.T) {
 func TestCurves(t *testing.T) {
 	b := &bench{kinds: []string{"transfer"}}
 	c := &chart.Chart{}
-	for _, m := range append(systems("exact"), b.predicted(false, stale()...)...) {
-		b.curve(c, m, []float64{1}, []float64{2})
+	for _, s := range b.curves() {
+		addLine(c, s, []float64{1}, []float64{2})
 	}
 	for k, name := range b.keys() {
-		if line := c.Lines[k]; line.Group != k || line.Name != name || len(line.Points) != 1 {
+		if line := c.Lines[k]; line.Name != name || len(line.Points) != 1 {
 			t.Errorf("line %+v, key %s", line, name)
 		}
 	}
@@ -152,7 +152,7 @@ func TestSlope(t *testing.T) {
 	r, _ := (&fakeRunner{}).Run(t.Context(), trials.Trial{Flags: []string{"--measure-staleness"}}, "")
 	_, y, slope := meanSquares(r.Epochs)
 	sum := 0.0
-	for e := 1; e <= 40; e += digest.MeasuredEvery {
+	for e := 1; e <= 40; e += trials.MeasuredEvery {
 		sum += 1 / float64(e*e)
 	}
 	if want := math.Log(sum / 14); len(y) != 14 || math.Abs(y[13]-want) > 1e-12 || math.Abs(slope+1) > 0.1 {
@@ -182,8 +182,8 @@ func TestPaper(t *testing.T) {
 
 // TestBadInput: invalid options are refused, and synthetic graphs replace missing datasets.
 func TestBadInput(t *testing.T) {
-	good := Options{Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"1gbit"}, Scale: 0.01,
-		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}
+	good := Options{Study: trials.Study{Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"1gbit"}, Scale: 0.01,
+		Options: trials.Options{Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Work: t.TempDir()}}}
 	if _, err := good.Book(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package spot
 
 import (
-	"fmt"
-
 	"siafu/bench/trials"
 	"siafu/slurm/spot"
 )
@@ -41,10 +39,9 @@ func (n row37) data(machines int) spot.Inputs {
 }
 
 func (o Options) table37(t *trials.Sheet) {
-	t.Row("network", "system", "losses per hour", "samples/s", "$/h", "value")
 	for _, n := range table37 {
 		dollars := workers * 3.06
-		t.Row(n.name, "on demand", "–", trials.Number(n.demand, 2), trials.Number(dollars, 2), trials.Number(n.demand/dollars, 2))
+		t.Add(n.name, "on demand", "–", n.demand, dollars, n.demand/dollars)
 		for k, rate := range segments {
 			c := o.always(n.data(workers), rate)
 			in := n.data(redundantWorkers)
@@ -55,9 +52,8 @@ func (o Options) table37(t *trials.Sheet) {
 				run            spot.Run
 				paper, dollars float64
 			}{{"checkpoint", c, n.checkpoint[k], n.checkpointDollars}, {"bamboo", b, n.bamboo[k], n.bambooDollars[k]}} {
-				t.Row(n.name, s.name, fmt.Sprintf("%.0f %%", 100*rate), beside(s.run.Throughput, s.paper, 2),
-					beside(s.run.DollarsPerHour, s.dollars, 2),
-					beside(s.run.Value, s.paper/s.dollars, 2))
+				t.Add(n.name, s.name, 100*rate, beside(s.run.Throughput, s.paper), beside(s.run.DollarsPerHour, s.dollars),
+					beside(s.run.Value, s.paper/s.dollars))
 			}
 		}
 	}
@@ -74,10 +70,9 @@ func (o Options) always(in spot.Inputs, rate float64) spot.Run {
 
 // failures writes the fractions of time with a loss of one machine every 10 minutes.
 func (o Options) failures(t *trials.Sheet) {
-	t.Row("system", "useful %", "published")
 	in := network("bert")
 	for _, e := range spot.Systems() {
 		r := o.mean(in, e.Name, spot.GenerateOptions{Machines: in.Machines(), Rate: 6 / float64(in.Machines()), Bulk: 1})
-		t.Row(e.Name, trials.Number(100*r.Fractions["useful"], 1), "–")
+		t.Add(e.Name, 100*r.Fractions["useful"], "–")
 	}
 }

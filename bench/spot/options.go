@@ -48,9 +48,6 @@ func (o Options) Book() (*trials.Book, error) {
 // few returns the runs of parts other than tables 3.3 and 3.4.
 func (o Options) few() int { return max(o.Runs/10, 1) }
 
-// demand is the group of machines on demand in figures. Systems are the groups before it.
-var demand = len(spot.Systems())
-
 func keys() (list []string) {
 	for _, e := range spot.Systems() {
 		list = append(list, e.Name)

@@ -124,7 +124,6 @@ func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 		}
 		ratios = append(ratios, with/without)
 	}
-	t.Row("after a loss", "losses", "s until training begins", "s until an epoch has ended", "epochs repeated", "other ranks lost")
 	for k, w := range list {
 		others := 0
 		for _, one := range measured[k] {
@@ -134,8 +133,8 @@ func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 			_, text := spread(measured[k], of)
 			return text
 		}
-		t.Row(w.name, fmt.Sprint(p.Losses), column(func(p pause) float64 { return p.begin }),
-			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }), fmt.Sprint(others))
+		t.Add(w.name, p.Losses, column(func(p pause) float64 { return p.begin }),
+			column(func(p pause) float64 { return p.epoch }), column(func(p pause) float64 { return p.repeated }), others)
 	}
 	fmt.Fprintf(t,
 		"epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",

@@ -160,44 +160,42 @@ func (p piped) pause(r pipeline.Redundancy) float64 {
 	return sum / moments / float64(p.Stages) / pipeline.Simulate(p.with(pipeline.Off), p.costs).Seconds
 }
 
-// columns writes a header of the networks and lines of cells.
-func (o Options) columns(t *trials.Sheet, first string, lines int, name func(line int) string, cell func(line int, p piped) string) {
+// write writes a table with a row for each redundancy and a column for each network.
+func (o Options) write(t *trials.Sheet, first, format string, cell func(p piped, row int) any) {
 	list, err := o.modelled()
 	t.Fail(err)
-	cells := []string{first}
+	columns := []string{first}
 	for _, p := range list {
-		cells = append(cells, p.name+", "+p.origin)
+		columns = append(columns, p.name+", "+p.origin+format)
 	}
-	t.Row(cells...)
-	for line := range lines {
-		cells := []string{name(line)}
+	t.Columns(columns...)
+	for row, s := range settings {
+		cells := []any{s.name}
 		for _, p := range list {
-			cells = append(cells, cell(line, p))
+			cells = append(cells, cell(p, row))
 		}
-		t.Row(cells...)
+		t.Add(cells...)
 	}
 }
 
-func setting(line int) string { return settings[line].name }
-
 func (o Options) table35(t *trials.Sheet) {
-	o.columns(t, "overhead, %", len(settings), setting, func(line int, p piped) string {
-		x := p.overhead(settings[line].redundancy)
-		if p.paper[line] == 0 {
-			return trials.Number(x, 2)
+	o.write(t, "overhead, %", "|%.2f", func(p piped, row int) any {
+		x := p.overhead(settings[row].redundancy)
+		if p.paper[row] == 0 {
+			return x
 		}
-		return beside(x, p.paper[line], 2)
+		return beside(x, p.paper[row])
 	})
 }
 
 func (o Options) figure313(t *trials.Sheet) {
-	o.columns(t, "pause / step", len(settings), setting, func(line int, p piped) string {
-		x := p.pause(settings[line].redundancy)
-		if settings[line].redundancy != pipeline.EagerForward {
-			return trials.Number(x, 3)
+	o.write(t, "pause / step", "|%.3f", func(p piped, row int) any {
+		x := p.pause(settings[row].redundancy)
+		if settings[row].redundancy != pipeline.EagerForward {
+			return x
 		}
 		text := fmt.Sprintf("%s, %.1f %% less than lazy", trials.Number(x, 3), 100*(1-x/p.pause(pipeline.LazyForwardBackward)))
-		if p.paper[line] > 0 {
+		if p.paper[row] > 0 {
 			text += " (~35 %)"
 		}
 		return text
@@ -218,7 +216,6 @@ func (p piped) bubbles() (forward, bubble, redundant []float64) {
 func (o Options) figure314(t *trials.Sheet) {
 	list, err := o.modelled()
 	t.Fail(err)
-	t.Row("network", "stage", "forward", "bubble", "redundant forward", "covered %", "paper")
 	for _, p := range list {
 		if p.name == "ResNet" {
 			continue // the figure has BERT
@@ -230,19 +227,17 @@ func (o Options) figure314(t *trials.Sheet) {
 			if p.paper[0] > 0 {
 				paper = map[bool]string{true: "100", false: "~60"}[s < 4]
 			}
-			t.Row(p.name, fmt.Sprint(s+1), trials.Number(forward[s], 3), trials.Number(bubble[s], 3), trials.Number(redundant[s], 3),
-				trials.Number(100*min(bubble[s]/redundant[s], 1), 0), paper)
+			t.Add(p.name, s+1, forward[s], bubble[s], redundant[s], 100*min(bubble[s]/redundant[s], 1), paper)
 			f, b = append(f, chart.Point{X: float64(s + 1), Y: forward[s]}), append(b, chart.Point{X: float64(s + 1), Y: bubble[s]})
 		}
 		t.Draw(&chart.Chart{Name: "bubbles", Title: "forward pass and bubble of " + p.name, X: "stage",
 			Y: "time per microbatch", Whole: true,
-			Lines: []chart.Line{{Name: "bubble", Points: b}, {Group: demand, Name: "forward", Points: f}}})
+			Lines: []chart.Line{{Name: "bubble", Points: b}, {Group: len(keys()) - 1, Name: "forward", Points: f}}})
 	}
 }
 
 // table31 writes the pipelines of the paper and ours. The paper's depth is 1.5 times that on demand.
 func (o Options) table31(t *trials.Sheet) {
-	t.Row("network", "data", "D", "P")
 	for _, n := range []struct {
 		name, data string
 		d, p       int
@@ -252,7 +247,7 @@ func (o Options) table31(t *trials.Sheet) {
 		{"GCN, 8 layers", "amazon-photo", 2, 4}, {"GraphSAGE, 8 layers", "coauthor-cs", 2, 4},
 		{"GIN, 6 layers", "fb100-berkeley13-year", 2, 3}, {"GAT, 4 layers", "cora", 2, 2},
 	} {
-		t.Row(n.name, n.data, fmt.Sprint(n.d), fmt.Sprint(n.p))
+		t.Add(n.name, n.data, n.d, n.p)
 	}
 }
 
@@ -266,7 +261,6 @@ const (
 // table36 writes the throughput with neighbours in one zone and in different zones. The times of passes
 // follow from the paper's throughput in one zone, the bytes of a sample from the network.
 func (o Options) table36(t *trials.Sheet) {
-	t.Row("network", "placement", "link Gbit/s", "MB per microbatch", "samples/s", "relative to one zone", "GiB in the paper")
 	for _, n := range crossZone {
 		for _, place := range []struct {
 			name  string
@@ -274,8 +268,8 @@ func (o Options) table36(t *trials.Sheet) {
 			paper float64
 		}{{"one zone", clusterRate, n.cluster}, {"zones", spreadRate, n.spread}} {
 			x := n.throughput(place.rate)
-			t.Row(n.name, place.name, trials.Number(place.rate*8/1e9, 0), trials.Number(n.bytes()/1e6, 1), beside(x, place.paper, 2),
-				beside(x/n.throughput(clusterRate), place.paper/n.cluster, 3), trials.Number(n.gib, 2))
+			t.Add(n.name, place.name, place.rate*8/1e9, n.bytes()/1e6, beside(x, place.paper),
+				beside(x/n.throughput(clusterRate), place.paper/n.cluster), n.gib)
 		}
 	}
 }

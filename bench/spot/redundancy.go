@@ -81,8 +81,6 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 	if err != nil {
 		return err
 	}
-	t.Row("redundancy", "runs", "s of an epoch", "overhead %", "BERT, ResNet %", "updates resumed", "s until training begins",
-		"s until the update has ended")
 	updates := map[pipeline.Redundancy]float64{}
 	for k, x := range list {
 		var ratios []float64 // of interleaved runs
@@ -98,7 +96,7 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 		_, begin := spread(x.pauses, func(p pause) float64 { return p.begin })
 		median, update := spread(x.pauses, func(p pause) float64 { return p.update })
 		updates[x.Redundancy] = median
-		t.Row(x.String(), fmt.Sprint(len(x.epochs)), fmt.Sprintf("%.3f", simulate.Median(slices.Clone(x.epochs))), overhead, paper,
+		t.Add(x.String(), len(x.epochs), simulate.Median(slices.Clone(x.epochs)), overhead, paper,
 			fmt.Sprintf("%d of %d", x.resumed, len(x.pauses)), begin, update)
 	}
 	fmt.Fprintf(t, "time until the update has ended with eflb, less than with lflb: %.1f %% (~35 %%)\n",

@@ -25,8 +25,12 @@ func TestRedundancyColumns(t *testing.T) {
 		measured(pipeline.EagerForwardBackward, 3, []float64{1.5, 3.2, 8}, 1, 1, 1),
 	}
 	var out bytes.Buffer
-	book := &trials.Book{Archive: &trials.Archive{},
-		Parts: []trials.Part{{Name: "pipelines", Write: func(s *trials.Sheet) { s.Fail(Options{}.compare(s, list)) }}}}
+	parts, err := trials.Choose(op, Options{}.parts(), []string{"pipelines"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts[0].Write = func(s *trials.Sheet) { s.Fail(Options{}.compare(s, list)) }
+	book := &trials.Book{Archive: &trials.Archive{}, Parts: parts}
 	if err := trials.Print(t.Context(), &out, op, "", "", book); err != nil {
 		t.Fatal(err)
 	}

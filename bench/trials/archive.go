@@ -37,12 +37,15 @@ type Archive struct {
 	results map[string]*Result
 	used    []*Result       // by the current part
 	left    map[string]bool // trials not started or not finished because of the time limit
+
+	refusals map[string]error // by key of Sheet.Try
 }
 
 // NewArchive stores results in a folder, which it creates, and runs no trial after the given
 // hours from now; 0 is no limit. op names the operation in faults.
 func NewArchive(op, dir string, hours float64) (*Archive, error) {
-	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{}}
+	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{},
+		refusals: map[string]error{}}
 	a.Since(time.Now())
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fault.System(op, dir, err)

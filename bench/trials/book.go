@@ -23,18 +23,21 @@ type Part struct {
 	Name, Title string
 	Paper       string       // the paper's result
 	Why         string       // ours differs
+	Columns     []string     // of the table, of package table; nil: Write names them
 	Write       func(*Sheet) // a table
 	Extra       bool         // made only if it is named
 }
 
-// Sheet is a part in progress: its trainings, its table, the lines below it, and its figures. After an
-// error it runs no training, and discards what is written to it.
+// Sheet is a part in progress: its trainings, its table, the lines and the notes below it, and its figures.
+// After an error it runs no training, and discards what is written to it.
 type Sheet struct {
 	*Archive
 	ctx     context.Context
 	table   *table.Table
 	lines   bytes.Buffer
-	first   int // group of the book's first line
+	notes   []string
+	keys    []string // of the book
+	first   int      // group of the book's first line
 	figures []page.Figure
 	err     error // the first one
 }
@@ -42,19 +45,29 @@ type Sheet struct {
 // Fail records an error of the part, if it is the first one.
 func (s *Sheet) Fail(err error) { s.err = cmp.Or(s.err, err) }
 
-// Get returns the result of a trial; nil after the time limit or an error.
-func (s *Sheet) Get(t Trial) *Result {
-	r, err := s.GetFrom(t, s.Runner)
-	s.Fail(err)
-	return r
-}
-
-// GetFrom returns the result of a trial that another runner runs. The caller handles the error.
-func (s *Sheet) GetFrom(t Trial, by Runner) (*Result, error) {
+// Try returns the result of a trial that another runner runs. If its fault has one of the kinds, Try returns
+// the fault, also for later trials with the same key, without running them.
+func (s *Sheet) Try(key string, t Trial, by Runner, kinds ...fault.Kind) (*Result, error) {
 	if s.err != nil {
 		return nil, nil
 	}
-	return s.Archive.GetFrom(s.ctx, t, by)
+	if refusal := s.refusals[key]; refusal != nil {
+		return nil, refusal
+	}
+	r, err := s.GetFrom(s.ctx, t, by)
+	if err != nil && slices.Contains(kinds, fault.KindOf(err)) {
+		s.refusals[key] = err
+		return nil, err
+	}
+	s.Fail(err)
+	return r, nil
+}
+
+// Note adds a line below the others, if it is not there yet.
+func (s *Sheet) Note(line string) {
+	if !slices.Contains(s.notes, line) {
+		s.notes = append(s.notes, line)
+	}
 }
 
 // Write adds lines below the table.
@@ -65,14 +78,13 @@ func (s *Sheet) Write(text []byte) (int, error) {
 	return s.lines.Write(text)
 }
 
-// Row adds a row to the table. The first one has the names of the columns.
-func (s *Sheet) Row(cells ...string) {
-	switch {
-	case s.err != nil:
-	case s.table == nil:
-		s.table = &table.Table{Head: cells}
-	default:
-		s.table.Row(cells...)
+// Columns begins the table. A column is a name, or a name and a format as in package table.
+func (s *Sheet) Columns(names ...string) { s.table = table.Left(names...) }
+
+// Add adds a row to the table. A cell is text or a number, and a slice is several cells.
+func (s *Sheet) Add(cells ...any) {
+	if s.err == nil {
+		s.table.Add(numbers(cells)...)
 	}
 }
 
@@ -119,7 +131,8 @@ func CheckNames(op, flag string, names, known []string) error {
 	return nil
 }
 
-// Draw adds a figure, whose groups are those of the book. A chart without lines and bars is none.
+// Draw adds a figure, whose groups are those of the book. A line with the name of a key has its group. A
+// chart without lines and bars is none.
 func (s *Sheet) Draw(c *chart.Chart) {
 	if s.err != nil || len(c.Lines)+len(c.Bars) == 0 {
 		return
@@ -127,7 +140,11 @@ func (s *Sheet) Draw(c *chart.Chart) {
 	shifted := *c
 	shifted.Lines, shifted.Bars = slices.Clone(c.Lines), slices.Clone(c.Bars)
 	for k := range shifted.Lines {
-		shifted.Lines[k].Group += s.first
+		l := &shifted.Lines[k]
+		if key := slices.Index(s.keys, l.Name); key >= 0 {
+			l.Group = key
+		}
+		l.Group += s.first
 	}
 	for k := range shifted.Bars {
 		shifted.Bars[k].Group += s.first
@@ -136,8 +153,8 @@ func (s *Sheet) Draw(c *chart.Chart) {
 }
 
 // Line returns the line of a chart through points. deviation is that of y; nil: none.
-func Line(name string, group int, x, y, deviation []float64) chart.Line {
-	l := chart.Line{Name: name, Group: group}
+func Line(name string, x, y, deviation []float64) chart.Line {
+	l := chart.Line{Name: name}
 	for k := range x {
 		p := chart.Point{X: x[k], Y: y[k]}
 		if deviation != nil {
@@ -245,9 +262,15 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
-		s := &Sheet{Archive: b.Archive, ctx: ctx, first: first}
+		s := &Sheet{Archive: b.Archive, ctx: ctx, first: first, keys: b.Keys}
+		if p.Columns != nil {
+			s.Columns(p.Columns...)
+		}
 		b.used = nil
 		p.Write(s)
+		for _, note := range s.notes {
+			fmt.Fprintln(s, note)
+		}
 		err := s.err
 		s.err = nil
 		if kind := fault.KindOf(err); b.GoOn && err != nil && (kind == fault.Missing || kind == fault.Config) {

@@ -4,23 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"siafu/graph"
 	"siafu/graph/generate"
-	"siafu/internal/fault"
-	"siafu/ranks/plan"
 )
 
 // Graph is a graph to train on.
 type Graph struct{ Name, Data string }
-
-// Setting is a graph and network on a number of graph ranks.
-type Setting struct {
-	Graph Graph
-	Model string
-	Ranks int
-}
 
 // Given returns the graphs of dataset folders, by their own names.
 func Given(data []string) (list []Graph, err error) {
@@ -46,28 +36,6 @@ func GivenOr(data []string, work string, scale float64, likes ...string) (list [
 			return nil, err
 		}
 		list = append(list, g)
-	}
-	return list, nil
-}
-
-// Settings checks the numbers of ranks, networks and link rates of a comparison, and returns the
-// rates in bytes per second. op names the command in faults.
-func Settings(op string, ranks []int, models, rates []string) ([]float64, error) {
-	if len(ranks) == 0 || slices.Min(ranks) < 2 || len(models) == 0 || len(rates) == 0 {
-		return nil, fault.New(fault.Usage, op, "", "--ranks=%v --models=%v --rates=%v", ranks, models, rates).
-			Then("set at least one network and rate, and 2 or more ranks")
-	}
-	return Rates(rates)
-}
-
-// Rates returns the link rates of texts such as 1gbit, in bytes per second.
-func Rates(texts []string) (list []float64, err error) {
-	for _, text := range texts {
-		rate, err := plan.Bandwidth(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, rate)
 	}
 	return list, nil
 }

@@ -2,21 +2,61 @@ package trials
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
+	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
 )
 
-// Number formats x with the given decimals, "" if unknown.
-func Number(x float64, decimals int) string {
+// number is a number whose format prints NaN as a dash, and infinity as "never".
+type number float64
+
+func (x number) Format(f fmt.State, verb rune) {
 	switch {
-	case math.IsNaN(x):
-		return "-"
-	case math.IsInf(x, 1):
-		return "never"
+	case math.IsNaN(float64(x)):
+		io.WriteString(f, "-")
+	case math.IsInf(float64(x), 1):
+		io.WriteString(f, "never")
+	default:
+		fmt.Fprintf(f, fmt.FormatString(f, verb), float64(x))
 	}
-	return fmt.Sprintf("%.*f", decimals, x)
+}
+
+// Number formats x with the given decimals, "-" if unknown.
+func Number(x float64, decimals int) string { return fmt.Sprintf("%.*f", decimals, number(x)) }
+
+// Compared is a cell with our number and, in parentheses, the paper's.
+type Compared struct{ Ours, Paper float64 }
+
+// Format formats both numbers.
+func (c Compared) Format(f fmt.State, verb rune) {
+	format := fmt.FormatString(f, verb)
+	fmt.Fprintf(f, format+" ("+format+")", number(c.Ours), number(c.Paper))
+}
+
+// numbers returns cells with the format of number. A slice is several cells.
+func numbers(cells []any) (list []any) {
+	for _, c := range cells {
+		switch c := c.(type) {
+		case []any:
+			list = append(list, numbers(c)...)
+		case []string:
+			for _, text := range c {
+				list = append(list, text)
+			}
+		case []float64:
+			for _, x := range c {
+				list = append(list, number(x))
+			}
+		case float64:
+			list = append(list, number(c))
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // PlusMinus formats mean and standard deviation.
@@ -28,19 +68,13 @@ func PlusMinus(x []float64) string {
 	return fmt.Sprintf("%.2f ± %.2f", mean, std)
 }
 
-// MeanStd returns the mean and the standard deviation of x; NaN if x is empty.
+// MeanStd returns the mean of x and its standard deviation with n - 1 degrees of freedom; NaN if x is
+// empty.
 func MeanStd(x []float64) (mean, std float64) {
-	n := float64(len(x))
-	for _, v := range x {
-		mean += v / n
-	}
-	for _, v := range x {
-		std += (v - mean) * (v - mean) / n
-	}
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
 	}
-	return mean, math.Sqrt(std)
+	return report.MeanDeviation(x)
 }
 
 // PerEpoch returns the mean of a number over a training's epochs except the first, the minimum
@@ -77,9 +111,12 @@ func Largest(r *Result, of func(runfolder.RankReport) int64) float64 {
 	return most
 }
 
-// PeakBytes and ArrayBytes return the bytes of a rank's memory and of its arrays.
-func PeakBytes(r runfolder.RankReport) int64  { return r.PeakRSSBytes }
-func ArrayBytes(r runfolder.RankReport) int64 { return r.ArrayBytes }
+// Ghosts and OwnVertices return counts of a rank, PeakBytes and ArrayBytes the bytes of its memory and of its
+// arrays.
+func Ghosts(r runfolder.RankReport) int64      { return r.Ghosts }
+func OwnVertices(r runfolder.RankReport) int64 { return r.Vertices }
+func PeakBytes(r runfolder.RankReport) int64   { return r.PeakRSSBytes }
+func ArrayBytes(r runfolder.RankReport) int64  { return r.ArrayBytes }
 
 // Best returns the best validation accuracies of trainings, in percent.
 func Best(list []*Result) []float64 {

@@ -9,14 +9,14 @@ import (
 // Options are the common options of books. Defaults are variables that the command sets.
 type Options struct {
 	Partitioner string   `default:"multilevel" help:"Partitioner of all trainings."`
-	Seeds       int      `default:"${seeds}" help:"Number of seeds to average, from 1."`
-	Epochs      int      `default:"100" help:"Epochs of accuracy runs. ${epochs}"`
-	Timed       int      `default:"${timed}" help:"Epochs of timed runs. The mean excludes the first epoch."`
+	Seeds       int      `default:"${seeds=5}" help:"Number of seeds to average, from 1."`
+	Epochs      int      `default:"100" help:"Epochs of accuracy runs. ${epochs=}"`
+	Timed       int      `default:"${timed=21}" help:"Epochs of timed runs. The mean excludes the first epoch."`
 	Turns       int      `default:"1" help:"Repetitions of each timed run."`
 	Work        string   `default:"${work}" placeholder:"DIR" help:"Folder for results and synthetic graphs. Existing results are reused."`
 	Hours       float64  `default:"0" help:"Hours after which trainings stop; 0: no limit."`
 	HTML        string   `name:"html" placeholder:"FILE" help:"HTML file for the tables and charts, self-contained."`
-	Only        []string `help:"Tables and figures to create. Values: ${parts}. Empty: ${all}."`
+	Only        []string `help:"Tables and figures to create. Values: ${parts}. Empty: ${all=all}."`
 	Train       []string `arg:"" optional:"" help:"Flags of train, after --."`
 }
 

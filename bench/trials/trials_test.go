@@ -94,7 +94,7 @@ func TestTimeLimitEndsTraining(t *testing.T) {
 		a := archiveOf(t, dir, 0.01, endless{})
 		a.Progress = &said
 		start := time.Now()
-		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Get(Trial{Data: "graphs/g", Ranks: 2}) }}}}
+		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Try("", Trial{Data: "graphs/g", Ranks: 2}, s.Runner) }}}}
 		var out strings.Builder
 		if err := Print(t.Context(), &out, "test", "", "", b); err != nil ||
 			!strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
@@ -150,11 +150,11 @@ func TestPage(t *testing.T) {
 			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
 			Write: func(s *Sheet) {
 				for turn := range 2 {
-					s.Get(Trial{Turn: turn})
+					s.Try("", Trial{Turn: turn}, s.Runner)
 				}
 				fmt.Fprint(s, "a\tnote\n\n")
-				s.Row("of", "s", "x")
-				s.Row(title, "1.5")
+				s.Columns("of", "s|%.1f", "x")
+				s.Add(title, 1.5, math.NaN())
 				s.Draw(&chart.Chart{Name: "bars", Title: "bars of " + title, Bars: []chart.Bar{{Name: "x", Value: 1, Text: "1"}}})
 			},
 		}}}
@@ -168,13 +168,13 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less\nours: it is slower",
-		"<td>A</td><td>1.5</td><td></td>", "<td>B</td>", "<li>a\tnote</li>\n<li>from",
+		"<td>A</td><td>1.5</td><td>-</td>", "<td>B</td>", "<li>a\tnote</li>\n<li>from",
 		"bars of B", "key of A", `class="bar g0 `, `class="bar g1 `, "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if !strings.Contains(out.String(), "A   1.5\na\tnote\n") { // lines are below the table, and are no rows
+	if !strings.Contains(out.String(), "A   1.5  -\na\tnote\n") { // lines are below the table, and are no rows
 		t.Error(out.String())
 	}
 }
@@ -182,7 +182,7 @@ func TestPage(t *testing.T) {
 // A part that this machine cannot make ends a bench, or is a line if GoOn is set.
 func TestGoOn(t *testing.T) {
 	lacking := Part{Name: "t1", Write: func(s *Sheet) { s.Fail(fault.New(fault.Missing, "test", "", "no hosts")) }}
-	after := Part{Name: "t2", Write: func(s *Sheet) { s.Row("made") }}
+	after := Part{Name: "t2", Write: func(s *Sheet) { s.Columns("made") }}
 	for goOn, want := range map[bool]string{false: "", true: "not run: test: no hosts"} {
 		var out strings.Builder
 		b := &Book{Parts: []Part{lacking, after}, Archive: archiveOf(t, t.TempDir(), 0, nil), GoOn: goOn}
@@ -209,6 +209,12 @@ func TestChoose(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	if mean, std := MeanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) || Number(mean, 1) != "-" || Number(math.Inf(1), 1) != "never" {
 		t.Error(mean, std)
+	}
+	if got := PlusMinus([]float64{1, 3}); got != "2.00 ± 1.41" { // n - 1 degrees of freedom
+		t.Error(got)
+	}
+	if got := fmt.Sprintf("%.1f %.1f", Compared{1, math.NaN()}, Compared{math.Inf(1), 2}); got != "1.0 (-) never (2.0)" {
+		t.Error(got)
 	}
 	seed := func(first, second float64) *Result {
 		return &Result{Epochs: []runfolder.Epoch{{ValAcc: &first}, {ValAcc: &second}}, Summary: runfolder.Summary{FinalValAcc: 0.9}}

@@ -213,3 +213,10 @@ func TestCountersWithoutNumbers(t *testing.T) {
 		}
 	}
 }
+
+// The loopback device of any machine is faster than 1 MB/s.
+func TestLoopback(t *testing.T) {
+	if rate, err := Loopback(); err != nil || rate < 1e6 {
+		t.Errorf("%g bytes per second, %v", rate, err)
+	}
+}

@@ -46,15 +46,36 @@ func (h *Hosts) Measure(from, to int) (Measured, error) {
 
 // connect makes a connection between two hosts.
 func (h *Hosts) connect(from, to int) (a, b net.Conn, err error) {
+	return pair(h.Address(to), func(do func() error) error { return h.within(from, do) },
+		func(do func() error) error { return h.within(to, do) })
+}
+
+// Loopback returns the bytes per second of a stream over TCP on this machine's loopback device.
+func Loopback() (rate float64, err error) {
+	here := func(do func() error) error { return do() }
+	a, b, err := pair("127.0.0.1", here, here)
+	if err == nil {
+		defer a.Close()
+		defer b.Close()
+		rate, err = stream(a, b)
+	}
+	if err != nil {
+		return 0, fault.System(op, "", err)
+	}
+	return rate, nil
+}
+
+// pair makes a connection to an address. dial and listen run the creation of its ends.
+func pair(address string, dial, listen func(func() error) error) (a, b net.Conn, err error) {
 	var listener net.Listener
-	if err := h.within(to, func() (err error) {
-		listener, err = net.Listen("tcp", h.Address(to)+":0")
+	if err := listen(func() (err error) {
+		listener, err = net.Listen("tcp", address+":0")
 		return err
 	}); err != nil {
 		return nil, nil, err
 	}
 	defer listener.Close()
-	if err := h.within(from, func() (err error) {
+	if err := dial(func() (err error) {
 		a, err = net.DialTimeout("tcp", listener.Addr().String(), 5*time.Second)
 		return err
 	}); err != nil {
