@@ -8,7 +8,22 @@ import (
 
 // parts returns the parts in the order of the paper; model is our own.
 func (b *bench) parts() []trials.Part {
-	list := []trials.Part{
+	list := append(b.trainingParts(), b.scalingParts()...)
+	for k, p := range list {
+		list[k].Write = func(s *trials.Sheet) {
+			p.Write(s)
+			for _, why := range b.short {
+				s.Note("-, modelled: " + why)
+			}
+			b.short = nil
+		}
+	}
+	return list
+}
+
+// trainingParts returns the parts about graphs, clusters, modes and costs.
+func (b *bench) trainingParts() []trials.Part {
+	return []trials.Part{
 		{Name: "table1", Title: "graphs", Write: b.table1,
 			Columns: []string{"graph", "vertices, paper", "edges, paper", "# features", "# labels", "avg. degree", "here", "vertices",
 				"edges", "# features", "# labels", "avg. degree|%.1f"},
@@ -59,6 +74,12 @@ func (b *bench) parts() []trials.Part {
 				"value to GPU only, modelled|%.3g", "value to GPU only, paper|%.2f"},
 			Paper: "up to 2.75 times the value of CPUs (GAT on Amazon)",
 			Why:   "as table 4"},
+	}
+}
+
+// scalingParts returns the parts about scaling out, accuracy over time and the time of tasks.
+func (b *bench) scalingParts() []trials.Part {
+	return []trials.Part{
 		{Name: "figure8", Title: "scaling out, GCN on Amazon", Write: b.figure8,
 			Columns: []string{"servers", "mode", "s/epoch, modelled|%.4f", "performance, modelled|%.2f", "value, modelled|%.2f",
 				"s/epoch, simulated|%.4f", "performance, simulated|%.2f", "value, simulated|%.2f", "performance, paper|%.2f",
@@ -81,9 +102,9 @@ func (b *bench) parts() []trials.Part {
 			Why:   "sampling is siafu's own with the same kernels, and none of it pays for another program's overhead"},
 		{Name: "table5", Title: "time and cost to a target accuracy", Write: b.table5,
 			Columns: []string{"graph", "system", "here", "target|%.2f", "epochs, measured|%.0f", "time s, measured|%.2f",
-				"cost $, measured|%.3g", "value to Dorylus, measured|%.3g", "time s, modelled|%.2f", "cost $, modelled|%.3g", "value to Dorylus, modelled|%.3g",
-				"time s, paper|%.2f", "cost $, paper|%.3g", "value to Dorylus, paper|%.2f", "value of Dorylus to it, measured|%.3g",
-				"value of Dorylus to it, paper|%.1f"},
+				"cost $, measured|%.3g", "value to Dorylus, measured|%.3g", "time s, modelled|%.2f", "cost $, modelled|%.3g",
+				"value to Dorylus, modelled|%.3g", "time s, paper|%.2f", "cost $, paper|%.3g", "value to Dorylus, paper|%.2f",
+				"value of Dorylus to it, measured|%.3g", "value of Dorylus to it, paper|%.1f"},
 			Paper: "on Amazon Dorylus is 1.99 times as fast as DGL with sampling, and 17.7 times its value",
 			Why:   "on this machine and a scaled graph, to a target as far below the best accuracy as the paper's"},
 		{Name: "figure10a", Title: "where the time of an epoch goes, no-pipe", Write: b.figure10a,
@@ -101,16 +122,6 @@ func (b *bench) parts() []trials.Part {
 				"no-pipe here, modelled to measured|%.2f", "pipe here, modelled to measured|%.2f"},
 			Why: "the last column holds the model against runs on this machine: the same work on its processors, without and with overlap"},
 	}
-	for k, p := range list {
-		list[k].Write = func(s *trials.Sheet) {
-			p.Write(s)
-			for _, why := range b.short {
-				s.Note("-, modelled: " + why)
-			}
-			b.short = nil
-		}
-	}
-	return list
 }
 
 // groups are the lines of all charts.

@@ -23,7 +23,8 @@ func (b *bench) parts() []trials.Part {
 		}},
 		{Name: "links", Title: "hosts with one rank each, by link", Paper: paper, Why: ours, Write: func(t *trials.Sheet) {
 			b.write(t, "graph, network, hosts, link, handling, s/epoch, speed-up", b.Rates, "ghost MB/epoch|%.2f",
-				"interface MB/epoch|%.2f", "peak MB of a rank|%.2f", "arrays MB|%.2f", "setup s|%.3f", "fetch s|%.3f", "setup MB|%.2f", "fetch MB|%.2f")
+				"interface MB/epoch|%.2f", "peak MB of a rank|%.2f", "arrays MB|%.2f", "setup s|%.3f",
+				"fetch s|%.3f", "setup MB|%.2f", "fetch MB|%.2f")
 		}},
 		{Name: "hosts", Title: "seconds an epoch by number of hosts",
 			Paper: "seconds by number of nodes: - (as above)", Why: ours, Write: b.hosts},

@@ -10,7 +10,10 @@ import (
 )
 
 // parts returns the parts in the order of the paper; systems is our own.
-func (o Options) parts() []trials.Part {
+func (o Options) parts() []trials.Part { return append(o.simulatedParts(), o.otherParts()...) }
+
+// simulatedParts returns the first parts of the paper, which simulate pipelines on spot machines.
+func (o Options) simulatedParts() []trials.Part {
 	return []trials.Part{
 		{Name: "figure3.2", Title: "moments of losses in a day",
 			Paper: "127 moments on EC2, 120 with all losses in one zone; 328 on GCP, 316 in one zone",
@@ -47,6 +50,12 @@ func (o Options) parts() []trials.Part {
 			Why:   "Varuna never hangs in a simulation, and its own time of a restart is unknown: both have the same", Write: o.figure312,
 			Columns: []string{"losses per hour|%.0f %%", "bamboo samples/s|%.2f", "varuna samples/s|%.2f", "ratio", "bamboo value|%.2f",
 				"varuna value|%.2f", "ratio"}},
+	}
+}
+
+// otherParts returns modelled, data-parallel and measured parts.
+func (o Options) otherParts() []trials.Part {
+	return []trials.Part{
 		{Name: "table3.5", Title: "overhead of redundant computation, modelled",
 			Paper: "BERT 7.01, 19.77 and 71.51 %, ResNet 7.65, 9.51 and 64.24 %",
 			Why: "the cells of lazy FRC are inputs, those of eager FRC are fitted with one number each, those of eager BRC follow; " +

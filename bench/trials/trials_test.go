@@ -94,7 +94,8 @@ func TestTimeLimitEndsTraining(t *testing.T) {
 		a := archiveOf(t, dir, 0.01, endless{})
 		a.Progress = &said
 		start := time.Now()
-		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1", Write: func(s *Sheet) { s.Try("", Trial{Data: "graphs/g", Ranks: 2}, s.Runner) }}}}
+		b := &Book{Name: "B", Archive: a, Parts: []Part{{Name: "t1",
+			Write: func(s *Sheet) { s.Try("", Trial{Data: "graphs/g", Ranks: 2}, s.Runner) }}}}
 		var out strings.Builder
 		if err := Print(t.Context(), &out, "test", "", "", b); err != nil ||
 			!strings.Contains(out.String(), "1 trainings were not finished within 0.01 hours") {
