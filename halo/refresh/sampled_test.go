@@ -26,6 +26,8 @@ func TestSampleOfAttention(t *testing.T) {
 				if drawn := refresh.Drawn(seed, epoch, v, 0.5); drawn != (score == row(v, epoch, l, w-1)) ||
 					!drawn && math.Exp(0.01*float64(score)) != 0 {
 					return fmt.Errorf("epoch %d: the score of vertex %d is %v", epoch, v, score)
+				} else if first := view.Rows.Host()[i*w]; drawn && first != row(v, epoch, l, 0) {
+					return fmt.Errorf("epoch %d: the row of vertex %d begins with %v, which is scaled", epoch, v, first)
 				}
 			}
 		}
