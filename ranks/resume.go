@@ -11,6 +11,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
+	"siafu/internal/mapped"
 	"siafu/internal/safetensors"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
@@ -279,29 +280,31 @@ func (p *reporter) restore(lines runfolder.Lines, from *checkpoint.State) error 
 // restore gives all ranks the state of the resumed run, and its weights. Collective over the
 // world.
 func (r *begun) restore() error {
-	var blob []byte
+	var text []byte
 	var err error
 	if r.state != nil {
-		shared := *r.state
-		shared.Parts, shared.History = nil, nil
-		blob, err = shared.Encode()
+		r.from = *r.state
+		text, err = r.from.EncodeHead()
 	}
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
-	if blob, err = world.BcastBlob(r.world, blob, 0); err != nil || len(blob) == 0 {
+	if text, err = world.BcastBlob(r.world, text, 0); err != nil || len(text) == 0 {
 		return err
 	}
-	if r.rank == 0 {
-		r.from = *r.state
-	} else {
-		state, err := checkpoint.Decode(blob, "the state of rank 0")
-		if err != nil {
+	if r.rank != 0 {
+		if r.from, err = checkpoint.DecodeHead(text); err != nil {
 			return err
 		}
-		r.from = *state
+		r.from.Allocate(func() []safetensors.Tensor { return engine.Tensors(r.net, make([]float32, len(r.weights))) })
+	}
+	for _, t := range r.from.Tensors() {
+		if err := r.world.Bcast(mapped.Bytes(t.Data), 0); err != nil {
+			return err
+		}
 	}
 	fillWeights(r.net, r.from.Weights, r.weights)
+	r.from.Weights = nil
 	if err := r.restorePart(); err != nil {
 		return err // the next view restores the state again
 	}

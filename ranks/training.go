@@ -100,6 +100,7 @@ func (r *begun) history() *stopping.History {
 			last = *r.from.Last
 		}
 		h.Resume(r.flat(best.Weights), best.Line, last, r.from.Record)
+		best.Weights = nil // not needed again, like the slots below
 	}
 	return h
 }
@@ -151,6 +152,7 @@ func (r *begun) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 		for _, slot := range r.from.Slots {
 			state = append(state, r.flat(slot.Tensors))
 		}
+		r.from.Slots = nil
 	}
 	return params.NewUpdater(r.cfg.OptimizerOf(r.Graph), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
 }

@@ -46,15 +46,15 @@ func FuzzState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s State
 		var err error
-		decodertest.Heap(t, int64(len(b)), func() { s, err = decodeState(b) })
+		decodertest.Heap(t, int64(len(b)), func() { s, err = DecodeHead(b) })
 		if err != nil {
 			return
 		}
-		text, err := s.encode()
+		text, err := s.EncodeHead()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := decodeState(text); err != nil || again.Epoch != s.Epoch || len(again.Slots) != len(s.Slots) {
+		if again, err := DecodeHead(text); err != nil || again.Epoch != s.Epoch || len(again.Slots) != len(s.Slots) {
 			t.Errorf("%q reads %v, %v", text, again, err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // Encode returns the state in memory. The error is that of a number which is not finite.
 func (s *State) Encode() ([]byte, error) {
 	s.check()
-	text, err := s.encode()
+	text, err := s.EncodeHead()
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func (s *State) read(name string, b []byte) (err error) {
 	switch {
 	case err != nil:
 	case name == stateFile:
-		*s, err = decodeState(b)
+		*s, err = DecodeHead(b)
 	case name == modelFile:
 		s.Weights = list
 	case name == optimizerFile:

@@ -101,7 +101,7 @@ func (w *writer) all() error {
 
 // contents writes every file but the manifest.
 func (w *writer) contents() error {
-	text, err := w.state.encode()
+	text, err := w.state.EncodeHead()
 	if err != nil {
 		return fault.New(fault.Runtime, opSave, filepath.Join(w.final, stateFile), "%v", err).
 			Then("lower --lr: the loss is not a finite number")

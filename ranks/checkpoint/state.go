@@ -76,7 +76,9 @@ type head struct {
 	SlotNames []string `json:"slots"`
 }
 
-func (s *State) encode() ([]byte, error) {
+// EncodeHead returns state.json: all fields but the arrays, and the names of the slots. The error is that of a
+// number which is not finite.
+func (s *State) EncodeHead() ([]byte, error) {
 	c := head{State: s, SlotNames: []string{}}
 	for _, slot := range s.Slots {
 		c.SlotNames = append(c.SlotNames, slot.Name)
@@ -85,8 +87,8 @@ func (s *State) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// decodeState decodes state.json. The slots have only names.
-func decodeState(text []byte) (State, error) {
+// DecodeHead decodes the output of EncodeHead. The slots have only names.
+func DecodeHead(text []byte) (State, error) {
 	var s State
 	c := head{State: &s}
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -109,6 +111,26 @@ func (s *State) flatSlots() []safetensors.Tensor {
 			t.Name += "." + slot.Name
 			list = append(list, t)
 		}
+	}
+	return list
+}
+
+// Allocate allocates the arrays of a state that has only its head. allocate returns those of the weights.
+func (s *State) Allocate(allocate func() []safetensors.Tensor) {
+	s.Weights = allocate()
+	for k := range s.Slots {
+		s.Slots[k].Tensors = allocate()
+	}
+	if s.Best != nil {
+		s.Best.Weights = allocate()
+	}
+}
+
+// Tensors returns the arrays of the weights, the slots and the best weights.
+func (s *State) Tensors() []safetensors.Tensor {
+	list := append(s.flatSlots(), s.Weights...)
+	if s.Best != nil {
+		list = append(list, s.Best.Weights...)
 	}
 	return list
 }
