@@ -38,7 +38,7 @@ type batches struct {
 	// next makes the lockstep of a step from pieces of the rank. Collective over the graph ranks.
 	next      func(epoch, step int, pieces []int) (*lockstep, error)
 	current   *lockstep       // this rank's
-	outside   int             // vertices outside of batches, in each batch that gathers from them
+	outside   int             // number of outside vertices, summed over batches
 	estimates bool            // whether the loss of each step estimates that of all training vertices
 	predicted *predict.Source // nil without predictions
 	joined    joinedClusters

@@ -92,10 +92,9 @@ type Saver interface {
 	// Pending returns the request of this rank at the end of an epoch, which may already be
 	// trained: the signals of its process, and on rank 0 also a due checkpoint.
 	Pending(epoch int, trained bool) signals.Request
-	// Save writes a checkpoint of a state, to which it adds the identity and the cost of the run, on rank 0
-	// alone. If the run stops with it, the saver stores
-	// the error of the run. Otherwise a failure to write the checkpoint does not end the
-	// run.
+	// Save writes a checkpoint of a state on rank 0, and adds the identity and the cost of the run to it. If
+	// the run stops with it, the saver stores the error of the run. Otherwise a failure to write the checkpoint
+	// does not end the run.
 	Save(s checkpoint.State, stop bool)
 	// Served is called on every rank after a request has been served. took is its duration.
 	Served(took time.Duration)
