@@ -16,7 +16,7 @@ import (
 type AsyncOptions struct {
 	Data      string        `arg:"" help:"Dataset folder."`
 	Staleness []int         `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
-	Lingers   []float64     `default:"1" help:"Values of --linger to measure with each bound."`
+	Lingers   []float64     `default:"1" help:"Values of linger (--mode async:linger=X) to measure with each bound."`
 	Seeds     int           `default:"1" help:"Number of seeds to average, from --seed."`
 	Most      float64       `default:"2" help:"Maximum epochs of an asynchronous run, as a multiple of --epochs. A run ends earlier if it reaches the accuracy."`
 	Config    config.Config `embed:""`

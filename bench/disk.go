@@ -26,7 +26,7 @@ type DiskOptions struct {
 	Seconds float64 `default:"2" help:"Time limit of each measurement of the disk."`
 	Memory  string  `default:"" help:"Memory for the largest array with random rows. Empty: a third of the available memory."`
 	Threads int     `default:"0" help:"Threads that gather random rows; 0: this machine's processors."`
-	Data    string  `default:"" placeholder:"DATA" help:"Dataset folder. Prints what an epoch of a default network with --scratch DIR reads from files, and its time with the measured rate."`
+	Data    string  `default:"" placeholder:"DATA" help:"Dataset folder. Prints what an epoch of a default network with --memory scratch=DIR reads from files, and its time with the measured rate."`
 	Limit   string  `default:"" help:"--memory of that run. Empty: the available memory."`
 }
 

@@ -135,7 +135,7 @@ func TestMemoryIsAskedForFirst(t *testing.T) {
 		"asynchronous, no server":  {data, "--ranks 2 --servers 0 --mode async --hidden 9000 --layers 3"},
 		"heads":                    {data, "--model gat --heads 1000000000"},
 		"heads beyond numbers":     {data, "--model gat --heads 9223372036854775807 --hidden 3"},
-		"output heads":             {data, "--model gat --output-heads 1000000000"},
+		"output heads":             {data, "--model gat --heads output=1000000000"},
 		"layers":                   {data, "--layers 1000000"},
 		"as many layers as can be": {data, "--layers 10000 --hidden 5000"},
 		"threads":                  {data, "--threads 1000000000"},

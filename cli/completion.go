@@ -57,7 +57,8 @@ func wordsOf(n *commandline.Node, path string) []words {
 		below = append(below, wordsOf(child, path+" "+child.Name)...)
 	}
 	for _, f := range n.Flags {
-		here.list = append(here.list, word{"--" + f.Name, f.Help, f.Values})
+		help, _, _ := strings.Cut(f.Help, "\n\n")
+		here.list = append(here.list, word{"--" + f.Name, help, f.Values})
 	}
 	if path == "" {
 		here.list = append(here.list, word{"help", "Show help for a command or a flag.", nil})

@@ -17,7 +17,7 @@ func TestCompletion(t *testing.T) {
 		"siafu tra":                       "train",
 		"siafu bench ep":                  "epoch",
 		"siafu bench epoch --hid":         "--hidden",
-		"siafu train data --refr":         "--refresh --refresh-rows",
+		"siafu train data --refr":         "--refresh",
 		"siafu info --refr":               "",
 		"siafu train data --recipe gat-c": "gat-cora gat-citeseer gat-coauthor-cs",
 		"siafu plan data --precision m":   "mixed",

@@ -56,7 +56,9 @@ func loadConfig(args []string) (*settings, error) {
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix) {
 			key := flagName(name)
-			s.env[cmp.Or(oldNames[key], key)] = value
+			if err := add(s.env, cmp.Or(oldNames[key], key), value); err != nil {
+				return s, err
+			}
 		}
 	}
 	for _, a := range args[1:] {
@@ -112,7 +114,19 @@ func (s *settings) read(path string) error {
 	s.file = map[string]string{}
 	for key, v := range values {
 		if now := cmp.Or(oldNames[key], key); now == key || values[now] == nil {
-			s.file[now] = fmt.Sprint(v)
+			err = cmp.Or(err, add(s.file, now, fmt.Sprint(v)))
+		}
+	}
+	return err
+}
+
+// add adds the options that a flag with this value sets. A part that has a key of its own has its
+// value from there.
+func add(options map[string]string, flag, value string) error {
+	values, err := config.Values(flag, value)
+	for option, v := range values {
+		if _, known := options[option]; !known || option == flag {
+			options[option] = v
 		}
 	}
 	return err
@@ -169,8 +183,8 @@ func (s *settings) warn(w io.Writer) {
 	}
 }
 
-// flagInText matches a flag in a message.
-var flagInText = regexp.MustCompile(`--([a-z][a-z0-9-]*)`)
+// flagInText matches a flag in a message, and the part that follows it.
+var flagInText = regexp.MustCompile(`--([a-z][a-z0-9-]*)(?: ([a-z-]+)=)?`)
 
 // withSource adds the file and the line, or the environment variable, to a fault about a flag that
 // the command line does not set.
@@ -179,16 +193,21 @@ func (s *settings) withSource(args []string, err error) error {
 	if !errors.As(err, &f) || f.Kind != fault.Usage && f.Kind != fault.Config {
 		return err
 	}
-	for _, flag := range flagInText.FindAllStringSubmatch(f.Detail, -1) {
-		is := func(arg string) bool { return arg == flag[0] || strings.HasPrefix(arg, flag[0]+"=") }
+	if separated, err := config.Separate(args); err == nil {
+		args = separated
+	}
+	for _, match := range flagInText.FindAllStringSubmatch(f.Detail, -1) {
+		option := config.OptionOf(match[1], match[2])
+		is := func(arg string) bool { return arg == "--"+option || strings.HasPrefix(arg, "--"+option+"=") }
 		if slices.ContainsFunc(args, is) {
 			continue
 		}
-		if _, ok := s.file[flag[1]]; ok {
-			return fault.New(fault.Config, "config", s.path, "line %d: %s", lineOf(s.text, flag[1]), f.Detail).Then("%s", f.Remedy)
+		if _, ok := s.file[option]; ok {
+			line := cmp.Or(lineOf(s.text, option), lineOf(s.text, match[1]))
+			return fault.New(fault.Config, "config", s.path, "line %d: %s", line, f.Detail).Then("%s", f.Remedy)
 		}
-		if _, ok := s.env[flag[1]]; ok {
-			return fault.New(f.Kind, f.Op, f.Path, "environment variable %s: %s", variableOf(flag[1]), f.Detail).Then("%s", f.Remedy)
+		if _, ok := s.env[option]; ok {
+			return fault.New(f.Kind, f.Op, f.Path, "environment variable %s: %s", variableOf(option), f.Detail).Then("%s", f.Remedy)
 		}
 	}
 	return err

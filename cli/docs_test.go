@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func flagTables(t *testing.T) map[string]string {
 			if value != "" {
 				value = "`" + value + "`"
 			}
-			table += fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, f.Help)
+			table += fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, partOfHelp.ReplaceAllString(f.Help, "<br>`$1`:"))
 		}
 		if count > 0 {
 			tables[command.Path] = table
@@ -42,6 +43,9 @@ func flagTables(t *testing.T) map[string]string {
 	}
 	return tables
 }
+
+// partOfHelp matches the start of a paragraph of a flag's help that describes a part.
+var partOfHelp = regexp.MustCompile(`\n\n([^ :]+):`)
 
 // missing returns the lines of a table that a text has nowhere, each with the text's line of
 // the same flag.

@@ -47,8 +47,8 @@ func TestNoGPU(t *testing.T) {
 	if r := siafu("bench", "cuda"); r.code != 78 || !strings.Contains(r.err, says) || strings.Contains(r.out, "GB/s") {
 		t.Errorf("bench cuda: exit %d, %q, %q", r.code, r.out, r.err)
 	}
-	refuses(78, says, "--tensor", "cuda", "--cuda-blas", "cublas")
-	refuses(64, "--cuda-blas=own with --tensor=cpu", "--cuda-blas", "own")
+	refuses(78, says, "--tensor", "cuda", "--tensor", "blas=cublas")
+	refuses(64, "--tensor blas=own with --tensor=cpu", "--tensor", "blas=own")
 	if r := siafu("doctor"); r.code != 0 || !strings.Contains(r.out, "\ntensor cuda=false: cuda: ") || !strings.Contains(r.out, says) {
 		t.Errorf("doctor: exit %d, %q", r.code, r.out)
 	}

@@ -16,6 +16,9 @@ import (
 // values, conflicting options, and an entry for each command that has the flag. If a group and
 // a flag have the same name, the flag is written with its dashes.
 func topic(root *commandline.Node, name string) (string, error) {
+	if p, ok := config.PartOf(strings.TrimPrefix(name, "--")); ok && root.Find("train").Flag(p.Flag) != nil {
+		name = p.Flag
+	}
 	switch name {
 	case "recipes":
 		return config.RecipeTable(), nil
@@ -32,7 +35,7 @@ func topic(root *commandline.Node, name string) (string, error) {
 		for _, f := range n.Flags {
 			switch {
 			case !isGroup && f.Name == strings.TrimPrefix(name, "--"):
-				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path, f.Summary, commandline.Wrapped(f.Help, 4))
+				fmt.Fprintf(&b, "siafu %s %s\n%s", n.Path, f.Summary, commandline.Paragraphs(f.Help, 4))
 				if n.Path == "train" {
 					b.WriteString(wrappedLines(config.ConflictTable(f.Name)))
 				}
@@ -40,7 +43,7 @@ func topic(root *commandline.Node, name string) (string, error) {
 					values = f.Choices
 				}
 			case n.Path == "train" && inGroup(f):
-				fmt.Fprintf(&b, "%s\n%s", f.Summary, commandline.Wrapped(f.Help, 4))
+				fmt.Fprintf(&b, "%s\n%s", f.Summary, commandline.Paragraphs(f.Help, 4))
 			}
 		}
 	}

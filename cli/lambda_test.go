@@ -23,10 +23,10 @@ func TestLambda(t *testing.T) {
 	}
 	function := functiontest.Build(t)
 	must(t, at("cpu")...)
-	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address",
-		"127.0.0.1:0,localhost:0")...)
-	must(t, at("weak", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address",
-		"127.0.0.1:0,localhost:0", "--lambda-limits", "aws", "--lambda-faults", "seed=1,crash=0.1,throttle=0.1")...)
+	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda", "function="+function, "--lambda",
+		"address=127.0.0.1:0,localhost:0")...)
+	must(t, at("weak", "--tensor", "lambda", "--lambda", "local", "--lambda", "function="+function, "--lambda",
+		"address=127.0.0.1:0,localhost:0", "--lambda", "limits=aws", "--lambda", "faults=seed=1,crash=0.1,throttle=0.1")...)
 	for _, name := range []string{"lambda", "weak"} {
 		want, err := os.ReadFile(filepath.Join(dir, "cpu", "model.safetensors"))
 		got, err2 := os.ReadFile(filepath.Join(dir, name, "model.safetensors"))
@@ -46,16 +46,16 @@ func TestLambda(t *testing.T) {
 		{64, "--lambda", []string{"--tensor", "lambda"}},
 		{64, "--tensor lambda", []string{"--lambda", "local"}},
 		{64, "openblas", []string{"--tensor", "lambda", "--lambda", "local", "--kernel", "openblas"}},
-		{64, `no fault "crush"`, []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crush=0.1"}},
-		{64, "add up to 1.2", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crash=0.6,lose=0.6"}},
-		{64, "--lambda local", []string{"--tensor", "lambda", "--lambda", "aws", "--lambda-limits", "memory"}},
-		{64, "--lambda-memory", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-memory", "100"}},
-		{64, "--bridge-address", []string{"--tensor", "lambda", "--lambda", "aws"}},
-		{64, "--bridge-address=here", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "here"}},
-		{78, "203.0.113.1:0", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "203.0.113.1:0"}},
-		{64, "host:port", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "127.0.0.1:0,[::1"}},
+		{64, `no fault "crush"`, []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "faults=crush=0.1"}},
+		{64, "add up to 1.2", []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "faults=crash=0.6,lose=0.6"}},
+		{64, "--lambda local", []string{"--tensor", "lambda", "--lambda", "aws", "--lambda", "limits=memory"}},
+		{64, "--lambda memory=", []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "memory=100"}},
+		{64, "--lambda address=", []string{"--tensor", "lambda", "--lambda", "aws"}},
+		{64, "--lambda address=here", []string{"--tensor", "lambda", "--lambda", "local:address=here"}},
+		{78, "203.0.113.1:0", []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "address=203.0.113.1:0"}},
+		{64, "host:port", []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "address=127.0.0.1:0,[::1"}},
 		{66, "make function", []string{"--tensor", "lambda", "--lambda", "local"}},
-		{66, "nowhere", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-function", filepath.Join(dir, "nowhere")}},
+		{66, "nowhere", []string{"--tensor", "lambda", "--lambda", "local", "--lambda", "function=" + filepath.Join(dir, "nowhere")}},
 	} {
 		r := siafu(at("refused", c.flags...)...)
 		if r.code != c.code || !strings.Contains(r.err, c.says) {

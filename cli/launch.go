@@ -14,6 +14,7 @@ import (
 	"siafu/cli/commandline"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/launch"
 )
@@ -104,16 +105,20 @@ func parseTrain(args []string) (*trainCmd, error) {
 	var g struct {
 		Train trainCmd `cmd:""`
 	}
-	config, err := loadConfig(args)
+	settings, err := loadConfig(args)
 	if err != nil {
 		return nil, err
 	}
-	parser, err := commandline.NewParser(&g, kong.Resolvers(kong.ResolverFunc(config.resolve)))
+	parser, err := commandline.NewParser(&g, kong.Resolvers(kong.ResolverFunc(settings.resolve)))
+	if err != nil {
+		return nil, err
+	}
+	args, err = config.Separate(args)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
-		return nil, fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help train"`)
+		return nil, fault.New(fault.Usage, "", "", "%s", config.Spelled(err.Error())).Then(`see "siafu help train"`)
 	}
 	if err := g.Train.check(); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	if out := must(t, "train", commandline.HelpAll); !strings.Contains(out, "--weight-decay-on") || !strings.Contains(out, "Model") {
+	if out := must(t, "train", commandline.HelpAll); !strings.Contains(out, "on=first:") || !strings.Contains(out, "Model") {
 		t.Errorf("help train:\n%s", out)
 	}
 	// tests are built without version control

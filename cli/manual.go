@@ -38,7 +38,7 @@ func page(root *commandline.Node) string {
 
 // roff escapes the characters that troff would interpret as requests and escapes.
 func roff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n\n", "\n.br\n", "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		s = `\&` + s
 	}

@@ -87,7 +87,7 @@ func TestChosenSettings(t *testing.T) {
 		return string(text)
 	}
 	r, out := trainInto(t, data, "--epochs", "1")
-	if !strings.Contains(out, "--input-scale 780 (rows of features have norm 0.0051, and ") ||
+	if !strings.Contains(out, "--input-scale=780 (rows of features have norm 0.0051, and ") ||
 		!strings.Contains(told(r), `"flag":"input-scale"`) {
 		t.Errorf("%s\n%s", out, told(r))
 	}

@@ -14,7 +14,7 @@ import (
 	"siafu/kernels"
 )
 
-// In a control group that is too small for the values, a run is refused, but with --scratch it trains to
+// In a control group that is too small for the values, a run is refused, but with --memory scratch=DIR it trains to
 // the bits of a run without a limit. The bytes that its second epoch reads and writes are those of the header.
 // The tolerance of 2 % is blocks that two passes share.
 func TestScratchUnderALimit(t *testing.T) {
@@ -37,11 +37,11 @@ func TestScratchUnderALimit(t *testing.T) {
 	}
 	must(t, args("memory")...)
 	if r := group.run(t, args("refused")...); r.code != 78 {
-		t.Errorf("without --scratch: exit code %d: %s", r.code, r.err)
+		t.Errorf("without --memory scratch=DIR: exit code %d: %s", r.code, r.err)
 	}
-	r := group.run(t, args("scratch", "--memory", "250MiB", "--scratch", disk)...)
+	r := group.run(t, args("scratch", "--memory", "250MiB:scratch="+disk)...)
 	if r.code != 0 || !strings.Contains(r.out, "scratch dir=") {
-		t.Fatalf("with --scratch: exit code %d: %s", r.code, r.err)
+		t.Fatalf("with --memory scratch=DIR: exit code %d: %s", r.code, r.err)
 	}
 	metrics, err := os.ReadFile(filepath.Join(out, "scratch", "metrics.jsonl"))
 	if err != nil {

@@ -123,7 +123,7 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if slices.Contains(notAxes, a.Flag) || slices.ContainsFunc(axes, func(b sweep.Axis) bool { return a.Flag == b.Flag }) {
+		if slices.Contains(notAxes, a.Flag) || slices.ContainsFunc(axes, a.Varies) {
 			return nil, nil, fault.New(fault.Usage, "sweep", "", "%s %s is not a list of values, or is given twice", flag, values).
 				Then("put flags common to all trainings after --")
 		}

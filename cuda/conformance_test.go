@@ -85,7 +85,7 @@ func TestLibraryIsAbsent(t *testing.T) {
 	}
 	d := ptx.New(ptx.Settings{})
 	defer d.Close()
-	if _, err := cuda.New(d, cuda.CuBLAS); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "--cuda-blas own") {
+	if _, err := cuda.New(d, cuda.CuBLAS); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "--tensor blas=own") {
 		t.Errorf("exit %d, %v", fault.ExitCode(err), err)
 	}
 }

@@ -140,7 +140,7 @@ func (r *rank) open(p Products) (err error) {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w (--cuda-blas own does not need it)", err)
+	return fmt.Errorf("%w (--tensor blas=own does not need it)", err)
 }
 
 // end ends one use of the program.
@@ -292,7 +292,7 @@ func failed(err error) *fault.Error {
 		return e.Then(`use more ranks on more devices, or --tensor cpu`)
 	case errors.Is(err, device.ErrLibrary):
 		e.Kind, e.Detail = fault.Config, "no cuBLAS of CUDA 11.5 or later is installed"
-		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --cuda-blas own`)
+		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --tensor blas=own`)
 	}
 	return e
 }

@@ -123,6 +123,6 @@ func unreadable(text, format string, args ...any) error {
 	for _, s := range new(Faults).shares() {
 		names = append(names, s.name)
 	}
-	return fault.New(fault.Usage, "train", "", "--lambda-faults=%q: "+format, append([]any{text}, args...)...).
+	return fault.New(fault.Usage, "train", "", "--lambda faults=%q: "+format, append([]any{text}, args...)...).
 		Then("write NAME=VALUE,…, such as seed=1,crash=0.1,lose=0.05, with the names %s", strings.Join(names, ", "))
 }

@@ -60,7 +60,7 @@ func TestParseFaults(t *testing.T) {
 		"crash=0.1,":         `no fault ""`,
 	} {
 		_, err := ParseFaults(text)
-		if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "--lambda-faults") {
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "--lambda faults=") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

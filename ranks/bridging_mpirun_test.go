@@ -27,7 +27,7 @@ func TestMpirunBridges(t *testing.T) {
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 6, 3, 1, 2, 0
 	want := train(t, c, data).model
 	line := func(bridges int, function string) []string {
-		return strings.Fields(fmt.Sprintf("train %s --tensor lambda --lambda local --lambda-function %s --bridges %d --servers 1 "+
+		return strings.Fields(fmt.Sprintf("train %s --tensor lambda --lambda local:function=%s,bridges=%d --servers 1 "+
 			"--intervals 2 --epochs 6 --eval-every 0 --checkpoint-every 2e --force --quiet --out %s",
 			data, function, bridges, out))
 	}

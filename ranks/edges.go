@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// chooseEdges resolves --edges auto: columns are coded if a rank does not fit in memory with plain ones and
+// chooseEdges resolves --memory edges=auto: columns are coded if a rank does not fit in memory with plain ones and
 // all ranks fit with coded ones. A rank that has joined the run knows an earlier choice, which all ranks
 // then keep. of estimates the run. Collective over the world.
 func (r *joined) chooseEdges(of func() (*forecast.Forecast, error)) error {
@@ -40,7 +40,7 @@ func (r *joined) chooseEdges(of func() (*forecast.Forecast, error)) error {
 	return nil
 }
 
-// chooseEdgesByMemory resolves --edges auto on all ranks. Collective over the world.
+// chooseEdgesByMemory resolves --memory edges=auto on all ranks. Collective over the world.
 func (r *joined) chooseEdgesByMemory(of func() (*forecast.Forecast, error)) error {
 	plain, coded := true, false
 	var err error

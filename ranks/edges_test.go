@@ -94,7 +94,7 @@ func TestEdgesAreCodedToFit(t *testing.T) {
 	}
 	c.Edges, c.Model = config.CodedEdges, "gat"
 	err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
-	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--edges=coded with --model=gat") {
+	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--memory edges=coded with --model=gat") {
 		t.Errorf("%v", err)
 	}
 }

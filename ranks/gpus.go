@@ -198,7 +198,7 @@ func (g memoryGate) onGPU(r *joined, needs []int64) error {
 	}
 	less := ""
 	if g.op == "train" {
-		less = ", --recompute, --cache-input off or --features bf16"
+		less = ", --recompute, --cache-input off or --precision features=bf16"
 	}
 	return fault.New(fault.Config, g.op, r.data, "%s", text).
 		Then("use more ranks on more GPUs%s; or %s anyway with --force-memory, or on the CPU with --tensor cpu", less, g.op)

@@ -21,7 +21,7 @@ func TestLambdaFaultCampaign(t *testing.T) {
 	const seed = 20211
 	faults := fmt.Sprintf(
 		"seed=%d,crash=0.1,lose=0.05,duplicate=0.05,corrupt=0.05,straggle=0.05,throttle=0.05,late=0.03,delay=450ms,start=0.03", seed)
-	t.Logf("--lambda-faults %s", faults)
+	t.Logf("--lambda faults=%s", faults)
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
 		t.Run(name, func(t *testing.T) {

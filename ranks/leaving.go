@@ -56,7 +56,7 @@ type departure struct {
 	host   string
 	older  int // bytes of requests that are older than this rank
 	left   atomic.Bool
-	byHost atomic.Bool // siafu leave names the host; --notice is that of one rank
+	byHost atomic.Bool // siafu leave names the host; --survive notice=COMMAND is that of one rank
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -66,10 +66,10 @@ type departure struct {
 // Intervals of checks.
 const (
 	lookEvery   = 200 * time.Millisecond // of the run folder
-	noticeEvery = 2 * time.Second        // of --notice
+	noticeEvery = 2 * time.Second        // of --survive notice=COMMAND
 )
 
-// watchDeparture begins to run the command of --notice. A command that cannot run is reported once.
+// watchDeparture begins to run the command of --survive notice=COMMAND. A command that cannot run is reported once.
 func watchDeparture(c *Config, host string, out IO) *departure {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &departure{host: host, cancel: cancel}
@@ -89,7 +89,7 @@ func (d *departure) run(ctx context.Context, command string, out IO) {
 		}
 		if code, isExit := err.(*exec.ExitError); ctx.Err() == nil && !warned && (!isExit || code.ExitCode() == 127) {
 			warned = true
-			warn(out, "--notice: %s: %v on %s", command, err, d.host)
+			warn(out, "--survive notice=COMMAND: %s: %v on %s", command, err, d.host)
 		}
 		select {
 		case <-ctx.Done():

@@ -119,7 +119,7 @@ func (g memoryGate) all(r *joined, f *forecast.Forecast) error {
 func (g memoryGate) warnOfLosses(r *joined, n, part need, m host.Memory) {
 	after := need{size.Sum(n.peak, part.peak), size.Sum(n.certain, part.certain)}
 	if r.cfg.Spares == 0 && compareMemory(after.peak, after.certain, m.Available) != fits {
-		fmt.Fprintf(g.warn, "siafu: warning: after a loss, with another part, %s; set --spares to the number of ranks that may be lost, "+
+		fmt.Fprintf(g.warn, "siafu: warning: after a loss, with another part, %s; set --survive spares=N, the number of ranks that may be lost, "+
 			"or set more --parts\n", after.text(r.member, m))
 	}
 }

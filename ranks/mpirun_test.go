@@ -94,7 +94,7 @@ func TestMpirunPredictsGhosts(t *testing.T) {
 			"--eval-every", "0", "--servers", "0"}
 		if kind == "lstm-gcn" {
 			c.PredictEvery = 2
-			args = append(args, "--predict-every", "2")
+			args = append(args, "--predict", "every=2")
 		}
 		inside := train(t, c, data)
 		out := filepath.Join(t.TempDir(), "run")
@@ -142,7 +142,7 @@ func TestMpirunAsync(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
 			cmd := mpitest.Mpirun(t, 4+i, siafu, "train", data, "--epochs", "15", "--dropout", "0", "--model", kind,
-				"--mode", "async", "--staleness", fmt.Sprint(i), "--intervals", "3", "--servers", fmt.Sprint(i), "--out", out, "--quiet")
+				"--mode", fmt.Sprintf("async:staleness=%d", i), "--intervals", "3", "--servers", fmt.Sprint(i), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
@@ -265,8 +265,8 @@ func TestMpirunRunsPipelines(t *testing.T) {
 	c := inStages(t, func(c *Config) { c.Model, c.Residual, c.Redundancy, c.InputDropout = "sage", "add", "eflb", 0.3 })
 	inside := pipelineRun(t, c, 2, 2, data)
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--pipeline", "2,2", "--batch", c.Batch, "--microbatches", "4", "--redundancy",
-		"eflb", "--model", "sage", "--residual", "add",
+	cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--pipeline", "2,2", "--batch", c.Batch, "--pipeline",
+		"microbatches=4,redundancy=eflb", "--model", "sage", "--residual", "add",
 		"--layers", "5", "--hidden", "8", "--dropout", "0.3", "--input-dropout", "0.3", "--lr", "0.01", "--epochs", "3", "--defaults",
 		"fixed", "--out", out, "--quiet")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -75,7 +75,7 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 	timeline := filepath.Join(out, "trace.json")
 	line := []string{"train", data, "--parts", "5", "--epochs", "12", "--dropout", "0", "--quiet", "--force", "--out", out}
 	for name, more := range map[string][]string{
-		"async":           {"--mode", "async", "--staleness", "1", "--intervals", "2"},
+		"async":           {"--mode", "async", "--mode", "staleness=1", "--intervals", "2"},
 		"async, a server": {"--mode", "async", "--intervals", "2", "--servers", "1"},
 		"chosen codec":    {"--codec", "auto", "--servers", "0"},
 		"timeline":        {"--trace", timeline},

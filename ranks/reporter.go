@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/host"
 	"siafu/internal/screen"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/predictions"
@@ -168,7 +169,7 @@ func (p *reporter) header(r *prepared) error {
 	}
 	if c.Scratch != "" {
 		if host.InMemory(c.Scratch) {
-			p.warn("warning: --scratch=%s is on a file system in memory, and so are the values there; choose a folder on a disk", c.Scratch)
+			p.warn("warning: --memory scratch=%s is on a file system in memory, and so are its values; choose a folder on a disk", c.Scratch)
 		}
 		at := &r.placement
 		p.log("scratch dir=%s memory_limit=%d memory=%d file=%d slices=%d contents=%q", c.Scratch, at.limit, at.resident, at.disk,
@@ -190,7 +191,7 @@ func (p *reporter) header(r *prepared) error {
 func (p *reporter) settings(r *prepared) {
 	c, line := &r.cfg, ""
 	for _, s := range c.Chosen {
-		line += fmt.Sprintf(" --%s %s (%s)", s.Flag, s.Value, s.Why)
+		line += fmt.Sprintf(" %s (%s)", config.Spell(s.Flag, s.Value), s.Why)
 	}
 	if line != "" {
 		p.log("selected for this graph:%s; disable with --defaults fixed", line)

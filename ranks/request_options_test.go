@@ -22,7 +22,7 @@ func TestLambdaForms(t *testing.T) {
 		c.Out += "-" + codec + without
 		c.LambdaCodec, c.LambdaWithout = codec, without
 		got, _, n := invoked(t, c, data, path, nil)
-		t.Logf("--lambda-codec %s --lambda-without %q: %v", codec, without, n)
+		t.Logf("--lambda codec=%s,without=%q: %v", codec, without, n)
 		return got, n.Sent, float64(n.Bytes) / float64(n.Sent+n.Again)
 	}
 	_, tasks, size := as("float32", "")

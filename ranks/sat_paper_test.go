@@ -203,7 +203,7 @@ func TestTooFewRowsToPredict(t *testing.T) {
 		t.Errorf("other weights than with stale rows, or predictions: %+v", got.Summary)
 	}
 	log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
-	if err != nil || strings.Count(string(log), "predict: stale rows") != 1 || !strings.Contains(string(log), "raise --predict-rows") {
+	if err != nil || strings.Count(string(log), "predict: stale rows") != 1 || !strings.Contains(string(log), "raise --predict rows=N") {
 		t.Errorf("%v\n%s", err, log)
 	}
 }

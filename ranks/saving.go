@@ -82,7 +82,7 @@ func (s *saver) stopped(epoch int, path string) error {
 	v := s.run.reporter
 	why, more := "a signal to another rank", ""
 	if s.run.views.stops() {
-		why = "fewer ranks are left than --least-ranks requires"
+		why = "fewer ranks are left than --survive least=N requires"
 	} else if sig, _ := s.watcher.Stopping(); sig != nil {
 		why = sig.String()
 	} else if v.budget.over {

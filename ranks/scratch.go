@@ -12,9 +12,9 @@ import (
 	"siafu/ranks/world"
 )
 
-// placement is where the values of a rank are stored (--scratch).
+// placement is where the values of a rank are stored (--memory scratch=DIR).
 type placement struct {
-	limit    int64 // memory of this part, 0 without --memory and --scratch
+	limit    int64 // memory of this part, 0 without --memory and --memory scratch=DIR
 	resident int64 // memory needed
 	disk     int64 // bytes of the scratch file
 	streamed []string
@@ -29,7 +29,7 @@ func (p *placement) pool() *mapped.Pool {
 	return mapped.NewPool(p.files.StayRead, p.files.StayWritten)
 }
 
-// memoryLimit returns the memory of this part of a rank: --memory, or with --scratch the available
+// memoryLimit returns the memory of this part of a rank: --memory, or with --memory scratch=DIR the available
 // memory. 0 means no limit.
 func (r *joined) memoryLimit() int64 {
 	if bytes, ok := size.Parse(r.cfg.Memory); ok {
@@ -108,7 +108,7 @@ func (r *joined) place() error {
 	}
 	remedy := "use more ranks, or raise --memory"
 	if r.cfg.Scratch == "" {
-		remedy = "set --scratch to a folder with free disk space, or raise --memory"
+		remedy = "set --memory scratch=DIR to a folder with free disk space, or raise --memory"
 	}
 	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident),
 		megabytes(p.limit)).Then("%s", remedy)

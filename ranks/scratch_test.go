@@ -125,11 +125,11 @@ func TestScratchRefuses(t *testing.T) {
 		kind fault.Kind
 		text string
 	}{
-		"memory":            {func(c *Config) { c.Memory = "1MB" }, fault.Config, "--scratch"},
+		"memory":            {func(c *Config) { c.Memory = "1MB" }, fault.Config, "--memory scratch=DIR"},
 		"memory, scratch":   {func(c *Config) { c.Memory, c.Scratch = "1MB", t.TempDir() }, fault.Config, "raise --memory"},
 		"folder":            {func(c *Config) { c.Scratch = "/none" }, fault.Missing, "/none"},
 		"number":            {func(c *Config) { c.Memory = "much" }, fault.Usage, "8GB"},
-		"attention":         {func(c *Config) { c.Model, c.Scratch = "gat", t.TempDir() }, fault.Usage, "--scratch"},
+		"attention":         {func(c *Config) { c.Model, c.Scratch = "gat", t.TempDir() }, fault.Usage, "--memory scratch=DIR"},
 		"bounded asynchony": {func(c *Config) { c.Mode, c.Scratch = "async", t.TempDir() }, fault.Usage, "--mode"},
 		"mini-batches":      {func(c *Config) { c.Batch, c.Scratch = "neighbor:5,5", t.TempDir() }, fault.Usage, "--batch"},
 	} {

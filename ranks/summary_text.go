@@ -37,7 +37,7 @@ func (p *reporter) printHeader(r *prepared) {
 	p.print("ranks", "%s, %s, %s each, %s; %s world",
 		plural(r.view.Ranks, "graph rank"), plural(r.Servers, "server"), plural(r.rankThreads, "thread"), r.engine.Kernel(), r.kind)
 	if r.codedBits > 0 {
-		p.print("edges", "columns coded, about %.1f bits per edge (--edges %s)", r.codedBits, c.Edges)
+		p.print("edges", "columns coded, about %.1f bits per edge (--memory edges=%s)", r.codedBits, c.Edges)
 	}
 	p.print("exchange", "mode %s, refresh %s, codec %s", c.Mode, c.Refresh, c.Codec)
 	if c.Predicts() {

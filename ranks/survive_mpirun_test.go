@@ -59,8 +59,8 @@ func TestSurvivesLosses(t *testing.T) {
 		t.Helper()
 		out := filepath.Join(t.TempDir(), "run")
 		line := strings.Fields("train " + data + " --parts-dir " + folders +
-			" --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive --lost-after 2s --out " + out + " " + l.flags)
-		line = append(line, "--servers", fmt.Sprint(l.servers), "--spares", fmt.Sprint(l.spares))
+			" --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive lost-after=2s --out " + out + " " + l.flags)
+		line = append(line, "--servers", fmt.Sprint(l.servers), "--survive", fmt.Sprintf("spares=%d", l.spares))
 		cmd := mpitest.Mpirun(t, 3+l.servers+l.spares, siafu, line...)
 		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
 		if fault != "" {
@@ -113,8 +113,8 @@ func TestKilledStageContinuesOnItsShadow(t *testing.T) {
 	run := func(t *testing.T, fault string) ([]byte, string) {
 		t.Helper()
 		out := filepath.Join(t.TempDir(), "run")
-		line := strings.Fields("train " + data + " --pipeline 3 --batch cluster:16,2 --microbatches 4 --redundancy eflb --survive " +
-			"--lost-after 2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
+		line := strings.Fields("train " + data + " --pipeline 3:microbatches=4,redundancy=eflb --batch cluster:16,2 --survive " +
+			"--survive lost-after=2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
 		cmd := mpitest.Mpirun(t, 3, siafu, line...)
 		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
 		if fault != "" {

@@ -39,7 +39,7 @@ func (s *survival) run(t *testing.T, flags ...string) (code int, output string) 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	line := slices.Concat([]string{"launch", "-n", "3", "--restarts", "0"}, s.launch,
-		[]string{"train", s.data, "--parts-dir", s.parts, "--parts", "4", "--servers", "0", "--spares", "1", "--survive", "--epochs", "8",
+		[]string{"train", s.data, "--parts-dir", s.parts, "--parts", "4", "--servers", "0", "--survive", "spares=1", "--epochs", "8",
 			"--hidden", "8", "--out", s.out}, flags)
 	cmd := exec.CommandContext(ctx, program(t), line...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -82,13 +82,13 @@ func TestNoticeMovesParts(t *testing.T) {
 	s := newSurvival(t)
 	var models [2][]byte
 	for k, notice := range []string{"false", "test $OMPI_COMM_WORLD_RANK = 1"} {
-		code, text := s.run(t, "--notice", notice, "--delay", "*:20ms:1", "--force")
+		code, text := s.run(t, "--survive", "notice="+notice, "--delay", "*:20ms:1", "--force")
 		model, err := os.ReadFile(modelFile(s.out))
 		if models[k] = model; code != 0 || err != nil {
 			t.Fatalf("exit code %d, %v\n%s", code, err, text)
 		}
 		if moved := strings.Contains(text, "view number=1 carriers=[0 0 2 2] "); moved != (k == 1) {
-			t.Errorf("--notice %q: the parts have moved: %t\n%s", notice, moved, text)
+			t.Errorf("--survive notice=%q: the parts have moved: %t\n%s", notice, moved, text)
 		}
 	}
 	if !bytes.Equal(models[0], models[1]) {
@@ -110,8 +110,8 @@ func TestZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line == "elsewhere a" {
-			s.fails(t, fault.Data, []string{"zones: " + zones, fmt.Sprintf("host %q has no line", host)}, "--zones", zones)
-		} else if code, text := s.run(t, "--zones", zones); code != 0 {
+			s.fails(t, fault.Data, []string{"zones: " + zones, fmt.Sprintf("host %q has no line", host)}, "--survive", "zones="+zones)
+		} else if code, text := s.run(t, "--survive", "zones="+zones); code != 0 {
 			t.Errorf("exit code %d\n%s", code, text)
 		}
 	}

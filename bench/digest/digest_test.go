@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"siafu/bench/trials"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
@@ -236,10 +234,7 @@ func TestGraphSAGE(t *testing.T) {
 	}
 	flags := m.trials[len(m.trials)-1].Flags
 	var c config.Config
-	parser, err := kong.New(&c, config.Variables())
-	if err == nil {
-		_, err = parser.Parse(flags)
-	}
+	err := config.Parse(&c, "digest", flags...)
 	if err != nil || c.Model != "sage" || c.Batch != "neighbor:25,10" {
 		t.Errorf("%v, %s %s of %v", err, c.Model, c.Batch, flags)
 	}
@@ -250,10 +245,7 @@ func TestSystemsAreAccepted(t *testing.T) {
 	for _, s := range Systems() {
 		for _, network := range append([]string{"gcn"}, s.Networks...) {
 			var c config.Config
-			parser, err := kong.New(&c, config.Variables())
-			if err == nil {
-				_, err = parser.Parse(new(bench).Flags(trials.Setting{Model: network}, s, "--partitioner", "hash"))
-			}
+			err := config.Parse(&c, "digest", new(bench).Flags(trials.Setting{Model: network}, s, "--partitioner", "hash")...)
 			if err == nil {
 				err = c.Validate()
 			}

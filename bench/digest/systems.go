@@ -28,18 +28,18 @@ func Systems() []trials.System {
 		system("exact-computed", "--refresh always --recompute-ghosts auto"),
 		system("DIGEST", "--refresh every:10"), // algorithm 1, N = 10; ghosts' gradients travel with their rows
 		// Algorithm 1. --norm l2 is its line 11, for networks without attention.
-		{Name: "DIGEST-rows", Flags: words("--refresh every:10,9 --ghost-gradients no --local-epochs 1"), UnitRows: true},
-		{Name: "DIGEST-A", Flags: words("--mode free --refresh every:10"), Timely: true, Servers: 1},     // DIGEST §3.2
-		system("LLCG", "--refresh never --local-epochs 4 --server-correction 1 --correction-batch 2000"), // Ramezani et al., ICLR'22
-		system("PipeGCN", "--refresh previous:none"),                                                     // Wan et al., ICLR'22
-		system("PipeGCN-GF", "--refresh previous:GF0.95"),                                                // the same, both smoothed
-		system("BNS-GCN", "--refresh sample:0.1"),                                                        // Wan et al., MLSys'22
-		system("DistGNN", "--refresh delay:5"),                                                           // Md et al., SC'21, cd-5
-		system("SANCUS", "--refresh drift:0.05"),                                                         // Peng et al., VLDB'22
-		system("REST", "--refresh age:5"),                                                                // Xue et al. 2024
-		system("PipeQS", "--refresh previous:none --codec int8"),                                         // quantised and stale
-		{Name: "GNNAutoScale", Flags: words("--batch history:8"), Networks: words("gcn sage gin")},       // Fey et al., ICML'21
-		{Name: "VR-GCN", Flags: words("--batch variates:8,2"), Networks: words("gcn")},                   // Chen et al., ICML'18
+		{Name: "DIGEST-rows", Flags: words("--refresh every:10,9,gradients=no --local-epochs 1"), UnitRows: true},
+		{Name: "DIGEST-A", Flags: words("--mode free --refresh every:10"), Timely: true, Servers: 1}, // DIGEST §3.2
+		system("LLCG", "--refresh never --local-epochs 4:correction=1,correction-batch=2000"),        // Ramezani et al., ICLR'22
+		system("PipeGCN", "--refresh previous:none"),                                                 // Wan et al., ICLR'22
+		system("PipeGCN-GF", "--refresh previous:GF0.95"),                                            // the same, both smoothed
+		system("BNS-GCN", "--refresh sample:0.1"),                                                    // Wan et al., MLSys'22
+		system("DistGNN", "--refresh delay:5"),                                                       // Md et al., SC'21, cd-5
+		system("SANCUS", "--refresh drift:0.05"),                                                     // Peng et al., VLDB'22
+		system("REST", "--refresh age:5"),                                                            // Xue et al. 2024
+		system("PipeQS", "--refresh previous:none --codec int8"),                                     // quantised and stale
+		{Name: "GNNAutoScale", Flags: words("--batch history:8"), Networks: words("gcn sage gin")},   // Fey et al., ICML'21
+		{Name: "VR-GCN", Flags: words("--batch variates:8,2"), Networks: words("gcn")},               // Chen et al., ICML'18
 		// Zheng et al., IA3'20: DGL's sampling
 		{Name: "DistDGL", Flags: words("--batch neighbor:25,10"), Networks: sampled},
 		{Name: "Cluster-GCN", Flags: words("--batch cluster:32,4"), Networks: subgraphs}, // Chiang et al., KDD'19

@@ -24,7 +24,7 @@ import (
 // take a time per epoch, selected by their flags. There is no GPU, and no sampling.
 type fakeRunner struct {
 	gain, seconds map[string]float64
-	late          map[string]*runfolder.Late // by --linger
+	late          map[string]*runfolder.Late // by linger
 	trials        []trials.Trial
 }
 
@@ -54,7 +54,11 @@ func (m *fakeRunner) Run(ctx context.Context, t trials.Trial, folder string) (*t
 	s := &r.Summary
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e-1), 0.8)
-		linger := t.Flags[slices.Index(t.Flags, "--linger")+1]
+		at := slices.IndexFunc(t.Flags, func(f string) bool { return strings.HasPrefix(f, "linger=") })
+		linger := ""
+		if at >= 0 {
+			linger = strings.TrimPrefix(t.Flags[at], "linger=")
+		}
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, ValAcc: &acc, Late: m.late[linger], Seconds: pick(m.seconds),
 			WaitSeconds: pick(m.seconds) / 10, GhostBytesSent: 4e6,
 			TaskSeconds: map[string]float64{"GA": 0.2, "∇GA": 0.1, "AV": 0.05, "∇AV": 0.05}})

@@ -32,12 +32,12 @@ var (
 
 	nopipe = mode{"no-pipe", words("--mode nopipe"), false}
 	pipe   = mode{"pipe", words("--mode pipe"), false}
-	async0 = mode{"async (s=0)", words("--mode async --staleness 0"), true}
-	async1 = mode{"async (s=1)", words("--mode async --staleness 1"), true}
+	async0 = mode{"async (s=0)", words("--mode async --mode staleness=0"), true}
+	async1 = mode{"async (s=1)", words("--mode async --mode staleness=1"), true}
 
 	// Dorylus never waits for rows or weights within the bound.
-	noWait0 = mode{"async (s=0), no wait", append(words("--linger 0"), async0.flags...), true}
-	noWait1 = mode{"async (s=1), no wait", append(words("--linger 0"), async1.flags...), true}
+	noWait0 = mode{"async (s=0), no wait", append(words("--mode linger=0"), async0.flags...), true}
+	noWait1 = mode{"async (s=1), no wait", append(words("--mode linger=0"), async1.flags...), true}
 )
 
 func text(n int) string { return strconv.Itoa(n) }

@@ -50,7 +50,7 @@ func (b *bench) trainingParts() []trials.Part {
 				"old weights, old gathers, measured", "R, paper|%.2f", "accuracy, paper|%.2f"},
 			Paper: "bounded asynchrony needs 8 % more epochs with s=0 and 41 % more with s=1, and reaches the same accuracy",
 			Why: "synthetic graphs, fewer servers, and intervals of a scaled graph: how many rows are stale depends on all of them; " +
-				"rows without a wait are the paper's method, the others wait up to an epoch's time for fresh rows (--linger 1)"},
+				"rows without a wait are the paper's method, the others wait up to an epoch's time for fresh rows (--mode linger=1)"},
 		{Name: "figure6", Title: "time of an epoch by mode", Write: b.figure6,
 			Columns: []string{"graph", "tensor work", "pipe s/epoch, measured|%.4f", "no-pipe to pipe, measured|%.2f",
 				"async (s=0) to pipe, measured|%.2f", "async (s=1) to pipe, measured|%.2f", "no-pipe to pipe, modelled|%.2f",

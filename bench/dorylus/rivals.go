@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
@@ -262,18 +260,6 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 
 // parsed returns the configuration of train's flags.
 func parsed(flags []string) (c config.Config, err error) {
-	err = parse(&c, flags...)
+	err = config.Parse(&c, op, flags...)
 	return c, err
-}
-
-// parse takes a command line into the struct that drives its flags.
-func parse(options any, line ...string) error {
-	parser, err := kong.New(options, config.Variables())
-	if err == nil {
-		_, err = parser.Parse(line)
-	}
-	if err != nil {
-		return fault.New(fault.Usage, op, "", "%v", err)
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"siafu/bench/trials"
+	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
 	"siafu/ranks/simulate"
 )
@@ -232,7 +233,7 @@ func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) ti
 	if remote {
 		args = append(args, "--tensor", "lambda", "--lambda-tariff", tariffOfPaper, "--mode", "async", "--staleness", "0")
 	}
-	err := parse(&o, args...)
+	err := config.Parse(&o, op, args...)
 	each := unknown
 	if err == nil {
 		each.seconds, each.usd, err = o.Epoch()

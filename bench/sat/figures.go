@@ -81,7 +81,7 @@ func (b *bench) figure5a(t *trials.Sheet) {
 			s := r.System
 			s.Period = slices.Max(periods)
 			if learns(s) {
-				s = s.With(s.Kind, "--predict-every", strconv.Itoa(n))
+				s = s.With(s.Kind, "--predict", "every="+strconv.Itoa(n))
 			}
 			turns := b.Times(t, r.Setting, s)[0]
 			predicting := trials.PerEpoch(turns, predictSeconds)
@@ -107,12 +107,12 @@ func (b *bench) figure5b(t *trials.Sheet) {
 func (b *bench) figure5c(t *trials.Sheet) {
 	p := trials.Comparison{More: []string{"validation F1", "test F1", "s/epoch of predictions|%.5f"}}
 	for _, s := range b.predicted(false, systems("DIGEST")...) {
-		options := []string{"", "--predict-rows 512", "--predict-rows 8192"}
+		options := []string{"", "--predict rows=512", "--predict rows=8192"}
 		switch {
 		case s.Kind == "" || s.Kind == paperAlgorithm:
 			continue
 		case learns(s):
-			options = append(options, "--predict-window 2", "--predict-window 8")
+			options = append(options, "--predict window=2", "--predict window=8")
 		}
 		for _, more := range options {
 			p.Systems = append(p.Systems, s.With(strings.TrimSpace(s.Kind+" "+more), strings.Fields(more)...))

@@ -43,8 +43,7 @@ func (b *bench) predicted(batches bool, list ...trials.System) (all []trials.Sys
 			}
 		}
 		if len(b.Kinds) == 0 && s.Name == "DIGEST" {
-			all = append(all, s.With(paperAlgorithm, "--predict", "lstm-gcn", "--predict-input", "past", "--predict-hold", "--local-epochs",
-				"1", "--ghost-gradients", "no"))
+			all = append(all, s.With(paperAlgorithm, "--predict", "lstm-gcn:input=past,hold", "--local-epochs", "1", "--refresh", "gradients=no"))
 		}
 	}
 	return all

@@ -18,7 +18,7 @@ import (
 // has 8 mini-batches and one update, so that the end of an epoch is the end of its update.
 func deepNetwork(stages int) []string {
 	return []string{"--model", "gcnii", "--layers", "16", "--hidden", "64", "--batch", "cluster:16,2",
-		"--pipeline", strconv.Itoa(stages), "--microbatches", "8", "--servers", "0"}
+		"--pipeline", strconv.Itoa(stages) + ":microbatches=8", "--servers", "0"}
 }
 
 // protected has the measurements of a redundancy, one element for each round of interleaved runs.
@@ -50,7 +50,7 @@ func (p *pauses) protect(ctx context.Context) ([]protected, error) {
 	for range p.Losses { // interleaved, so that other load on the machine affects all alike
 		for k := range list {
 			x := &list[k]
-			flags := []string{"--redundancy", x.String()}
+			flags := []string{"--pipeline", "redundancy=" + x.String()}
 			epoch, err := p.epoch(ctx, flags...)
 			if err != nil {
 				return nil, err

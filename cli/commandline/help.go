@@ -46,6 +46,7 @@ func isUsual(f *kong.Flag) bool { return f.Tag.Has("usual") }
 
 // firstSentence returns the part of a help text that fits next to a flag.
 func firstSentence(help string) string {
+	help, _, _ = strings.Cut(help, "\n\n")
 	first, _, _ := strings.Cut(help, ". ")
 	return strings.TrimSuffix(first, ".")
 }
@@ -79,7 +80,9 @@ func printUsual(w io.Writer, node *kong.Node) error {
 	group, more := "", 0
 	for _, f := range node.Flags {
 		if !isUsual(f) {
-			more++
+			if !f.Hidden {
+				more++
+			}
 			continue
 		}
 		if f.Group != nil && f.Group.Title != group {
@@ -138,5 +141,14 @@ func Wrapped(text string, indent int) string {
 		column += n
 	}
 	b.WriteString("\n")
+	return b.String()
+}
+
+// Paragraphs wraps each paragraph of a text.
+func Paragraphs(text string, indent int) string {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		b.WriteString(Wrapped(paragraph, indent))
+	}
 	return b.String()
 }

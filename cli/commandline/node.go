@@ -39,6 +39,9 @@ func Describe(k *kong.Node) *Node {
 		n.Args = append(n.Args, Word{p.Summary(), p.Help})
 	}
 	for _, f := range k.Flags {
+		if f.Hidden {
+			continue
+		}
 		flag := Flag{Name: f.Name, Summary: f.Summary(), Help: f.Help, Default: f.Default, Values: values(f), Choices: choicesOf(f)}
 		if f.Group != nil {
 			flag.Group = f.Group.Title

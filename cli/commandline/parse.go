@@ -18,7 +18,11 @@ const Description = "Train graph neural networks on whole graphs, on the machine
 
 // NewParser returns a parser. Its help contains lists of values only if HelpLists is an option.
 func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(grammar, append(options, kong.Name("siafu"), config.Variables())...)
+	parser, err := kong.New(grammar, append(options, kong.Name("siafu"), config.Variables())...)
+	if err == nil {
+		joinParts(parser.Model.Node)
+	}
+	return parser, err
 }
 
 // Parse parses a command line and runs its command. It prints help for no arguments, --help,
@@ -53,7 +57,11 @@ func Parse(args []string, c Console, grammar any, options ...kong.Option) error 
 	if args[0] == "help" {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
-	ctx, err := parser.Parse(args)
+	separated, err := separateParts(parser.Model.Node, args)
+	if err != nil {
+		return err
+	}
+	ctx, err := parser.Parse(separated)
 	if err != nil {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			return f
@@ -61,7 +69,8 @@ func Parse(args []string, c Console, grammar any, options ...kong.Option) error 
 		if errors.Is(err, syscall.EPIPE) { // the reader of the help has closed the pipe
 			return err
 		}
-		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)
+		return fault.New(fault.Usage, "", "", "%s", config.Spelled(err.Error())).Then(`see "siafu help"`)
 	}
+	adviseParts(c.Err, ctx, args)
 	return ctx.Run()
 }

@@ -21,7 +21,7 @@ type Cost struct {
 
 // Measure measures a kind of predictions that learn from at most the given number of own rows.
 // seconds measures the time of a call. The team is that of the training. Recurrent predictors are
-// measured with --predict-input fresh, the default window, and 32 sources of each vertex.
+// measured with --predict input=fresh, the default window, and 32 sources of each vertex.
 func Measure(kind string, width, own int, team *kernels.Team, seconds func(call func()) float64) (c Cost) {
 	if Learns(kind) {
 		return measureCells(kind, width, own, team, seconds)

@@ -9,18 +9,18 @@ import (
 	"siafu/internal/catalog"
 )
 
-// Uncompressed is the value of --predict-history without compression.
+// Uncompressed is the value of --predict history=FORMAT without compression.
 const Uncompressed = "none"
 
 // mostDecimals is the largest P of the codec polyline:P.
 const mostDecimals = 9
 
-// addedError is the largest root mean square of the rounding error with --predict-history auto, as a
+// addedError is the largest root mean square of the rounding error with --predict history=auto, as a
 // fraction of that of the change of own rows during the least age of a ghost. A fit amplifies the error: with
 // 0.01, predictions lose up to 1.6 % of the error of stale rows.
 const addedError = 0.005
 
-// Histories describes all values of --predict-history.
+// Histories describes all values of --predict history=FORMAT.
 func Histories() []catalog.Entry {
 	return catalog.Entries([]catalog.Entry{
 		{Name: Uncompressed, Help: "as they are"},
@@ -31,10 +31,10 @@ func Histories() []catalog.Entry {
 	}, nil)
 }
 
-// HistoryUsage lists the values of --predict-history.
+// HistoryUsage lists the values of --predict history=FORMAT.
 func HistoryUsage() string { return catalog.List(catalog.Forms(Histories()), "or") }
 
-// ValidHistory reports whether name is a value of --predict-history.
+// ValidHistory reports whether name is a value of --predict history=FORMAT.
 func ValidHistory(name string) bool { _, ok := decimalsOf(name); return ok }
 
 // decimalsOf returns the decimals of stored own rows, -1 if they are chosen for each epoch.

@@ -21,7 +21,7 @@ var everyKind = kind{
 // until newer ones are due. Gradients of ghosts are sent in the same epochs, and used once, LAG
 // epochs later; in other epochs ghost rows are constants. With N=1 and LAG=0 it equals always.
 //
-// DIGEST sends no gradients (--ghost-gradients no). It pushes in those epochs, and pulls the pushed
+// DIGEST sends no gradients (--refresh gradients=no). It pushes in those epochs, and pulls the pushed
 // rows in epochs N, 2N and so on. This is every:N,N-1, and every:1,1 for N=1.
 func every(p Policy, _ halo.HistoryOptions) timetable {
 	return timetable{lag: p.Lag, leaving: func(at halo.Slot) int { return periodic(p.Epochs, at.Epoch) }}

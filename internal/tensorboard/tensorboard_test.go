@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"siafu/graph/generate"
 	"siafu/ranks"
 	"siafu/ranks/config"
@@ -170,10 +168,7 @@ func configured(t *testing.T, flags ...string) ranks.Config {
 	var g struct {
 		Config ranks.Config `embed:""`
 	}
-	p, err := kong.New(&g, config.Variables())
-	if err == nil {
-		_, err = p.Parse(flags)
-	}
+	err := config.Parse(&g, "tensorboard", flags...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type Kind struct {
 	Powers func(s Spec) Powers
 	// Columns means that a layer gathers some of its columns, and adds the result in place.
 	Columns bool
-	// Inner: the layer uses --inner-decay. Square: output width equals input width.
+	// Inner: the layer uses --weight-decay inner=X. Square: output width equals input width.
 	Inner, Square bool
 	// Starts contains the initial values of weights that are not random. Running lists tensors
 	// updated as a running mean of the value in their gradient slot instead of by the optimiser

@@ -344,6 +344,6 @@ func (d *deployment) report() {
 		d.o.Name, d.region, d.o.Arch, d.o.Memory, d.o.Timeout, len(d.code.Zip), d.code.SHA256, d.changes)
 	d.say("an idle function costs only the storage of its code, which is free up to the account's quota; " +
 		"invocations and their logs are charged")
-	d.say("use it with siafu train DATA --tensor lambda --lambda aws --lambda-function %s; remove it with siafu lambda remove --name %s",
+	d.say("use it with siafu train DATA --tensor lambda --lambda aws:function=%s; remove it with siafu lambda remove --name %s",
 		d.o.Name, d.o.Name)
 }

@@ -10,7 +10,7 @@ import (
 
 // Target selects the function of a command, in the region of the SDK's configuration.
 type Target struct {
-	Name string `default:"siafu" help:"Name of the function, as in train --lambda-function."`
+	Name string `default:"siafu" help:"Name of the function, as in train --lambda function=NAME."`
 }
 
 // Options are the desired settings of a function.

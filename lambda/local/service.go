@@ -75,7 +75,7 @@ type Stats struct {
 func Start(o Options) (*Service, error) {
 	if info, err := os.Stat(o.Function); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 		return nil, fault.New(fault.Missing, "lambda", o.Function, "the function does not exist or is not executable").
-			Then(`"make function" builds it; --lambda-function says where it is`)
+			Then(`"make function" builds it; --lambda function=NAME says where it is`)
 	}
 	o.Address, o.Timeout = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.Timeout, time.Minute)
 	o.Memory = cmp.Or(o.Memory, defaultMemory)

@@ -11,18 +11,18 @@ import (
 func (c *Config) checkBridge() error {
 	if c.Lambda == LambdaAWS && c.BridgeAddress == "" {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).
-			Then("set --bridge-address too: functions connect to it")
+			Then("set --lambda address=ADDRESS too: functions connect to it")
 	}
 	for _, a := range c.bridge() {
 		if _, _, err := net.SplitHostPort(a); err != nil {
-			return fault.New(fault.Usage, "train", "", "--bridge-address=%s: %v", c.BridgeAddress, err).
+			return fault.New(fault.Usage, "train", "", "--lambda address=%s: %v", c.BridgeAddress, err).
 				Then("give LISTEN or LISTEN,ADVERTISED, each host:port")
 		}
 	}
 	return nil
 }
 
-// bridge returns the one or two addresses of --bridge-address, or none.
+// bridge returns the one or two addresses of --lambda address=ADDRESS, or none.
 func (c *Config) bridge() []string {
 	if c.BridgeAddress == "" {
 		return nil

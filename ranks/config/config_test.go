@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -136,7 +137,7 @@ func TestValidate(t *testing.T) {
 			c := Defaults()
 			set(&c)
 			err := c.Validate()
-			if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+strings.Fields(flag)[0]+"=") {
+			if fault.KindOf(err) != fault.Usage || !names(err, strings.Fields(flag)[0]) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -233,4 +234,13 @@ func TestRemovedValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// names reports whether an error names an option as the command line has it.
+func names(err error, option string) bool {
+	form := "--" + option + "[ =]"
+	if p, ok := PartOf(option); ok {
+		form = "--" + p.Flag + "[ =]([^ ]*[:,])?" + p.Name + "="
+	}
+	return regexp.MustCompile(form).MatchString(err.Error())
 }

@@ -50,22 +50,22 @@ var (
 	fully        = fact{"--mode free", "mode", func(s situation) bool { return s.Mode == Free }}
 	notBounded   = fact{"a mode other than async", "mode", func(s situation) bool { return s.Mode != "async" }}
 	notFree      = fact{"a mode other than free", "mode", func(s situation) bool { return s.Mode != Free }}
-	staleness    = fact{"--staleness or --switch-to-sync", "staleness switch-to-sync",
+	staleness    = fact{"--mode staleness=S or switch-to-sync=X", "staleness switch-to-sync",
 		func(s situation) bool { return s.Staleness != 0 || s.SwitchToSync != 0 }}
-	lingers      = fact{"--linger other than 1", "linger", func(s situation) bool { return s.Linger != 1 }}
-	delayBound   = fact{"--delay-bound", "delay-bound", func(s situation) bool { return s.DelayBound != 0 }}
+	lingers      = fact{"--mode linger=X other than 1", "linger", func(s situation) bool { return s.Linger != 1 }}
+	delayBound   = fact{"--mode delay-bound=N", "delay-bound", func(s situation) bool { return s.DelayBound != 0 }}
 	servers      = fact{"--servers 2 or more", "servers", func(s situation) bool { return s.Servers > 1 }}
 	localEpochs  = fact{"--local-epochs", "local-epochs", func(s situation) bool { return s.LocalEpochs > 0 }}
 	noRounds     = fact{"no --local-epochs", "local-epochs", func(s situation) bool { return s.LocalEpochs == 0 }}
-	corrects     = fact{"--server-correction", "server-correction", func(s situation) bool { return s.ServerCorrection > 0 }}
-	noCorrection = fact{"no --server-correction", "server-correction", func(s situation) bool { return s.ServerCorrection == 0 }}
-	correctBatch = fact{"--correction-batch", "correction-batch", func(s situation) bool { return s.CorrectionBatch > 0 }}
+	corrects     = fact{"--local-epochs correction=N", "server-correction", func(s situation) bool { return s.ServerCorrection > 0 }}
+	noCorrection = fact{"no --local-epochs correction=N", "server-correction", func(s situation) bool { return s.ServerCorrection == 0 }}
+	correctBatch = fact{"--local-epochs correction-batch=N", "correction-batch", func(s situation) bool { return s.CorrectionBatch > 0 }}
 )
 
 // Facts about lost ranks.
 var (
 	survives    = fact{"--survive", "survive", func(s situation) bool { return s.Survive }}
-	cannotSpare = fact{"--spares, --least-ranks, --notice, --zones or --listen",
+	cannotSpare = fact{"--survive spares=N,least=N,notice=COMMAND,zones=FILE or listen=CIDR",
 		"spares least-ranks notice zones listen", func(s situation) bool {
 			return s.Spares > 0 || s.LeastRanks > 1 || s.Notice != "" || s.Zones != "" || s.Listen != ""
 		}}
@@ -78,7 +78,7 @@ var (
 	pipelines  = fact{"--pipeline", "pipeline", func(s situation) bool { return s.Pipeline != "" }}
 	noPipeline = fact{"no --pipeline", "pipeline", func(s situation) bool { return s.Pipeline == "" }}
 	partitions = fact{"--parts", "parts", func(s situation) bool { return s.Parts > 0 }}
-	pipelining = fact{"--microbatches, --schedule, --balance or --redundancy",
+	pipelining = fact{"--pipeline microbatches=N,schedule=S,balance=memory or redundancy=R",
 		"microbatches schedule balance redundancy", func(s situation) bool {
 			return s.Microbatches > 1 || cmp.Or(s.Schedule, "1f1b") != "1f1b" ||
 				cmp.Or(s.Redundancy, "off") != "off" || s.Balance == ByMemory
@@ -93,7 +93,7 @@ var (
 	alternates   = fact{"--refresh auto", "refresh", func(s situation) bool { return s.Ghosts().Alternates() }}
 	alone        = fact{"a --refresh without ghost rows", "refresh", func(s situation) bool { return s.Alone() }}
 	cannotPush   = fact{"a --refresh that ranks cannot push by", "refresh", func(s situation) bool { return !s.Ghosts().Pushes() }}
-	noGradients  = fact{"--ghost-gradients no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
+	noGradients  = fact{"--refresh gradients=no", "ghost-gradients", func(s situation) bool { return !s.Returns() }}
 	preAggregate = fact{"--pre-aggregate on", "pre-aggregate", func(s situation) bool { return s.PreAggregate == "on" }}
 	computes     = fact{"--recompute-ghosts all or layers:N", "recompute-ghosts",
 		func(s situation) bool { return s.RecomputeGhosts != "auto" && s.RecomputeGhosts != "none" }}
@@ -105,8 +105,8 @@ var (
 		func(s situation) bool { return s.recomputeGhosts() == "none" }}
 	predicts     = fact{"--predict", "predict", func(s situation) bool { return s.Predicts() }}
 	predictsNone = fact{"--predict off", "predict", func(s situation) bool { return !s.Predicts() }}
-	predictRows  = fact{"--predict-rows", "predict-rows", func(s situation) bool { return s.PredictRows != 0 }}
-	compresses   = fact{"--predict-history other than none", "predict-history",
+	predictRows  = fact{"--predict rows=N", "predict-rows", func(s situation) bool { return s.PredictRows != 0 }}
+	compresses   = fact{"--predict history=FORMAT other than none", "predict-history",
 		func(s situation) bool { return cmp.Or(s.PredictHistory, predict.Uncompressed) != predict.Uncompressed }}
 	notStale = fact{"a --refresh without stale rows, or with sampled ones", "refresh", func(s situation) bool {
 		p := s.Ghosts()
@@ -117,7 +117,7 @@ var (
 	averagesNo = fact{"a --model other than gcn, --residual or --layer-kinds", "model residual layer-kinds", func(s situation) bool {
 		return !s.kind().Momentum || s.Residual != "none" || s.LayerKinds != ""
 	}}
-	whole        = fact{"--refresh-rows whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
+	whole        = fact{"--refresh rows=whole", "refresh-rows", func(s situation) bool { return s.RefreshRows == "whole" }}
 	takesNoWhole = fact{"a network other than gcn, gin, sage or sage-max of two layers or more with dropout", "model layers dropout",
 		func(s situation) bool { return !s.Network(1, 1).TakesWholeRows() }}
 	measures     = fact{"--measure-staleness", "measure-staleness", func(s situation) bool { return s.MeasureStaleness > 0 }}
@@ -143,7 +143,7 @@ var (
 	trainsCells       = fact{"--predict lstm-gcn, gru-gcn or lstm-gat", "predict", func(s situation) bool { return s.TrainsPredictor() }}
 	predictsOtherwise = fact{"--predict other than lstm-gcn, gru-gcn and lstm-gat", "predict",
 		func(s situation) bool { return !s.TrainsPredictor() }}
-	predictorOptions = fact{"--predict-every, --predict-window, --predict-lr, --predict-input or --predict-hold",
+	predictorOptions = fact{"--predict every=N,window=N,lr=X,input=past or hold",
 		"predict-every predict-window predict-lr predict-input predict-hold", func(s situation) bool {
 			return s.PredictEvery != 0 && s.PredictEvery != 10 || s.PredictWindow != 0 && s.PredictWindow != 4 ||
 				s.PredictLR != 0 && s.PredictLR != 0.01 || s.PredictInput == "past" || s.PredictHold
@@ -158,18 +158,19 @@ var (
 	notCPU      = fact{"--tensor cuda or lambda", "tensor", func(s situation) bool { return s.Tensor != "cpu" }}
 	notCUDA     = fact{"--tensor other than cuda", "tensor", func(s situation) bool { return s.Tensor != TensorCUDA }}
 	graphCUDA   = fact{"--graph cuda", "graph", func(s situation) bool { return s.GraphWork == GraphCUDA }}
-	namedBLAS   = fact{"--cuda-blas", "cuda-blas", func(s situation) bool { return s.CUDABLAS != "" && s.CUDABLAS != "auto" }}
-	streams     = fact{"--scratch", "scratch", func(s situation) bool { return s.Scratch != "" }}
-	codesEdges  = fact{"--edges coded", "edges", func(s situation) bool { return s.Edges == CodedEdges }}
+	namedBLAS   = fact{"--tensor blas=own or cublas", "cuda-blas",
+		func(s situation) bool { return s.CUDABLAS != "" && s.CUDABLAS != "auto" }}
+	streams     = fact{"--memory scratch=DIR", "scratch", func(s situation) bool { return s.Scratch != "" }}
+	codesEdges  = fact{"--memory edges=coded", "edges", func(s situation) bool { return s.Edges == CodedEdges }}
 	recomputes  = fact{"--recompute", "recompute", func(s situation) bool { return s.Recompute }}
 	cachesInput = fact{"--cache-input on", "cache-input", func(s situation) bool { return s.CacheInput == "on" }}
 	cachesNone  = fact{"--cache-input off", "cache-input", func(s situation) bool { return s.CacheInput == "off" }}
 	appliesIn   = fact{"--order apply-first", "order", func(s situation) bool { return s.Order == "apply-first" }}
 	openBLAS    = fact{"--kernel openblas", "kernel", func(s situation) bool { return s.Kernel == "openblas" }}
-	lambdaArch  = fact{"--lambda-arch", "lambda-arch", func(s situation) bool { return s.LambdaArch != "" }}
+	lambdaArch  = fact{"--lambda arch=ARCH", "lambda-arch", func(s situation) bool { return s.LambdaArch != "" }}
 	lambdaLocal = fact{"--lambda local", "lambda", func(s situation) bool { return s.Lambda == LambdaLocal }}
 	notLocal    = fact{"--lambda other than local", "lambda", func(s situation) bool { return s.Lambda != LambdaLocal }}
-	sandboxed   = fact{"--lambda-limits or --lambda-faults", "lambda-limits lambda-faults", func(s situation) bool {
+	sandboxed   = fact{"--lambda limits=aws or faults=FAULTS", "lambda-limits lambda-faults", func(s situation) bool {
 		return s.LambdaLimits != LimitsNone || s.LambdaFaults != ""
 	}}
 )
@@ -191,7 +192,7 @@ var (
 	}}
 	noPool = fact{"a --model without a perceptron before maxima", "model",
 		func(s situation) bool { return !s.kind().Takes(model.OptionPoolHidden) }}
-	poolWidth  = fact{"--pool-hidden", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
+	poolWidth  = fact{"--model pool-hidden=N", "pool-hidden", func(s situation) bool { return s.PoolHidden != 0 }}
 	residual   = fact{"--residual", "residual", func(s situation) bool { return s.Residual != "none" }}
 	activation = fact{"--activation", "activation", func(s situation) bool { return s.Activation != "auto" }}
 	jumping    = fact{"--jumping", "jumping", func(s situation) bool { return s.Jumping != "off" }}
@@ -217,9 +218,9 @@ var (
 	oneKind   = fact{"--batch neighbor or variates", "batch",
 		func(s situation) bool { return s.Batching().Kind == Neighbour || s.Batching().Samples > 0 }}
 	sampled = fact{"--batch neighbor, cluster, saint or approximate", "batch", func(s situation) bool { return s.Batching().Draws() }}
-	formats = fact{"--history-format or --features other than float32", "history-format features",
+	formats = fact{"--batch format=F or --precision features=F other than float32", "history-format features",
 		func(s situation) bool { return s.HistoryFormat != "float32" || s.Features == "bf16" }}
-	format = fact{"--history-format other than float32", "history-format",
+	format = fact{"--batch format=FORMAT other than float32", "history-format",
 		func(s situation) bool { return s.HistoryFormat != "float32" }}
 	monitors = fact{"a --monitor of logits", "monitor", func(s situation) bool { return stopping.IsMetric(s.Monitor) }}
 	links    = fact{"the task links", "", func(s situation) bool { return s.task == graph.Links }}
@@ -237,7 +238,7 @@ const (
 	pipeBatches  = "choose --mode pipe: ranks must run their batches synchronously"
 	wholeGraph   = ": scores of pairs need the embeddings of the whole graph"
 	otherMonitor = ": use --monitor accuracy, loss, both or penalised"
-	plainEdges   = "leave --edges out: "
+	plainEdges   = "leave --memory edges out: "
 	orUnweighted = ", or import the dataset with --drop-weights"
 )
 
@@ -277,8 +278,8 @@ var conflicts = slices.Concat([]conflict{
 	{recomputes, bounded, "leave --recompute out: asynchronous intervals need their stored activations"},
 	{streams, asynchronous, "leave --mode out: only synchronous intervals read their values in order"},
 	{streams, batches, "leave --batch out: batches read rows at random"},
-	{streams, links, "leave --scratch out: pairs read rows at random"},
-	{streams, noSums, "leave --scratch out: attention and maxima read more values at random than sums of rows"},
+	{streams, links, "leave --memory scratch=DIR out: pairs read rows at random"},
+	{streams, noSums, "leave --memory scratch=DIR out: attention and maxima read more values at random than sums of rows"},
 	{streams, notCPU, "leave --tensor out"},
 	{codesEdges, asynchronous, plainEdges + "asynchronous intervals gather single rows"},
 	{codesEdges, batches, plainEdges + "batches read the edges of single vertices"},
@@ -295,29 +296,29 @@ var conflicts = slices.Concat([]conflict{
 	{jumping, fixedDesign, "leave --jumping out: this network's last product has its own input"},
 	{rowNorm, noRowNorms, "choose --norm layer: this normalisation follows sums and maxima of neighbours, not attention"},
 	{poolWidth, noPool,
-		"leave --pool-hidden out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
+		"leave --model pool-hidden=N out, or choose --model ${pool_hidden_networks}: the network has no perceptron before its maxima"},
 	{hiddenNorm, oneLayer, "use 2 layers or more: hidden layers are normalised"},
 	{predicts, asynchronous, "leave --mode out: predictions need own rows of the same epochs as the ghost rows"},
 	{averages, notHistory, "set --batch history:N: only its batches compute rows of vertices outside"},
 	{averages, averagesNo,
 		"choose --model gcn without --residual and --layer-kinds: other layers need more of a vertex than its neighbours' rows"},
-	{averages, predictRows, "leave --predict-rows out: an average learns from no rows"},
+	{averages, predictRows, "leave --predict rows=N out: an average learns from no rows"},
 	{predicts, sampled, "choose --batch history:N or variates:N,D: batches of this kind have no stale rows"},
 	{predicts, notStale, "choose --refresh every:N, previous, delay:R, drift:THETA or age:N: only stale rows are predicted"},
 	{predicts, preAggregate, "leave --pre-aggregate out: rows of vertices are predicted, not sums"},
 	{predicts, onGPUs, "choose --graph cpu: predictions run on the ranks"},
-	{whole, takesNoWhole, "leave --refresh-rows out: rows of this network are not whole before a dropout"},
+	{whole, takesNoWhole, "leave --refresh rows out: rows of this network are not whole before a dropout"},
 	{whole, asynchronous, "leave --mode out: only synchronous ranks apply the dropout of ghosts"},
-	{whole, batches, "leave --refresh-rows out: rows outside a batch come from the history"},
+	{whole, batches, "leave --refresh rows out: rows outside a batch come from the history"},
 	{whole, notCPU, "leave --tensor out"},
 	{whole, appliesIn, "leave --order out: whole rows meet their weights after the gather"},
 	{whole, preAggregate, "leave --pre-aggregate out: each ghost has its own mask, but a sum has several rows"},
 	{whole, computes, "leave --recompute-ghosts out: it computes ghost rows with their dropout"},
 	{predictRows, predictsNone, "set --predict"},
 	{compresses, predictsNone, "set --predict transfer"},
-	{compresses, trainsCells, "leave --predict-history out: cells read all stored rows in each step"},
+	{compresses, trainsCells, "leave --predict history=FORMAT out: cells read all stored rows in each step"},
 	{batches, trainsCells, "choose --predict transfer: a batch is another part of the graph in each step"},
-	{compresses, batches, "choose --history-format: batches learn from rows of the history"},
+	{compresses, batches, "choose --batch format=FORMAT: batches learn from rows of the history"},
 	{predictorOptions, predictsOtherwise, "set --predict lstm-gcn, gru-gcn or lstm-gat, which is trained"},
 
 	{columnNorm, asynchronous, "leave --mode out" + orRowNorm},
@@ -344,7 +345,7 @@ var conflicts = slices.Concat([]conflict{
 	{samplesRows, preAggregate, "leave --pre-aggregate out: vertices are sampled one by one, but a sum has several"},
 	{samplesRows, dynamic, "choose gat or another policy: this attention has no score that masks ghosts outside the sample"},
 	{alternates, localEpochs, "choose one of the two: both decide when ranks train alone"},
-	{alternates, noGradients, "leave --ghost-gradients out: epochs with ghosts are exact"},
+	{alternates, noGradients, "leave gradients=no out: epochs with ghosts are exact"},
 	{computes, receives, "leave --recompute-ghosts out: it needs synchronous ranks whose epochs use all ghosts"},
 	{computesPart, inexact, "round N to a whole number: the received rows of its last layer are never stale"},
 	{computesPart, onGPUs, "round N to a whole number: a GPU computes all of a layer's ghosts, or none"},
@@ -355,7 +356,7 @@ var conflicts = slices.Concat([]conflict{
 	{sampled, localEpochs, "leave --local-epochs out: ranks synchronise in every step"},
 	{sampled, noGathers, "choose gcn, sage, gin or gat: this network has no neighbours to sample"},
 	{sampled, maxima, "choose sage: mini-batches support only sums along edges"},
-	{sampled, format, "leave --history-format out: there is no history"},
+	{sampled, format, "leave --batch format=FORMAT out: there is no history"},
 	{sampled, recomputes, "leave --recompute out, and use smaller batches"},
 	{sampled, notCPU, "leave --tensor out"},
 	{sampled, autoCodec, batchCodec},
@@ -379,10 +380,10 @@ var conflicts = slices.Concat([]conflict{
 	{corrects, inFunctions, "leave one of the two out: a task is identified by its epoch, and a correction has the epoch of its round"},
 	{measuresWithin, localEpochs,
 		"use a multiple of --local-epochs: within a round each rank has its own weights, and there is no exact gradient"},
-	{correctBatch, noCorrection, "set --server-correction to the number of steps"},
+	{correctBatch, noCorrection, "set --local-epochs correction=N to the number of steps"},
 
 	{sandboxed, notLocal, "set --lambda local: AWS Lambda has its own limits"},
-	{lambdaArch, lambdaLocal, "leave --lambda-arch out: local functions run on this machine's architecture"},
+	{lambdaArch, lambdaLocal, "leave --lambda arch=ARCH out: local functions run on this machine's architecture"},
 	{inFunctions, openBLAS, "choose another --kernel: the function is built without OpenBLAS"},
 
 	{delayBound, notFree, "set --mode free"},
@@ -404,12 +405,15 @@ func (s situation) refuse(op string, list []conflict) error {
 
 // show returns the flags of a fact with their values.
 func (f fact) show(s situation) string {
-	var list []string
-	for flag := range strings.FieldsSeq(f.flags) {
-		list = append(list, "--"+flag+"="+s.value(flag))
+	text := ""
+	for option := range strings.FieldsSeq(f.flags) {
+		p, _ := PartOf(option)
+		word := Spell(option, s.value(option))
+		if more, same := strings.CutPrefix(word, "--"+p.Flag+" "); same && strings.Contains(text, "--"+p.Flag+" ") {
+			text += "," + more
+		} else {
+			text += " " + word
+		}
 	}
-	if list == nil {
-		return f.name
-	}
-	return strings.Join(list, " ")
+	return strings.TrimSpace(cmp.Or(text, f.name))
 }

@@ -60,7 +60,7 @@ func (c *Config) checkLayers() error {
 	}
 	if steps := c.Network(1, 1).Layers(); steps > mostLayers {
 		return fault.New(fault.Usage, "train", "", "--model=%s with --layers=%d makes a network of %d steps", c.Model, c.Layers, steps).
-			Then("use fewer --layers, --hops or --steps: the maximum is %d steps", mostLayers)
+			Then("use fewer --layers, --model hops=N or --model steps=N: the maximum is %d steps", mostLayers)
 	}
 	return nil
 }

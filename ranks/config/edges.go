@@ -2,7 +2,7 @@ package config
 
 import "siafu/kernels/model"
 
-// Values of --edges.
+// Values of --memory edges=VALUE.
 const (
 	AutoEdges  = "auto"
 	PlainEdges = "plain"

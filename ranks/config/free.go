@@ -37,7 +37,7 @@ func (c *Config) OptimizerOf(ranks int) kernels.OptimizerConfig {
 // bound.
 func (c *Config) CheckDelayBound(ranks int) error {
 	if c.Mode == Free && c.DelayBound > 0 && c.DelayBound < ranks-1 {
-		return fault.New(fault.Usage, "train", "", "--delay-bound=%d with %d graph ranks", c.DelayBound, ranks).
+		return fault.New(fault.Usage, "train", "", "--mode delay-bound=%d with %d graph ranks", c.DelayBound, ranks).
 			Then("use %d or more, because ranks that start together wait for each other's updates, or 0 for no bound", ranks-1)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (c *Config) Idle(m *graph.Meta) []string {
 	} {
 		if value := c.value(f.flag); value != usual.value(f.flag) {
 			if acts, without := f.acts(); !acts {
-				list = append(list, fmt.Sprintf("--%s=%s has no effect %s", f.flag, value, without))
+				list = append(list, fmt.Sprintf("%s has no effect %s", Spell(f.flag, value), without))
 			}
 		}
 	}

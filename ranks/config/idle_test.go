@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"siafu/graph"
 )
 
@@ -21,12 +19,12 @@ func TestIdle(t *testing.T) {
 	}{
 		"nothing said": {classes, func(*Config) {}, nil},
 		"heads": {classes, func(c *Config) { c.Heads, c.OutputHeads = 8, 2 },
-			[]string{"--heads=8 has no effect with --model=gcn", "--output-heads=2 has no effect with --model=gcn"}},
+			[]string{"--heads=8 has no effect with --model=gcn", "--heads output=2 has no effect with --model=gcn"}},
 		"heads of attention": {classes, func(c *Config) { c.Heads, c.OutputHeads, c.AttentionDropout, c.Model = 8, 2, 0.1, "gatv2" }, nil},
 		"heads of one layer": {classes, func(c *Config) { c.Heads, c.Layers, c.Model = 8, 1, "gat" },
 			[]string{"--heads=8 has no effect with --layers=1"}},
 		"of other networks": {classes, func(c *Config) { c.Hops, c.Powers, c.Theta, c.Alpha, c.InnerDecay = 2, 2, 0.3, 0.3, 0.3 },
-			[]string{"--hops", "--steps", "--theta", "--inner-decay", "--alpha"}},
+			[]string{"--model hops=", "--model steps=", "--model theta=", "--weight-decay inner=", "--model alpha="}},
 		"gcnii": {classes, func(c *Config) {
 			c.Model, c.Layers, c.Theta, c.Alpha, c.InnerDecay = "gcnii", 1, 0.3, 0.3, 0.3
 			c.Hidden = 7
@@ -39,15 +37,16 @@ func TestIdle(t *testing.T) {
 		"one layer that jumps": {classes, func(c *Config) { c.Layers, c.Hidden, c.Jumping = 1, 7, "cat" }, nil},
 		"one matrix":           {classes, func(c *Config) { c.Model, c.Hidden = "sgc", 7 }, []string{"--hidden=7"}},
 		"momentum": {classes, func(c *Config) { c.Momentum = 0.5 },
-			[]string{"--momentum=0.5 has no effect with --optimizer=adam"}},
+			[]string{"--optimizer momentum=0.5 has no effect with --optimizer=adam"}},
 		"momentum of sgd": {classes, func(c *Config) { c.Optimizer, c.Momentum = "sgd", 0.5 }, nil},
 		"embeddings": {classes, func(c *Config) { c.Embedding, c.LinkHidden = 7, 7 },
-			[]string{"--embedding=7 has no effect with the task multiclass", "--link-hidden=7 has no effect with the task multiclass"}},
+			[]string{"--embedding=7 has no effect with the task multiclass",
+				"--link-score hidden=7 has no effect with the task multiclass"}},
 		"pairs": {links, func(c *Config) { c.Embedding, c.LinkHidden, c.LinkDropout = 7, 7, 0.1 },
-			[]string{"--link-hidden=7 has no effect with --link-score=dot", "--link-dropout"}},
+			[]string{"--link-score hidden=7 has no effect with --link-score=dot", "--link-score dropout="}},
 		"pairs by mlp": {links, func(c *Config) { c.Embedding, c.LinkScore, c.LinkLayers = 7, linkPerceptron, 2 }, nil},
 		"history": {classes, func(c *Config) { c.HistoryFormat = "bf16" },
-			[]string{"--history-format=bf16 has no effect with --batch=full"}},
+			[]string{"--batch format=bf16 has no effect with --batch=full"}},
 		"batches of a history": {classes, func(c *Config) { c.HistoryFormat, c.Batch = "bf16", "history:3" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,11 +67,7 @@ func TestRecipesAreNotIdle(t *testing.T) {
 	for _, r := range recipes {
 		c := Defaults()
 		c.Recipe = r.Name
-		parser, err := kong.New(&c, Variables())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := parser.Parse(strings.Fields(r.Flags)); err != nil {
+		if err := Parse(&c, "recipe", strings.Fields(r.Flags)...); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.Idle(&graph.Meta{Task: graph.MultiClass, Classes: 3, FeatureDim: 5}); got != nil &&

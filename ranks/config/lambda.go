@@ -34,10 +34,10 @@ const (
 	mostMemory  = 10_240
 )
 
-// Float32 is the --lambda-codec that sends values unchanged.
+// Float32 is the --lambda codec=CODEC that sends values unchanged.
 const Float32 = "float32"
 
-// Optimisations of tasks for functions (Dorylus, OSDI'21, §6) that --lambda-without can disable.
+// Optimisations of tasks for functions (Dorylus, OSDI'21, §6) that --lambda without=LIST can disable.
 const (
 	Fusion            = "fusion"
 	Rematerialisation = "rematerialisation"
@@ -52,10 +52,11 @@ func (c *Config) checkLambda() error {
 	if c.Tensor != TensorLambda {
 		var set []string
 		for f, x := range c.Options() {
-			flag := f.Tag.Get("toml")
-			forFunctions := strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
+			option := f.Tag.Get("toml")
+			p, _ := PartOf(option)
+			forFunctions := option == "lambda" || p.Flag == "lambda"
 			if forFunctions && !x.IsZero() && fmt.Sprint(x) != f.Tag.Get("default") {
-				set = append(set, fmt.Sprintf("--%s=%v", flag, x))
+				set = append(set, Spell(option, fmt.Sprint(x)))
 			}
 		}
 		if len(set) > 0 {
@@ -68,17 +69,17 @@ func (c *Config) checkLambda() error {
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
 		return refuse("--lambda must be local or aws")
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
-		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
-			Then("set --lambda-memory from %d to %d MB, the range of AWS Lambda", leastMemory, mostMemory)
+		return fault.New(fault.Usage, "train", "", "--lambda memory=%d", c.LambdaMemory).
+			Then("set --lambda memory=MB from %d to %d MB, the range of AWS Lambda", leastMemory, mostMemory)
 	}
 	for what := range strings.SplitSeq(c.LambdaWithout, ",") {
 		if all := []string{Fusion, Rematerialisation, Streaming}; c.LambdaWithout != "" && !slices.Contains(all, what) {
-			return fault.New(fault.Usage, "train", "", "--lambda-without=%q", c.LambdaWithout).
+			return fault.New(fault.Usage, "train", "", "--lambda without=%q", c.LambdaWithout).
 				Then("use a comma-separated list of %s", strings.Join(all, ", "))
 		}
 	}
 	if _, err := c.TaskCodec(); err != nil {
-		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
+		return fault.New(fault.Usage, "train", "", "--lambda codec=%q", c.LambdaCodec).
 			Then("it must be float32, or one of %s; +ef and auto need state from earlier messages", codec.TaskNames())
 	}
 	return c.checkBridge()
@@ -126,7 +127,7 @@ func (c *Config) checkSandboxes() error {
 	switch c.LambdaLimits {
 	case LimitsNone, LimitsMemory, LimitsAWS:
 	default:
-		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
+		return fault.New(fault.Usage, "train", "", "--lambda limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
 	}
 	_, err := lambda.ParseFaults(c.LambdaFaults)
 	return err

@@ -16,9 +16,9 @@ func TestTravelOfTasks(t *testing.T) {
 	}{
 		{"lambda", "float32", "", ""}, {"lambda", "", "", ""}, {"lambda", "s2", "fusion", ""},
 		{"lambda", "int4+zstd", "streaming,fusion,rematerialisation", ""}, {"lambda", "adaptive:3", "", ""},
-		{"lambda", "fp3", "", "--lambda-codec="}, {"lambda", "int8+ef", "", "--lambda-codec="}, {"lambda", "auto", "", "--lambda-codec="},
-		{"lambda", "float32", "speed", "--lambda-without="}, {"lambda", "float32", "fusion,", "--lambda-without="},
-		{"cpu", "s2", "", "--lambda-codec="}, {"cpu", "float32", "fusion", "--lambda-without="}, {"cpu", "float32", "", ""},
+		{"lambda", "fp3", "", "--lambda codec="}, {"lambda", "int8+ef", "", "--lambda codec="}, {"lambda", "auto", "", "--lambda codec="},
+		{"lambda", "float32", "speed", "--lambda without="}, {"lambda", "float32", "fusion,", "--lambda without="},
+		{"cpu", "s2", "", "--lambda codec="}, {"cpu", "float32", "fusion", "--lambda without="}, {"cpu", "float32", "", ""},
 	} {
 		d := Defaults()
 		d.Tensor, d.LambdaCodec, d.LambdaWithout = c.tensor, c.codec, c.without

@@ -8,7 +8,7 @@ import (
 	"siafu/ranks/schedule/pipeline"
 )
 
-// ByMemory is the value of --balance for equal activations.
+// ByMemory is the value of --pipeline balance=memory for equal activations.
 const ByMemory = "memory"
 
 // Pipelining is the parsed --pipeline.
@@ -52,7 +52,7 @@ func (c *Config) PipelineSettings() pipeline.Settings {
 	return s
 }
 
-// checkPipeline returns a fault for an invalid --pipeline or --microbatches.
+// checkPipeline returns a fault for an invalid --pipeline or --pipeline microbatches=N.
 func (c *Config) checkPipeline() error {
 	p, b := c.Pipelining(), c.Batching()
 	wrong := func(text string, of ...any) *fault.Error { return fault.New(fault.Usage, "train", "", text, of...) }
@@ -68,10 +68,11 @@ func (c *Config) checkPipeline() error {
 		return wrong("--pipeline=%s with a network of %d layers", c.Pipeline, c.Network(1, 1).Layers()).
 			Then("use at most %d stages, or raise --layers", c.Network(1, 1).Layers())
 	case p.Stages == 1 && c.Redundancy != pipeline.Off.String():
-		return wrong("--redundancy=%s with --pipeline=%s", c.Redundancy, c.Pipeline).
+		return wrong("--pipeline redundancy=%s with --pipeline=%s", c.Redundancy, c.Pipeline).
 			Then("use 2 stages or more: a stage is protected by another rank")
 	case c.miniBatches()%c.Microbatches != 0:
-		return wrong("--microbatches=%d with --batch=%s, which has %d microbatches in an epoch", c.Microbatches, c.Batch, c.miniBatches()).
+		return wrong("--pipeline microbatches=%d with --batch=%s, which has %d microbatches in an epoch",
+			c.Microbatches, c.Batch, c.miniBatches()).
 			Then("use a number of microbatches that divides %d: each update has the same number", c.miniBatches())
 	}
 	return nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -25,7 +26,8 @@ func (c *Config) checkRanges() error {
 			x = v.Float()
 		}
 		if !inRange(text, x) {
-			return fault.New(fault.Usage, "train", "", "--%s=%v", f.Tag.Get("toml"), v).Then("it must be %s", describeRange(text))
+			return fault.New(fault.Usage, "train", "", "%s", Spell(f.Tag.Get("toml"), fmt.Sprint(v))).
+				Then("it must be %s", describeRange(text))
 		}
 	}
 	return nil

@@ -41,19 +41,19 @@ const (
 	kipf = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 " +
 		"--eval-every 0 --layers 2 --lr 0.01"
 	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
-	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer " +
+	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4:on=all --initializer " +
 		"xavier --epochs 100000 --patience 100 --monitor both --layers 2"
-	chen = "--model gcnii --lr 0.01 --weight-decay 5e-4 --weight-decay-on all --inner-decay 0.01 --alpha 0.1 --epochs 1500 " +
+	chen = "--model gcnii:alpha=0.1 --lr 0.01 --weight-decay 5e-4:on=all,inner=0.01 --epochs 1500 " +
 		"--patience 100 --monitor loss --initializer torch"
-	klicpera = "--model appnp --hidden 64 --lr 0.01 --dropout 0.5 --weight-decay 5e-3 --alpha 0.1 --hops 10 --epochs 10000 --patience " +
+	klicpera = "--model appnp:alpha=0.1,hops=10 --hidden 64 --lr 0.01 --dropout 0.5 --weight-decay 5e-3 --epochs 10000 --patience " +
 		"100 --monitor both --initializer xavier --layers 2"
 	sgc       = "--model sgc --dropout 0 --lr 0.2 --weight-decay 5e-5 --epochs 100 --eval-every 0 --initializer torch --layers 2"
 	pitfalls  = " --epochs 100000 --patience 50 --monitor penalised --initializer xavier --layers 2"
-	shchurGAT = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6 --attention-dropout 0.3 --weight-decay 0.01 " +
-		"--weight-decay-on all" + pitfalls
+	shchurGAT = "--model gat --hidden 8 --heads 8 --lr 0.01 --dropout 0.6:attention=0.3 --weight-decay 0.01 " +
+		"--weight-decay on=all" + pitfalls
 	shchurSAGE = "--model sage --hidden 32 --lr 0.001 --dropout 0.4 --weight-decay 0.1" + pitfalls
-	shchurPool = "--model sage-pool --pool-hidden 32 --norm ball --hidden 32 --lr 0.001 --dropout 0.3 --weight-decay 0.005" + pitfalls
-	shchurMLP  = "--model mlp --hidden 64 --lr 0.005 --dropout 0.8 --weight-decay 0.01 --weight-decay-on all" + pitfalls
+	shchurPool = "--model sage-pool:pool-hidden=32 --norm ball --hidden 32 --lr 0.001 --dropout 0.3 --weight-decay 0.005" + pitfalls
+	shchurMLP  = "--model mlp --hidden 64 --lr 0.005 --dropout 0.8 --weight-decay 0.01:on=all" + pitfalls
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
 	saint      = "--weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
 )
@@ -82,11 +82,31 @@ func RecipeFlags(name string) map[string]string {
 	if r == nil {
 		return nil
 	}
-	values, words := map[string]string{}, strings.Fields(r.Flags)
-	for i := 0; i+1 < len(words); i += 2 {
-		values[strings.TrimPrefix(words[i], "--")] = words[i+1]
+	values := map[string]string{}
+	for _, o := range r.options() {
+		values[o.option] = o.value
 	}
 	return values
+}
+
+// optionValue is an option with its value.
+type optionValue struct{ option, value string }
+
+// options returns the options that the recipe sets, in the order of its flags.
+func (r *Recipe) options() (list []optionValue) {
+	words, err := Separate(strings.Fields(r.Flags))
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; i < len(words); i++ {
+		option, value, joined := strings.Cut(strings.TrimPrefix(words[i], "--"), "=")
+		if !joined {
+			i++
+			value = words[i]
+		}
+		list = append(list, optionValue{option, value})
+	}
+	return list
 }
 
 // RecipeTable returns the text of "siafu help recipes".
@@ -119,11 +139,9 @@ func (c *Config) Changed() []string {
 		return nil
 	}
 	var list []string
-	words := strings.Fields(r.Flags)
-	for i := 0; i+1 < len(words); i += 2 {
-		flag, want := strings.TrimPrefix(words[i], "--"), words[i+1]
-		if got := c.value(flag); got != want && !sameNumber(got, want) {
-			list = append(list, fmt.Sprintf("--%s=%s (%s)", flag, got, want))
+	for _, o := range r.options() {
+		if got := c.value(o.option); got != o.value && !sameNumber(got, o.value) {
+			list = append(list, fmt.Sprintf("%s (%s)", Spell(o.option, got), o.value))
 		}
 	}
 	return list

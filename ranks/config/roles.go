@@ -30,20 +30,20 @@ func (c *Config) Limits(log func(string)) (world.Limits, error) {
 func (c *Config) SilenceLimit() (time.Duration, error) {
 	d, err := time.ParseDuration(c.LostAfter)
 	if err != nil || d < 100*time.Millisecond {
-		return 0, fault.New(fault.Usage, "train", "", "--lost-after=%q", c.LostAfter).
+		return 0, fault.New(fault.Usage, "train", "", "--survive lost-after=%q", c.LostAfter).
 			Then("it must be a duration of 100ms or more, such as 3s")
 	}
 	return d, nil
 }
 
-// ListenNetwork returns the network on which ranks listen, the zero value without --listen.
+// ListenNetwork returns the network on which ranks listen, the zero value without --survive listen=CIDR.
 func (c *Config) ListenNetwork() (netip.Prefix, error) {
 	if c.Listen == "" {
 		return netip.Prefix{}, nil
 	}
 	p, err := netip.ParsePrefix(c.Listen)
 	if err != nil {
-		return p, fault.New(fault.Usage, "train", "", "--listen=%q", c.Listen).Then("it must be an IP network, such as 10.0.0.0/16")
+		return p, fault.New(fault.Usage, "train", "", "--survive listen=%q", c.Listen).Then("it must be an IP network, such as 10.0.0.0/16")
 	}
 	return p, nil
 }
@@ -65,12 +65,12 @@ func (c *Config) View(ranks int) (world.View, error) {
 	if v.Ranks < 1 && v.Spares > 0 {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d spares, %d bridges and %d servers in a world of %d ranks leave %d "+
 			"graph ranks", v.Spares, v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
-			Then("lower --spares, or start more ranks")
+			Then("lower --survive spares=N, or start more ranks")
 	}
 	if v.Bridges > max(v.Ranks, 0) {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks",
 			v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
-			Then("lower --bridges to the number of graph ranks, or start more ranks")
+			Then("lower --lambda bridges=N to the number of graph ranks, or start more ranks")
 	}
 	if v.Servers > v.Ranks {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func (c *Config) checkEvaluations() error {
 		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", "0 while --eval-every is 0"},
 	} {
 		if !r.ok {
-			return fault.New(fault.Usage, "train", "", "--%s=%s", r.flag, c.value(r.flag)).Then("it must be %s", r.want)
+			return fault.New(fault.Usage, "train", "", "%s", Spell(r.flag, c.value(r.flag))).Then("it must be %s", r.want)
 		}
 	}
 	return nil
@@ -83,7 +84,7 @@ func (c *Config) checkNames() error {
 		if slices.Contains(want, got) {
 			return nil
 		}
-		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).
+		return fault.New(fault.Usage, "train", "", "%s", Spell(flag, strconv.Quote(got))).
 			Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
 	}
 	for f, value := range c.Options() {
@@ -124,8 +125,8 @@ func (c *Config) settlePrecision() error {
 			*value = cmp.Or(rows, "float32")
 		}
 		if rows != "" && *value != rows {
-			return fault.New(fault.Usage, "train", "", "--precision=%s with --%s=%s", c.Precision, flag, *value).
-				Then("leave one of the two out: mixed means --gather %s --features %s", rows, rows)
+			return fault.New(fault.Usage, "train", "", "--precision %s:%s=%s", c.Precision, flag, *value).
+				Then("leave one of the two out: mixed means gather=%s,features=%s", rows, rows)
 		}
 	}
 	return nil
@@ -181,11 +182,11 @@ func (c *Config) checkPolicy() error {
 		return fault.New(fault.Usage, "train", "", "--predict=%s", c.Predict).Then("%s", predict.Remedy(c.Predict))
 	}
 	if !predict.ValidHistory(c.PredictHistory) {
-		return fault.New(fault.Usage, "train", "", "--predict-history=%s", c.PredictHistory).
+		return fault.New(fault.Usage, "train", "", "--predict history=%s", c.PredictHistory).
 			Then("it must be one of %s", predict.HistoryUsage())
 	}
 	if lr := c.PredictLR; math.IsNaN(lr) || math.IsInf(lr, 0) {
-		return fault.New(fault.Usage, "train", "", "--predict-lr=%g", lr).Then("choose a finite number")
+		return fault.New(fault.Usage, "train", "", "--predict lr=%g", lr).Then("choose a finite number")
 	}
 	return nil
 }

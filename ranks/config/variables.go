@@ -63,7 +63,12 @@ func NetworkTable() string {
 // ConflictTable returns a line for each conflict, or only for the conflicts of a flag.
 func ConflictTable(flag string) string {
 	var b strings.Builder
-	shows := func(f fact) bool { return slices.Contains(strings.Fields(f.flags), flag) }
+	shows := func(f fact) bool {
+		return slices.ContainsFunc(strings.Fields(f.flags), func(s string) bool {
+			p, _ := PartOf(s)
+			return s == flag || p.Flag == flag && flag != ""
+		})
+	}
 	for _, c := range conflicts {
 		switch {
 		case flag == "" || shows(c.a):

@@ -91,7 +91,7 @@ func (noFiles) await(schedule.Task) (bool, int64, error) { return false, 0, nil 
 func (noFiles) release(schedule.Task)                    {}
 func (noFiles) end()                                     {}
 
-// fetches reports whether files are read ahead of tasks (--memory, --scratch).
+// fetches reports whether files are read ahead of tasks (--memory, --memory scratch=DIR).
 func (e *Engine) fetches() bool { return e.Config.FetchesFiles() && !e.workers.teams[0].Remote() }
 
 // fileReader returns the reader of the files of passes from a pool, nil: the page cache.

@@ -50,7 +50,7 @@ type epochLoss struct {
 	known bool
 }
 
-// Stages deals the layers of a network to the stages of pipelines, as --balance says. have counts the
+// Stages deals the layers of a network to the stages of pipelines, as --pipeline balance=memory says. have counts the
 // whole graph.
 func Stages(c config.Config, net *model.Network, have shard.Counts) []model.Section {
 	settings := c.PipelineSettings()

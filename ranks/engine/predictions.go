@@ -120,9 +120,9 @@ func (t *trainer) noteFallback(epoch int, c predict.Counts) {
 		}
 		remedy := ""
 		if reason == predict.FewRows {
-			remedy = "; raise --predict-rows, or use fewer --parts"
+			remedy = "; raise --predict rows=N, or use fewer --parts"
 			if !t.steps.isFull() {
-				remedy = "; raise --predict-rows, or use fewer batches (--batch) or --parts"
+				remedy = "; raise --predict rows=N, or use fewer batches (--batch) or --parts"
 			}
 		}
 		t.reporter.Note(fmt.Sprintf("predict: stale rows are used from epoch %d on in %d predictions of an epoch: %s%s\n", epoch,

@@ -11,7 +11,7 @@ import (
 // A run in bounded asynchrony consists of stretches. At the end of a stretch all ranks have
 // finished the same epoch, no message of it is in transit, and there is one version of the
 // weights. There the run saves, stops, starts another stretch, or continues synchronously
-// (--switch-to-sync).
+// (--mode switch-to-sync=X).
 
 // Verdict is the decision of rank 0 at the end of a stretch.
 type Verdict struct {

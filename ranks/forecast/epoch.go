@@ -28,7 +28,7 @@ type Epoch struct {
 	Pairs       float64 `json:"pair_seconds,omitempty"`    // exchange of embeddings of pairs' ends, in link prediction
 	Weights     float64 `json:"weight_seconds"`            // exchange of weights and gradients
 	Exposed     float64 `json:"exposed_seconds"`           // part of Rows that gathers along own edges do not hide
-	Disk        float64 `json:"disk_seconds,omitempty"`    // reading and writing of files, at the same time as the rest (--scratch)
+	Disk        float64 `json:"disk_seconds,omitempty"`    // reading and writing of the scratch file, at the same time as the rest
 	Sequential  float64 `json:"nopipe_seconds"`            // an epoch without overlap
 	Overlapping float64 `json:"pipe_seconds"`              // an epoch with overlap
 }

@@ -265,7 +265,7 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 	}
 }
 
-// compressedRows returns the bytes of own rows that --predict-history compresses, without compression:
+// compressedRows returns the bytes of own rows that --predict history=FORMAT compresses, without compression:
 // an upper bound.
 func (f *Forecast) compressedRows(p partition.RankReport) (bytes int64) {
 	if c := f.Config; cmp.Or(c.PredictHistory, predict.Uncompressed) != predict.Uncompressed {

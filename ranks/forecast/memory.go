@@ -17,7 +17,7 @@ const (
 	Scratch Kind = "scratch" // arrays that are freed before the first epoch
 	Heap    Kind = "heap"    // Go's heap, an estimate
 	Device  Kind = "device"  // arrays on a GPU, not in the host's memory
-	Disk    Kind = "disk"    // arrays in the scratch file (--scratch)
+	Disk    Kind = "disk"    // arrays in the scratch file (--memory scratch=DIR)
 )
 
 // Term is a rank's memory for one purpose. Bytes is size.Most if the sum overflows.

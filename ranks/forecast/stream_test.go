@@ -46,6 +46,6 @@ func TestFitSlices(t *testing.T) {
 		}
 	}
 	if got := FitSlices(config.Config{}, 1, need); got != 0 {
-		t.Errorf("%d slices without --scratch", got)
+		t.Errorf("%d slices without a scratch file", got)
 	}
 }

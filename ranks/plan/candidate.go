@@ -47,7 +47,7 @@ type Coded struct {
 	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
-	Slices  int              `json:"slices,omitempty"` // in which columns are gathered (--slices)
+	Slices  int              `json:"slices,omitempty"` // in which columns are gathered (--memory slices=N)
 	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Other is the shortest epoch
 	// with another value that may be chosen, if times are estimated. Choices has all values.
 	Ghosts  string          `json:"recompute_ghosts,omitempty"`

@@ -82,7 +82,7 @@ func (p *Plan) spare() {
 		return
 	}
 	p.Verdict = append(p.Verdict, fmt.Sprintf("--survive: a host has no memory for another part after a loss: it needs about %s of %s MB. "+
-		"Set --spares to the number of ranks that may be lost, or set more --parts.",
+		"Set --survive spares=N to the number of ranks that may be lost, or set more --parts.",
 		megabytes(need), megabytes(host)))
 }
 
@@ -110,7 +110,7 @@ func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
 			"shorten it; compression does not.")
 		return
 	}
-	say("Most of it is gathering: more graph ranks on hosts of their own, or --gather bf16, shorten it; compression does not.")
+	say("Most of it is gathering: more graph ranks on hosts of their own, or --precision gather=bf16, shorten it; compression does not.")
 }
 
 // remedyLink describes how to reduce communication time.

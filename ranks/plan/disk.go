@@ -18,7 +18,7 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Disk is the estimate of the files of a rank with --scratch.
+// Disk is the estimate of the files of a rank with --memory scratch=DIR.
 type Disk struct {
 	Rate     float64        `json:"bytes_per_second"`
 	Source   string         `json:"rate_source"` // the origin of Rate
@@ -59,7 +59,7 @@ func MeasureDisk(dir string, m *graph.Meta) (rate float64, source string, err er
 	return rate, source, err
 }
 
-// diskRate returns the rate of --disk-rate, measured if it is auto. It is 0 without --scratch.
+// diskRate returns the rate of --disk-rate, measured if it is auto. It is 0 without --memory scratch=DIR.
 func (q *request) diskRate() (rate float64, source string, err error) {
 	switch rate, ok := DiskRate(q.DiskRate); {
 	case ok:
@@ -111,7 +111,7 @@ func gigabytes(bytes int64) string {
 	return fmt.Sprintf("%.3f", gb)
 }
 
-// PrintDisk prints the homes of data and the bytes of passes, nothing without --scratch.
+// PrintDisk prints the homes of data and the bytes of passes, nothing without --memory scratch=DIR.
 func (p *Plan) PrintDisk(w io.Writer) error {
 	d, best := p.Disk, p.Candidates[p.Best]
 	if d == nil {

@@ -29,7 +29,7 @@ type Options struct {
 	Bandwidth    string        `default:"10gbit" help:"Rate of a host's link in each direction. Units: kbit, mbit, gbit, tbit."`
 	Latency      string        `default:"50us" help:"Latency of a message between hosts."`
 	Try          []int         `default:"1,2,4,8" help:"Numbers of graph ranks to compare, in addition to --ranks. The plan names the fastest and the cheapest."`
-	DiskRate     string        `default:"auto" placeholder:"RATE" help:"Bytes a second that a host reads from and writes to its disk, such as 1GB, with --scratch. auto: measured with the dataset's largest file."`
+	DiskRate     string        `default:"auto" placeholder:"RATE" help:"Bytes a second that a host reads from and writes to its disk, such as 1GB, with --memory scratch=DIR. auto: measured with the dataset's largest file."`
 	Scale        float64       `default:"1" help:"Factor for vertices, edges and ghosts of the dataset, as of a graph with the same degrees and cut. Work per edge is measured on the dataset."`
 	MaxTime      time.Duration `default:"5m" placeholder:"DURATION" help:"Time after which no other partitioner and number of ranks is estimated. The plan names what is missing. 0: no limit."`
 	All          bool          `help:"Print all tables: memory, traffic and epoch time."`
@@ -54,7 +54,7 @@ type request struct {
 	large   int64       // size in bytes from which a dataset is not verified
 	sized   *graph.Meta // meta times --scale
 	unknown []int       // numbers of graph ranks without shards, if the dataset has not been verified
-	disk    float64     // bytes/s of a host's disk, 0 without --scratch
+	disk    float64     // bytes/s of a host's disk, 0 without --memory scratch=DIR
 	// codedBits returns the estimated bits per edge of coded columns.
 	codedBits func() float64
 }

@@ -45,7 +45,7 @@ type Plan struct {
 	Best         int             `json:"best"` // index of the fitting candidate with the shortest epoch
 	Server       forecast.Memory `json:"server_memory,omitempty"`
 	Stages       []Stage         `json:"stages,omitempty"` // of a pipeline
-	Disk         *Disk           `json:"disk,omitempty"`   // with --scratch
+	Disk         *Disk           `json:"disk,omitempty"`   // with --memory scratch=DIR
 	Partitioning forecast.Memory `json:"partitioning_memory"`
 	Import       forecast.Memory `json:"import_memory"`
 	Verdict      []string        `json:"verdict"`
@@ -315,7 +315,7 @@ func (p *Plan) memoryRemedy(c *Candidate) string {
 	}
 	for _, t := range c.Memory {
 		if t.Name == forecast.Kept && t.Kind != forecast.Disk {
-			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
+			return fmt.Sprintf(", or --cache-input off (%s MB less), or --precision features=bf16", megabytes(t.Bytes))
 		}
 	}
 	return ", or a narrower --hidden than those of " + p.shape()

@@ -23,7 +23,7 @@ type Epoch struct {
 	EvalSeconds       float64            `json:"eval_seconds"`                 // of a separate forward pass, and of measurements
 	TaskSeconds       map[string]float64 `json:"task_seconds"`                 // by task: mean over the workers of a rank, maximum over ranks
 	WaitSeconds       float64            `json:"wait_seconds"`                 // idle time, waiting for other ranks: the same mean and maximum
-	FetchWaitSeconds  float64            `json:"fetch_wait_seconds,omitempty"` // waiting for files (--memory, --scratch): the same mean and maximum
+	FetchWaitSeconds  float64            `json:"fetch_wait_seconds,omitempty"` // waiting for files (--memory): the same mean and maximum
 	DiskBytesRead     int64              `json:"disk_bytes_read,omitempty"`    // of the process that read most since the previous line, evaluations included
 	DiskBytesWritten  int64              `json:"disk_bytes_written,omitempty"` // the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
@@ -115,7 +115,7 @@ type RankReport struct {
 	RowsTo       []int64 `json:"rows_to,omitempty"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
 	ArrayBytes   int64   `json:"array_bytes"` // peak of arrays outside the heap
-	// ScratchBytes is the size of the scratch file (--scratch). The next fields are the bytes that the
+	// ScratchBytes is the size of the scratch file (--memory scratch=DIR). The next fields are the bytes that the
 	// rank's process has read from and written to disks.
 	ScratchBytes     int64 `json:"scratch_bytes,omitempty"`
 	DiskBytesRead    int64 `json:"disk_bytes_read,omitempty"`
@@ -198,7 +198,7 @@ type Summary struct {
 	PredictBytes       int64   `json:"predict_bytes,omitempty"`   // memory of the largest rank
 	Predictions        int64   `json:"predictions,omitempty"`
 	PredictFallbacks   int64   `json:"predict_fallbacks,omitempty"`
-	Disk               *Disk   `json:"disk,omitempty"` // with --memory or --scratch
+	Disk               *Disk   `json:"disk,omitempty"` // with --memory or --memory scratch=DIR
 	PeakRSSBytes       int64   `json:"peak_rss_bytes"` // of the largest rank
 	Functions
 	Instance  string       `json:"instance,omitempty"` // instance type of each host, or its dollars per hour

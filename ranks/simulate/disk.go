@@ -142,7 +142,7 @@ func (o *Options) setDisk(p *recordedRun, c *Cluster) error {
 		return fault.New(fault.Usage, op, "", "--disk-rate with bounded asynchrony, functions or other intervals").Then("omit --disk-rate")
 	case p.Ranks[0].Epochs[0].Fetches == nil:
 		return fault.New(fault.Config, op, o.Run, "--disk-rate for a run whose timeline has no bytes of fetches").
-			Then("record a run with --memory or --scratch and --trace again")
+			Then("record a run with --memory and --trace again")
 	}
 	c.Disk = rate
 	return nil

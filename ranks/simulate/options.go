@@ -29,7 +29,7 @@ type Options struct {
 	SlowLink   []string      `help:"Graph rank with another rate of its network card, as RANK:RATE."`
 	Latency    time.Duration `default:"0s" help:"Network latency between two ranks."`
 	Copy       string        `default:"" help:"Copy rate between a worker and its network card, such as 8gbit. Workers copy rows between two tasks. Empty: unlimited."`
-	DiskRate   string        `default:"" placeholder:"RATE" help:"Bytes a second that each rank reads from its disk, such as 1GB, for a run with --memory or --scratch. Empty: fetches of files take the recorded time."`
+	DiskRate   string        `default:"" placeholder:"RATE" help:"Bytes a second that each rank reads from its disk, such as 1GB, for a run with --memory. Empty: fetches of files take the recorded time."`
 	Workers    int           `default:"0" help:"Worker threads of each rank. 0: as recorded."`
 	Processors int           `default:"0" help:"Processors shared by all ranks, as in an in-process world. 0: one for each worker."`
 	Straggler  []string      `help:"Slow graph rank, as RANK:FACTOR. FACTOR multiplies the time of all its work."`

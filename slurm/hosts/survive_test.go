@@ -90,7 +90,7 @@ func TestSurvivesTheLossOfAHost(t *testing.T) {
 			script := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\ncode=$?\necho $code > %s/$OMPI_COMM_WORLD_RANK\nexit $code\n", siafu, codes)
 			check(t, os.WriteFile(program, []byte(script), 0o700))
 			line := fmt.Sprintf("launch -n 6 --hostfile %s --program %s --restarts 0 train %s --parts 6 --parts-dir %s --servers 0 "+
-				"--epochs 50 --hidden 8 --recompute-ghosts none --survive --lost-after 2s --delay *:40ms:1 --eval-every 40 --out %s",
+				"--epochs 50 --hidden 8 --recompute-ghosts none --survive lost-after=2s --delay *:40ms:1 --eval-every 40 --out %s",
 				list, program, data, parts, out)
 			cmd := exec.CommandContext(t.Context(), siafu, strings.Fields(line)...)
 			log := new(watched)

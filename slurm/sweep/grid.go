@@ -20,7 +20,7 @@ const most = 10_000
 
 var (
 	flag     = regexp.MustCompile(`^[a-z][a-z-]*$`)
-	value    = regexp.MustCompile(`^[A-Za-z0-9_.:+-]+$`) // valid in the name of a folder, and in a script without quotes
+	value    = regexp.MustCompile(`^[A-Za-z0-9_.:=+-]+$`) // valid in the name of a folder, and in a script without quotes
 	interval = regexp.MustCompile(`^(\d{1,18})\.\.(\d{1,18})$`)
 )
 
@@ -95,4 +95,14 @@ func Grid(op string, axes []Axis) ([]Setting, error) {
 		all = next
 	}
 	return all, nil
+}
+
+// Varies reports whether another axis has values of the same flag and of the same part of it.
+func (a Axis) Varies(b Axis) bool {
+	part := func(a Axis) string {
+		name, _, _ := strings.Cut(a.Values[0], "=")
+		return name
+	}
+	isPart := strings.Contains(a.Values[0], "=") && strings.Contains(b.Values[0], "=")
+	return a.Flag == b.Flag && (!isPart || part(a) == part(b))
 }

@@ -162,12 +162,12 @@ func TestInFetch(t *testing.T) {
 func TestInPrediction(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"fitted":    {"--predict", "transfer"},
-		"recurrent": {"--predict", "lstm-gcn", "--predict-every", "2"},
-		"past":      {"--predict", "gru-gcn", "--predict-every", "2", "--predict-input", "past", "--predict-hold"},
+		"recurrent": {"--predict", "lstm-gcn", "--predict", "every=2"},
+		"past":      {"--predict", "gru-gcn", "--predict", "every=2", "--predict", "input=past", "--predict", "hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stage := newStage(t)
-			stage.flags = append([]string{"--refresh", "every:3", "--predict-rows", "64"}, flags...)
+			stage.flags = append([]string{"--refresh", "every:3", "--predict", "rows=64"}, flags...)
 			stage.undisturbed(t)
 			for rank, kind := range []string{"stop", "kill"} {
 				if name == "past" && !hosttest.Big() {

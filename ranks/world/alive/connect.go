@@ -84,7 +84,7 @@ func (m *Mesh) open(local bool) error {
 		ip, ok := addressIn(m.network)
 		if !ok {
 			return fault.New(fault.Config, "alive", "", "this host has no address in the network %v", m.network).
-				Then("set --listen to a network of all hosts")
+				Then("set --survive listen=CIDR to a network of all hosts")
 		}
 		host = ip.String()
 	} else if local {

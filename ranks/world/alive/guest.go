@@ -97,7 +97,7 @@ func Join(c Contacts, host string, request []byte, silent time.Duration, vet fun
 		m.Break()
 		if slices.ContainsFunc(c.Ranks, func(l location) bool { return l.Own != "" && len(l.from(m.self.Machine)) == 0 }) {
 			return nil, nil, fault.New(fault.Config, "join", "", "the ranks listen only on their own machine, %s", c.Ranks[0].Host).
-				Then("start the run with --listen and a network of both machines")
+				Then("start the run with --survive listen=CIDR and a network of both machines")
 		}
 		return nil, nil, fault.New(fault.Stopped, "join", "", "none of the ranks %v responds", unreachable).
 			Then("start the run again if it has ended: it resumes from its last checkpoint; else allow TCP connections to its hosts")

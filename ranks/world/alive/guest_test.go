@@ -111,7 +111,7 @@ func TestGuestElsewhere(t *testing.T) {
 	c := list[0].Contacts([]int{0})
 	c.Ranks[0].Machine = "another"
 	_, _, err := Join(c, "elsewhere", []byte("good"), 5*time.Second, vet)
-	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--listen") {
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--survive listen=CIDR") {
 		t.Errorf("%v", err)
 	}
 }

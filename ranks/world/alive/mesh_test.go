@@ -280,7 +280,7 @@ func TestListensWhereNeeded(t *testing.T) {
 	}
 	m.listen.Close()
 	m.network = netip.MustParsePrefix("192.0.2.128/32") // reserved for documentation (RFC 5737)
-	if err := m.open(false); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--listen") {
+	if err := m.open(false); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--survive listen=CIDR") {
 		t.Errorf("%v", err)
 	}
 }
