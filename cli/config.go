@@ -207,7 +207,11 @@ func (s *settings) withSource(args []string, err error) error {
 			return fault.New(fault.Config, "config", s.path, "line %d: %s", line, f.Detail).Then("%s", f.Remedy)
 		}
 		if _, ok := s.env[option]; ok {
-			return fault.New(f.Kind, f.Op, f.Path, "environment variable %s: %s", variableOf(option), f.Detail).Then("%s", f.Remedy)
+			name := variableOf(option)
+			if os.Getenv(name) == "" { // a part of another variable
+				name = variableOf(match[1])
+			}
+			return fault.New(f.Kind, f.Op, f.Path, "environment variable %s: %s", name, f.Detail).Then("%s", f.Remedy)
 		}
 	}
 	return err

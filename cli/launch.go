@@ -84,7 +84,8 @@ func command(args []string, same bool) (line []string, survive bool, err error) 
 		return nil, false, fault.New(fault.Usage, "launch", "", "it needs a command, such as train").Then(`see "siafu help launch"`)
 	}
 	if args[0] != "train" || !same {
-		return args, slices.Contains(args, "--survive"), nil
+		survive = slices.ContainsFunc(args, func(arg string) bool { return arg == "--survive" || strings.HasPrefix(arg, "--survive=") })
+		return args, survive, nil
 	}
 	t, err := parseTrain(args)
 	if err != nil {
