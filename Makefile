@@ -3,7 +3,8 @@
 # make test    install what is missing, run every test, also under mpirun
 # make test-long  the same with all cases and long variants: about 15 minutes and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
-# make build   ./siafu and ./siafu-bench, with MPI where an MPI library is installed, and the function
+# make build   ./siafu and ./siafu-bench, with MPI where an MPI library is installed, and the function;
+#              MPICC=mpicc.mpich builds for the MPI of this compiler
 # make install  both programs and the function, to /usr/local or PREFIX=DIR
 # make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
 #              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
@@ -25,8 +26,9 @@ DATA  := $(BUILD)/debian
 RANKS ?= 4
 
 # Without an MPI compiler the program is built without MPI: it then trains in
-# an in-process world only, and "siafu doctor" says so.
-MPI  := $(shell command -v mpicc 2>/dev/null)
+# an in-process world only, and "siafu doctor" says so. MPICC=mpicc.mpich builds for that MPI.
+MPICC ?= mpicc
+MPI  := $(shell command -v $(MPICC) 2>/dev/null)
 # MPI is a tag, because it links a library. The NVIDIA driver is opened at run time; with
 # CU=1 it is linked, through gorgonia.org/cu, which needs CUDA's headers (docs/gpu.md).
 comma := ,
@@ -36,8 +38,8 @@ CU_CFLAGS = $(addprefix -I,$(wildcard $(CUDA_HOME)/include $(CURDIR)/$(BUILD)/cu
 CU_LDFLAGS = $(addprefix -L,$(wildcard $(CUDA_HOME)/lib64/stubs /usr/lib/*/stubs $(CURDIR)/$(BUILD)/cuda/stubs))
 CU_HEADERS = echo '\#include <cuda.h>' | $${CC:-cc} -E $(CU_CFLAGS) - >/dev/null 2>&1
 # The flags of this machine's MPI, wherever it lies.
-export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null)) $(if $(CU),$(CU_CFLAGS))
-export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null)) $(if $(CU),$(CU_LDFLAGS))
+export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell scripts/mpi-flags compile $(MPICC))) $(if $(CU),$(CU_CFLAGS))
+export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell scripts/mpi-flags link $(MPICC) $(CURDIR)/$(BUILD)/mpi)) $(if $(CU),$(CU_LDFLAGS))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
 .PHONY: build function install run run-lambda test unit race race-short mpi-test fuzz accuracy bench bench-cuda yardstick deps go fmt vet clean

@@ -74,7 +74,7 @@ func findMPI(f *doctorReport) {
 		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ` +
 			`("make deps") and run "make build"`
 	}
-	f.add("world", remedy, "kind", "mpi", "available", mpi.Available())
+	f.add("world", remedy, "kind", "mpi", "available", mpi.Available(), "library", mpi.Library())
 }
 
 // rankInfo is one rank's information on its host and itself.

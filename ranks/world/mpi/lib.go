@@ -15,12 +15,14 @@ import "C"
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"unsafe"
 )
 
 // Only this file of the package uses C. The flags name the same folders as those of gompi, because
-// both must link the same library.
+// both must link the same library. The Makefile sets CGO_CFLAGS and CGO_LDFLAGS, which precede them, to
+// those of the MPI of MPICC.
 
 // handle is a communicator of MPI.
 type handle struct{ comm C.MPI_Comm }
@@ -62,6 +64,19 @@ func hostName() (string, error) {
 	return C.GoString(text), err
 }
 
+// Library returns the name and the version of the MPI library, such as "Open MPI v4.1.4" and "MPICH
+// 4.0.2".
+func Library() string {
+	text := (*C.char)(C.calloc(1, C.MPI_MAX_LIBRARY_VERSION_STRING))
+	defer C.free(unsafe.Pointer(text))
+	if C.siafu_library(text) != C.MPI_SUCCESS {
+		return "MPI"
+	}
+	line, _, _ := strings.Cut(C.GoString(text), "\n")
+	name, _, _ := strings.Cut(line, ",")
+	return strings.Join(strings.Fields(strings.Replace(name, "Version:", " ", 1)), " ")
+}
+
 // outlive makes the library continue after lost connections.
 func outlive() error {
 	if rc := C.siafu_outlive(); rc != 0 {
@@ -99,7 +114,7 @@ type memory struct {
 	ints    []int32 // unused numbers
 }
 
-const requestBytes = C.size_t(unsafe.Sizeof(C.MPI_Request(nil)))
+const requestBytes = C.size_t(unsafe.Sizeof(*(*C.MPI_Request)(nil)))
 
 // newMemory allocates n requests, all null, and some numbers.
 func newMemory(n, ints int) memory {

@@ -110,6 +110,11 @@ int siafu_name(char *text) {
 	return MPI_Get_processor_name(text, &length);
 }
 
+int siafu_library(char *text) {
+	int length = 0;
+	return MPI_Get_library_version(text, &length);
+}
+
 void siafu_abort(int code) {
 	fflush(NULL);
 	MPI_Abort(MPI_COMM_WORLD, code);

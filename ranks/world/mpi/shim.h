@@ -52,6 +52,9 @@ int siafu_outlive(void);
 int siafu_error(int code, char *text);
 // siafu_name writes the host's name, at most MPI_MAX_PROCESSOR_NAME bytes.
 int siafu_name(char *text);
+// siafu_library writes the name and the version of the library, at most MPI_MAX_LIBRARY_VERSION_STRING
+// bytes. It may be called before MPI is started.
+int siafu_library(char *text);
 // siafu_abort ends all processes of the world with an exit code.
 void siafu_abort(int code);
 

@@ -12,6 +12,9 @@ import (
 // Available reports whether this build has MPI.
 func Available() bool { return false }
 
+// Library returns "": this build has no MPI.
+func Library() string { return "" }
+
 // Observe does nothing: this build has no MPI.
 func Observe(time.Duration, func()) {}
 
