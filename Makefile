@@ -38,6 +38,8 @@ CU_CFLAGS = $(addprefix -I,$(wildcard $(CUDA_HOME)/include $(CURDIR)/$(BUILD)/cu
 CU_LDFLAGS = $(addprefix -L,$(wildcard $(CUDA_HOME)/lib64/stubs /usr/lib/*/stubs $(CURDIR)/$(BUILD)/cuda/stubs))
 CU_HEADERS = echo '\#include <cuda.h>' | $${CC:-cc} -E $(CU_CFLAGS) - >/dev/null 2>&1
 # The flags of this machine's MPI, wherever it lies.
+# The launcher of the tests' ranks belongs to the same MPI.
+export SIAFU_MPIRUN := $(filter-out mpirun,$(patsubst mpicc%,mpirun%,$(notdir $(MPICC))))
 export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell scripts/mpi-flags compile $(MPICC))) $(if $(CU),$(CU_CFLAGS))
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell scripts/mpi-flags link $(MPICC) $(CURDIR)/$(BUILD)/mpi)) $(if $(CU),$(CU_LDFLAGS))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)

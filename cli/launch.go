@@ -144,13 +144,14 @@ func resumeFlags(args []string) []string {
 
 type shieldCmd struct {
 	Parent  int      `placeholder:"PROCESS" help:"Process ID of the parent, whose exit ends the command."`
+	Exposed bool     `help:"The command receives SIGTERM."`
 	Agent   bool     `help:"The command starts a daemon of mpirun on another host, which may be lost later."`
 	Command []string `arg:"" passthrough:"" help:"Command to run."`
 }
 
 func (c *shieldCmd) Run() error {
 	if !c.Agent {
-		return launch.Shield(c.Parent, c.Command)
+		return launch.Shield(c.Parent, c.Exposed, c.Command)
 	}
 	code, err := launch.Agent(c.Command)
 	if err == nil && code != 0 {

@@ -30,19 +30,19 @@ type place struct {
 	slurm    bool     // in a Slurm job
 }
 
-// find returns a fault if the launcher is not installed.
+// find finds the launcher. It returns a fault if the launcher is not installed or does not suit.
 func (o *Options) find() error {
 	if o.Launcher == InProcess {
 		return nil
 	}
 	if _, err := exec.LookPath(o.Launcher); err == nil {
-		return nil
+		return o.choose()
 	}
 	if o.Launcher == Srun {
 		return fault.New(fault.Missing, "launch", Srun, "it is not on the PATH").
 			Then("run this inside a Slurm job, or use --launcher mpirun")
 	}
-	return fault.New(fault.Missing, "launch", Mpirun, "it is not on the PATH").
+	return fault.New(fault.Missing, "launch", o.Launcher, "it is not on the PATH").
 		Then("install Open MPI (apt-get install openmpi-bin) or load its module; --in-process runs the ranks in one process")
 }
 
@@ -50,10 +50,8 @@ func (o *Options) find() error {
 func (o *Options) command(p place, args []string) []string {
 	rank := slices.Concat(o.Wrap, []string{o.Program}, args) // the command line of each rank
 	switch {
-	case o.Launcher == Srun:
-		return append(o.srun(p), rank...)
 	case o.Launcher != InProcess:
-		return append(o.mpirun(p), rank...)
+		return append(o.dialect.flags(o, p), rank...)
 	case o.Ranks > 0:
 		rank = append(rank, "--ranks", strconv.Itoa(o.Ranks))
 	}
@@ -63,7 +61,7 @@ func (o *Options) command(p place, args []string) []string {
 // mpirun returns the command line of mpirun. It lets a rank use all processors of its host, because
 // ranks have threads. Ranks that wait inside the library yield their processor.
 func (o *Options) mpirun(p place) []string {
-	line := []string{Mpirun, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
+	line := []string{o.Launcher, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
 	if o.Ranks > 0 {
 		line = append(line, "-n", strconv.Itoa(o.Ranks))
 	}
@@ -111,7 +109,7 @@ func (o *Options) survivingDaemons(p place) []string {
 // inherit from its job since Slurm 22.05. --quit-on-interrupt ends the step at the first SIGINT,
 // which would only print its state otherwise.
 func (o *Options) srun(p place) []string {
-	line := []string{Srun, "--mpi=pmix", "--kill-on-bad-exit=1", "--quit-on-interrupt"}
+	line := []string{o.Launcher, "--mpi=pmix", "--kill-on-bad-exit=1", "--quit-on-interrupt"}
 	if o.Ranks > 0 {
 		line = append(line, "--ntasks="+strconv.Itoa(o.Ranks))
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	Restarts int           `default:"3" help:"Maximum restarts after a crash, from the last checkpoint."`
 	Backoff  time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each restart."`
 	Hostfile string        `placeholder:"FILE" help:"File of hosts and their slots, for mpirun."`
-	Launcher string        `default:"mpirun" enum:"mpirun,srun" help:"Launcher: mpirun, or srun inside a Slurm job."` // or InProcess
+	Launcher string        `default:"mpirun" placeholder:"PROGRAM" help:"Launcher: mpirun, srun inside a Slurm job, or another launcher of Open MPI or MPICH, such as mpiexec.hydra."` // or InProcess
 
 	Wrap    []string `kong:"-"` // command in front of the program, such as a container's
 	Program string   `kong:"-"` // path of siafu for the ranks
@@ -35,6 +35,8 @@ type Options struct {
 	Args    []string `kong:"-"` // arguments of siafu in each attempt
 	Survive bool     `kong:"-"` // ranks continue after the loss of others
 	Env     []string `kong:"-"` // additional "NAME=value" for the ranks
+
+	dialect *dialect // of the launcher, nil with InProcess
 
 	Linger time.Duration `kong:"-"` // time for other ranks to end after rank 0; 0: one minute
 
@@ -81,6 +83,9 @@ func Run(o Options) error {
 		return fault.System("launch", os.TempDir(), err)
 	}
 	defer dir.Close()
+	if err := o.translate(dir.Path); err != nil {
+		return err
+	}
 	defer mpi.Release(func(string) {}) // removes the memory of ranks that mpirun has killed
 	caught := make(chan os.Signal, 16)
 	signal.Notify(caught, signals.Signals()...)
@@ -190,8 +195,8 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		seen.flush()
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, o.patience()), survives: o.Survive, log: o.Log}
-	if o.Launcher == Mpirun {
+	w := &watcher{child: cmd.Process, path: path, stop: o.stopSignal(), linger: cmp.Or(o.Linger, o.patience()), survives: o.Survive, log: o.Log}
+	if o.dialect != nil && o.dialect.reports {
 		w.forwarded = func() int { return int(seen.forwarded.Load()) }
 	}
 	w.until(exited, signals)
@@ -214,6 +219,14 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	return end, nil
 }
 
+// stopSignal returns the signal that requests ranks to stop.
+func (o *Options) stopSignal() syscall.Signal {
+	if o.dialect == nil {
+		return syscall.SIGUSR2
+	}
+	return o.dialect.stop
+}
+
 // patience returns the time for other ranks to end after the run. After the loss of a host, mpirun
 // would wait for it for ever.
 func (o *Options) patience() time.Duration {
@@ -228,7 +241,11 @@ func (o *Options) patience() time.Duration {
 func (o *Options) process(p place, status string) *exec.Cmd {
 	line := o.command(p, o.Args)
 	if o.Launcher != InProcess {
-		line = append([]string{o.Self, ShieldCommand, "--parent", strconv.Itoa(os.Getpid())}, line...)
+		shield := []string{o.Self, ShieldCommand, "--parent", strconv.Itoa(os.Getpid())}
+		if !o.dialect.shielded {
+			shield = append(shield, "--exposed")
+		}
+		line = append(shield, line...)
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(o.environ(), StatusVariable+"="+status)

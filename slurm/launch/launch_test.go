@@ -117,10 +117,13 @@ func TestCommand(t *testing.T) {
 				"PATH -x SIAFU_LR siafu train d"},
 		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
 			"srun --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
+		{"hydra", Options{Launcher: "mpiexec.hydra", Ranks: 4, Hostfile: "h"}, here,
+			"mpiexec.hydra -bind-to none -n 4 -f /tmp/s/hosts siafu train d"},
 		{"in process", Options{Launcher: InProcess, Ranks: 4}, here, "siafu train d --ranks 4"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.o.Program = "siafu"
+			tc.o.dialect = map[string]*dialect{Mpirun: &openMPI, Srun: &slurm, "mpiexec.hydra": &hydra}[tc.o.Launcher]
 			if got := strings.Join(tc.o.command(tc.p, []string{"train", "d"}), " "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}

@@ -33,8 +33,8 @@ func Bind(cmd *exec.Cmd) (release func()) {
 // Shield replaces this process by a command with SIGTERM blocked. The ranks do receive SIGTERM,
 // because mpirun and srun unblock signals for their children. parent is the id of the parent
 // process, at whose end the command receives SIGINT, or 0. Shield returns only if the command cannot
-// be started.
-func Shield(parent int, command []string) error {
+// be started. With exposed, SIGTERM is not blocked.
+func Shield(parent int, exposed bool, command []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return fault.New(fault.Missing, "launch", command[0], "%v", err)
@@ -44,6 +44,9 @@ func Shield(parent int, command []string) error {
 	runtime.LockOSThread()
 	var set unix.Sigset_t
 	set.Val[0] = 1 << (uint(syscall.SIGTERM) - 1)
+	if exposed {
+		set.Val[0] = 0
+	}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
 		return fault.System("launch", "", err)
 	}

@@ -15,6 +15,7 @@ type watcher struct {
 	child    *os.Process
 	path     string // status file
 	stopping bool
+	stop     syscall.Signal   // for the ranks to stop
 	ints     int              // number of received SIGINT
 	held     []syscall.Signal // signals to forward when a rank is ready
 	up       bool             // a rank is ready, or the time limit has passed
@@ -104,7 +105,7 @@ func (w *watcher) take(s os.Signal) {
 	}
 	if !w.stopping {
 		w.stopping, w.linger = true, min(w.linger, stopLinger)
-		w.held = append(w.held, syscall.SIGUSR2)
+		w.held = append(w.held, w.stop)
 	}
 }
 

@@ -1,12 +1,14 @@
 package mpitest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,18 +31,17 @@ func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 // MpirunContext returns the command of Mpirun. It is killed when ctx is done, too.
 func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
-	mpirun, err := exec.LookPath("mpirun")
+	mpirun, err := exec.LookPath(Launcher())
 	if err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	line := []string{
-		"-n", strconv.Itoa(n),
-		"--oversubscribe", "--bind-to", "none",
-		"--mca", "mpi_yield_when_idle", "1",
-		"--mca", "orte_tmpdir_base", sessions(t),
-	}
-	if os.Geteuid() == 0 {
-		line = append(line, "--allow-run-as-root")
+	line := []string{"-n", strconv.Itoa(n)}
+	if OpenMPI() {
+		line = append(line, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+			"--mca", "orte_tmpdir_base", sessions(t))
+		if os.Geteuid() == 0 {
+			line = append(line, "--allow-run-as-root")
+		}
 	}
 	line = append(append(line, binary), args...)
 	ctx, cancel := context.WithTimeout(ctx, hardLimit)
@@ -55,6 +56,24 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 		cancel()
 	})
 	return cmd
+}
+
+// Launcher returns the program that starts ranks: mpirun, or that of the variable SIAFU_MPIRUN, which
+// belongs to the MPI of the tests.
+func Launcher() string { return cmp.Or(os.Getenv("SIAFU_MPIRUN"), "mpirun") }
+
+// OpenMPI reports whether Launcher is that of Open MPI.
+var OpenMPI = sync.OnceValue(func() bool {
+	answer, _ := exec.Command(Launcher(), "--version").CombinedOutput()
+	return strings.Contains(string(answer), "(Open MPI)") || strings.Contains(string(answer), "(OpenRTE)")
+})
+
+// NeedOpenMPI skips a test of what only Open MPI can do.
+func NeedOpenMPI(t testing.TB, what string) {
+	t.Helper()
+	if _, err := exec.LookPath(Launcher()); err == nil && !OpenMPI() {
+		t.Skipf("%s needs Open MPI, and these ranks are started by %s", what, Launcher())
+	}
 }
 
 // sessions returns a folder for Open MPI's files of a job. The default folder is shared by all
