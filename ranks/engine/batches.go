@@ -23,7 +23,7 @@ import (
 // batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). A batch is a
 // contiguous range of the own vertices with a lockstep and a shard. The ghosts of the shard are the
 // vertices outside of the batch, of this rank and of other ranks. A history is the source of the ghosts.
-// The trainer does the evaluations, loads the weights and pushes the gradients.
+// The trainer does the evaluations, loads the weights and passes on the gradients.
 //
 // In a step every rank trains one of its batches, and gradients are summed over ranks. All
 // batches of a step read each other's fresh rows.
@@ -100,10 +100,8 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	return e.newPipeline(b, from.Step), nil
 }
 
-// push pushes the gradients of a layer in the current step.
-func (b *batches) push(layer int) error {
-	return b.t.source.Push(b.current.pass.Epoch, layer, b.t.gradient(b.current.intervals, layer, b.t.grad))
-}
+// sumLayer sums a layer's gradients of the current step.
+func (b *batches) sumLayer(layer int) { b.t.gradient(b.current.intervals, layer, b.t.grad) }
 
 func (b *batches) isFull() bool { return false }
 
@@ -185,7 +183,7 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 	for k, part := range parts {
 		intervals := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, intervals)
-		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.push, t.delay, t.stale
+		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.sumLayer, t.delay, t.stale
 		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = newRoute, newRoute, newRoute

@@ -128,7 +128,7 @@ func (t *trainer) addRequests(sums []float64, trained bool) {
 	if !t.accepts() {
 		return
 	}
-	switch max(t.saver.Pending(t.pass.Epoch, trained), t.source.Asked()) {
+	switch max(t.saver.Pending(t.pass.Epoch, trained), t.servers.Asked()) {
 	case signals.Checkpoint:
 		sums[sumSave] = 1
 	case signals.Stop:

@@ -15,10 +15,10 @@ import (
 )
 
 // freeRank is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
-// submission, §3.2). In each epoch the rank fetches the newest weights, runs one local epoch
-// as in synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
-// tasks the rank processes messages of other ranks. A freeRank and its ghost rows exist until the
-// end of the run.
+// submission, §3.2). It is the params.Source of its trainer. In each epoch the rank fetches the
+// newest weights, runs one local epoch as in synchronous training, with the newest pushed ghost rows,
+// and sends its gradient. Between tasks the rank processes messages of other ranks. A freeRank and
+// its ghost rows exist until the end of the run.
 //
 // The server counts epochs: one epoch is as many updates as there are graph ranks. A line
 // of metrics is written when the same number of metrics messages has arrived, with the
@@ -53,16 +53,8 @@ type queuedTally struct {
 	weights []float32 // weights of the pass, if from is 0
 }
 
-// newestWeights is the params.Source of a free rank. It returns the newest weights of the server, and
-// sends the gradients to the server at the end of an epoch.
-type newestWeights struct {
-	params.Source // nil: a free rank needs only the methods below
-	f             *freeRank
-}
-
-// Pull implements params.Source.
-func (s *newestWeights) Pull(int, []float32) error {
-	f := s.f
+// Pull implements params.Source: it receives the newest weights of the server.
+func (f *freeRank) Pull(int, []float32) error {
 	f.awaitsWeights = true
 	fetch := []protocol.Message{f.runner.Fetch()}
 	if _, err := f.poll(); err != nil { // a rank without ghosts has not polled since its last epoch
@@ -74,21 +66,18 @@ func (s *newestWeights) Pull(int, []float32) error {
 	return f.dispatchUntil(func() bool { return !f.awaitsWeights })
 }
 
-// Begin implements params.Source.
-func (s *newestWeights) Begin() error { return nil }
-
-// Push implements params.Source.
-func (s *newestWeights) Push(int, int, []float32) error { return nil }
-
-// Flush implements params.Source.
-func (s *newestWeights) Flush(_ int, grad []float32) error {
-	for l, at := range slices.Backward(s.f.t.layers) {
-		if err := s.f.deliver([]protocol.Message{s.f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
+// Step implements params.Source: it sends the gradients to the server.
+func (f *freeRank) Step(_ int, grad []float32) error {
+	for l, at := range slices.Backward(f.t.layers) {
+		if err := f.deliver([]protocol.Message{f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// State implements params.Source. The server has the optimiser's state.
+func (f *freeRank) State() ([][]float32, error) { return nil, nil }
 
 // connectFree makes the single route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
@@ -114,13 +103,12 @@ func (e *Engine) newFreeRank(trained, epochs int, m transport, r reporting, a *m
 	if f == nil {
 		part := *e
 		part.Arena = a
-		source := &newestWeights{}
-		t, err := part.trainer(source, nil, syncMemory(e.Config, e.Peers.Size()))
+		f = &freeRank{runEpochs: e.Config.Epochs, results: rankResults{newest: make([][]float64, m.setting.Graph())}}
+		t, err := part.trainer(f, nil, syncMemory(e.Config, e.Peers.Size()))
 		if err != nil {
 			return nil, err
 		}
-		f = &freeRank{t: t, runEpochs: e.Config.Epochs, results: rankResults{newest: make([][]float64, m.setting.Graph())}}
-		source.f, t.countsTraining = f, true
+		f.t, t.countsTraining = t, true
 		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
 		if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
 			f.pushed = pushed

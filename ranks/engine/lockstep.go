@@ -43,11 +43,10 @@ type resources struct {
 
 // wholeWork is the work of a pass that covers all intervals.
 type wholeWork struct {
-	// update sums the gradients of a layer's weights and pushes them.
-	update     func(layer int) error
-	pairing    *pairing // of link prediction, whose loss covers all vertices at once; else nil
-	totals     *allSums // of layers that need sums over all vertices, else nil
-	endsInLoss bool     // the forward pass ends in the loss
+	update     func(layer int) // sums the gradients of a layer's weights
+	pairing    *pairing        // of link prediction, whose loss covers all vertices at once; else nil
+	totals     *allSums        // of layers that need sums over all vertices, else nil
+	endsInLoss bool            // the forward pass ends in the loss
 }
 
 // scoresPairs reports whether the loss is of pairs of vertices.
@@ -229,7 +228,8 @@ func (s *lockstep) announceNext(t schedule.Task) {
 func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
-		return s.update(t.Layer)
+		s.update(t.Layer)
+		return nil
 	case schedule.Loss:
 		return s.computePairLoss(t.Layer, s.count)
 	case schedule.Total, schedule.TotalBackward:

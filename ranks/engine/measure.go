@@ -262,10 +262,7 @@ func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 // It stores this rank's gradient. Collective over the graph ranks.
 func (t *trainer) exactGradient(pass int) error {
 	update := t.update
-	t.update = func(layer int) error {
-		t.gradient(t.intervals, layer, t.stale.exact)
-		return nil
-	}
+	t.update = func(layer int) { t.gradient(t.intervals, layer, t.stale.exact) }
 	err := t.run(t.stale.route, t.stale.route.epochWalk, model.Pass{Epoch: pass, Train: true}, false)
 	t.update = update
 	return err
@@ -278,10 +275,10 @@ type gradientRecorder struct {
 	stale *staleness
 }
 
-// Flush implements params.Source.
-func (r gradientRecorder) Flush(epoch int, grad []float32) error {
-	if r.stale.firstPass == epoch {
+// Step implements params.Source.
+func (r gradientRecorder) Step(step int, grad []float32) error {
+	if r.stale.firstPass == step {
 		copy(r.stale.trained, grad)
 	}
-	return r.Source.Flush(epoch, grad)
+	return r.Source.Step(step, grad)
 }

@@ -126,9 +126,6 @@ func (p *pipelineRank) train(epoch, k, step int) error {
 	p.t.pass = model.Pass{Epoch: epoch, Train: true}
 	own, training := p.piecesOf(k, p.e.Peers.Rank())
 	p.pipelineStep = pipelineStep{epoch, step, own, p.scale(training)}
-	if err := p.t.source.Begin(); err != nil {
-		return err
-	}
 	for _, w := range p.computed() {
 		w.reset()
 	}
@@ -182,7 +179,7 @@ func (p *pipelineRank) execute(i pipeline.Instruction) error {
 		_, grads := m.network().Crossing(m.section().End)
 		return p.receive(m, i, tagRedundant, grads)
 	case pipeline.Reduce:
-		return p.pushAll()
+		p.joinGradients()
 	}
 	// Apply follows when the source of weights has all gradients. Spill moves results from a device's
 	// memory, but these are in host memory.
@@ -291,21 +288,20 @@ func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
 
 // addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
 // pass of each microbatch, in their order.
-func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) error {
+func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) {
 	at, one := p.t.layers[layer], p.t.gradient(m.run.intervals, layer, p.t.grad)
 	sum := w.grad[at.Lo:at.Hi]
 	if m.number == 0 {
 		copy(sum, one)
-		return nil
+		return
 	}
 	for k, x := range one {
 		sum[k] += x
 	}
-	return nil
 }
 
-// pushAll passes the gradients of all layers to the source of weights: -0 for those of other stages.
-func (p *pipelineRank) pushAll() error {
+// joinGradients sets the gradients of all layers: -0 for those of other stages.
+func (p *pipelineRank) joinGradients() {
 	own, zero := p.works[p.stage], float32(math.Copysign(0, -1))
 	for k := range p.t.grad {
 		p.t.grad[k] = zero
@@ -314,11 +310,4 @@ func (p *pipelineRank) pushAll() error {
 		at := p.t.layers[layer]
 		copy(p.t.grad[at.Lo:at.Hi], own.grad[at.Lo:at.Hi])
 	}
-	for layer := len(p.t.layers) - 1; layer >= 0; layer-- {
-		at := p.t.layers[layer]
-		if err := p.t.source.Push(p.step, layer, p.t.grad[at.Lo:at.Hi]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -37,13 +37,13 @@ type stepRows struct {
 
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each
 // stretch.
-func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int) error) *stepBuffers {
+func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int)) *stepBuffers {
 	return e.newSectionBuffers(t, net, net.Section(), most, steps, update, nil)
 }
 
 // newSectionBuffers allocates steps of a section of a network. Steps with the buffers of like run at
 // other times, and share the gradients of weights; nil: none.
-func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int) error,
+func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int),
 	like *stepBuffers) *stepBuffers {
 	r := e.allocStepBuffers(net, of, most, e.Arena)
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))

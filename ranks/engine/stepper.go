@@ -12,8 +12,8 @@ type stepper interface {
 	// resume returns the step with which an epoch begins, 0 unless a step continues an earlier view's.
 	// Collective over the graph ranks.
 	resume(epoch int) (k int, err error)
-	// train runs the passes of the k-th step of an epoch, and pushes the gradients of all layers; step
-	// counts the run's steps. Collective over the graph ranks.
+	// train runs the passes of the k-th step of an epoch, and sums the gradients of all layers on this rank;
+	// step counts the run's steps. Collective over the graph ranks.
 	train(epoch, k, step int) error
 	// endStep is called after the update of the weights.
 	endStep()
@@ -74,9 +74,6 @@ func (f fullGraph) activity() string { return f.t.lockstep.activity() }
 
 // trainPass trains a step with the passes of a lockstep. Collective over the graph ranks.
 func (t *trainer) trainPass(s *lockstep, step int) error {
-	if err := t.source.Begin(); err != nil {
-		return err
-	}
 	if err := s.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type parameters struct {
 type control struct {
 	history        *stopping.History
 	saver          Saver           // nil in a run that only evaluates, which accepts no requests
+	servers        params.Control  // whose processes also receive requests
 	pendingRequest signals.Request // of any rank, in the current epoch: the same on all graph ranks
 	stopped        bool            // the run was asked to stop, and has saved, or the view ends
 	views          Views           // nil with a single view
@@ -80,7 +81,7 @@ type accounts struct {
 // Train trains synchronously. source has the weights. Unless the run
 // was asked to stop, the history ends with it. Collective over the graph ranks; servers, if
 // any, serve it.
-func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s Saver) error {
+func (e *Engine) Train(b Beginning, source params.Source, servers params.Control, h *stopping.History, s Saver) error {
 	reduction, err := e.reduce()
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s
 	if t.steps, err = e.newBatches(t, &b); err != nil {
 		return err
 	}
-	t.history, t.saver, t.views = h, s, e.Views
+	t.history, t.saver, t.servers, t.views = h, s, servers, e.Views
 	t.reserveResiduals()
 	if t.alternates {
 		t.phases = tune.NewPhases(b.Epoch, e.Config.Epochs, b.Exact)
@@ -182,7 +183,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
 	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, scoreSums)
 	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
 		return nil, err
 	}
@@ -227,7 +228,7 @@ func (t *trainer) addHooks(tuning hooks) {
 func (t *trainer) endDiverged(e *epochState) (leave bool, err error) {
 	epoch := e.line.Epoch
 	if t.history.Divergence != nil || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
-		return true, t.source.Leave()
+		return true, t.servers.Leave()
 	}
 	return false, nil
 }
@@ -258,7 +259,7 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 		return false, err
 	}
 	if t.shouldEnd(e.line, closing) {
-		return true, t.source.Leave()
+		return true, t.servers.Leave()
 	}
 	if t.alternates {
 		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
@@ -322,13 +323,13 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 		s.Parts, s.History = parts, rows
 		t.saver.Save(s, stop)
 	}
-	t.source.Saved()
+	t.servers.Saved()
 	t.saver.Served(time.Since(began))
 	t.pendingRequest = signals.None
 	t.workers.takeSeconds()
 	if stop {
 		t.stopped = true
-		return true, t.source.Leave()
+		return true, t.servers.Leave()
 	}
 	return false, nil
 }
@@ -371,10 +372,8 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 // loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// pushLayer sums a layer's gradients in the order of intervals and pushes them.
-func (t *trainer) pushLayer(layer int) error {
-	return t.source.Push(t.pass.Epoch, layer, t.gradient(t.intervals, layer, t.grad))
-}
+// sumLayer sums a layer's gradients in the order of intervals.
+func (t *trainer) sumLayer(layer int) { t.gradient(t.intervals, layer, t.grad) }
 
 // gradient sums a layer's gradients in the order of intervals. It returns their part of flat.
 func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {

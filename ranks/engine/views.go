@@ -69,7 +69,7 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	}
 	t.views.Replaced()
 	t.stopped = true
-	return true, t.source.Leave()
+	return true, t.servers.Leave()
 }
 
 // pack implements stepper.
