@@ -82,7 +82,7 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.measures() {
+	if t.stale.measures() {
 		if err := t.stale.outside.connect(e.Arena); err != nil {
 			return nil, err
 		}
@@ -190,9 +190,8 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 		s.build(newRoute, e.Config.Mode == "nopipe")
 		list, template = append(list, s), intervals
 	}
-	if b.current = list[0]; t.measures() {
-		t.stale.outside.set = rows.Set
-	}
+	b.current = list[0]
+	t.stale.useSets(rows.Set)
 	b.next = func(epoch, step int, pieces []int) (*lockstep, error) {
 		rows.Begin(epoch, b.firstPieces)
 		computed.begin(pieces[0], step)
@@ -256,7 +255,7 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchV
 	for k := range count {
 		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.newOps()}
 		var frame *model.Frame
-		if template != nil {
+		if k < len(template) {
 			frame = template[k].frame
 		}
 		first := c.First + i.lo

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
@@ -27,14 +28,31 @@ type freeRank struct {
 	t *trainer
 	transport
 	runner        *protocol.Runner
-	pushed        *refresh.Pushed // nil without ghosts
-	runEpochs     int             // epochs of the run
-	continues     bool            // no message has ended the stretch yet
-	awaitsWeights bool            // the rank waits for weights
-	left          []bool          // by graph rank: it sends no more messages in this stretch
+	pushed        pushedRows
+	runEpochs     int    // epochs of the run
+	trained       int    // the last epoch of this rank in earlier stretches
+	continues     bool   // no message has ended the stretch yet
+	awaitsWeights bool   // the rank waits for weights
+	left          []bool // by graph rank: it sends no more messages in this stretch
 	results       rankResults
 	epochs        int // last known number of epochs of the run at the end of the stretch
 }
+
+// pushedRows takes the rows that other ranks push.
+type pushedRows interface {
+	Accept(from int, message []byte) (s halo.Slot, due bool, err error)
+	// Taken records that a rank has stored the rows of a layer. It reports whether this rank has sent them.
+	Taken(from, layer int) bool
+}
+
+// noRows is for networks without aggregation: no rank may push rows.
+type noRows struct{}
+
+func (noRows) Accept(from int, message []byte) (s halo.Slot, due bool, err error) {
+	return s, false, wire.Unexpected("train", from, wire.KindOf(message))
+}
+
+func (noRows) Taken(int, int) bool { return false }
 
 // rankResults are rank 0's results of all ranks since the last line.
 type rankResults struct {
@@ -96,49 +114,38 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	a.Fill(func() { s.build(newRoute, false) })
 }
 
-// newFreeRank prepares the rank to continue after an epoch of the run, to the end of a
-// stretch. The first call creates it. Collective over the world.
-func (e *Engine) newFreeRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*freeRank, error) {
-	f := e.freeRank
-	if f == nil {
-		part := *e
-		part.Arena = a
-		f = &freeRank{runEpochs: e.Config.Epochs, results: rankResults{newest: make([][]float64, m.setting.Graph())}}
-		t, err := part.trainer(f, nil, syncMemory(e.Config, e.Peers.Size()))
-		if err != nil {
-			return nil, err
-		}
-		f.t, t.countsTraining = t, true
-		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
-		if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
-			f.pushed = pushed
-			pushed.Connect(freeMail{f})
-		}
-		e.freeRank, e.values = f, part.values
+// newFreeRank makes a rank that continues after an epoch of the run. Memory comes from a. Collective over
+// the world.
+func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
+	part := *e
+	part.Arena = a
+	f := &freeRank{pushed: noRows{}, runEpochs: e.Config.Epochs, trained: trained}
+	f.results.newest = make([][]float64, e.Peers.Size())
+	t, err := part.trainer(f, nil, syncMemory(e.Config, e.Peers.Size()))
+	if err != nil {
+		return nil, err
 	}
-	own := trained
-	if f.runner != nil {
-		own = f.runner.Epoch()
+	f.t, t.countsTraining = t, true
+	t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
+	if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
+		f.pushed = pushed
+		pushed.Connect(freeMail{f})
 	}
-	f.continues = true
-	f.transport, f.epochs, f.left = m, epochs, make([]bool, m.setting.Graph())
-	f.handler, f.left[m.world.Rank()] = f, true
-	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	// The findings and weights of the previous stretch count until newer ones arrive.
-	f.results = rankResults{reporting: r, newest: f.results.newest, weights: f.results.weights, sum: newTally(), lastEpoch: epochs}
+	e.values = part.values
 	return f, nil
 }
 
-// releaseFreeRank frees the memory of the free rank, if there is one.
-func (e *Engine) releaseFreeRank() {
-	if e.freeArena != nil {
-		e.freeArena.Free()
-		e.freeArena, e.freeRank = mapped.NewArena(), nil
-	}
+// begin implements beginStretch.
+func (f *freeRank) begin(s stretch) (stretcher, error) {
+	f.continues = true
+	f.transport, f.epochs, f.left = s.transport, s.epochs, make([]bool, s.setting.Graph())
+	f.handler, f.left[f.world.Rank()] = f, true
+	f.runner = protocol.NewRunner(f.setting, f.world.Rank(), f.trained, f.t.net.Layers(), f.t.net.NumWeights())
+	// The findings and weights of the previous stretch count until newer ones arrive.
+	f.results = rankResults{reporting: s.reporting, newest: f.results.newest, weights: f.results.weights, sum: newTally(),
+		lastEpoch: s.epochs}
+	return f, nil
 }
-
-// receivesRows reports whether other ranks push rows to this one.
-func (f *freeRank) receivesRows() bool { return f.pushed != nil }
 
 // activity implements stretcher.
 func (f *freeRank) activity() string { return f.t.steps.activity() }
@@ -149,6 +156,7 @@ func (f *freeRank) train() ([]float32, error) {
 	if err := f.t.loop(f.runner.Epoch() + 1); err != nil {
 		return nil, err
 	}
+	f.trained = f.runner.Epoch()
 	return f.finalWeights()
 }
 
@@ -255,7 +263,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 		}
 	}
 	if err := f.dispatchUntil(func() bool {
-		return !slices.Contains(f.left, false) && f.serverDone()
+		return !slices.Contains(f.left, false) && f.localServer.Done()
 	}); err != nil {
 		return nil, err
 	}
@@ -273,9 +281,6 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
-	if !f.receivesRows() {
-		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
-	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
 	return err
 }
@@ -288,7 +293,7 @@ func (f *freeRank) handleWire(from int, m wire.Message) error {
 	case m.Kind == wire.Leaving && from < len(f.left):
 		f.left[from] = true
 		return nil
-	case m.Kind == wire.RowsStored && f.receivesRows() && f.pushed.Taken(from, m.Numbers[0]):
+	case m.Kind == wire.RowsStored && f.pushed.Taken(from, m.Numbers[0]):
 		return nil
 	}
 	return wire.Unexpected("train", from, m.Kind)

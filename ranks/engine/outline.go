@@ -43,7 +43,7 @@ type LayerOutline struct {
 // outline returns the outline of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
-		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.scoresPairs(),
+		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairs,
 		GhostOutline: GhostOutline{
 			Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 			GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(),
@@ -68,11 +68,11 @@ func (o Outline) section() model.Section {
 	return o.Section
 }
 
-// outline returns the outline of a rank in bounded asynchrony.
-func (f *asyncRank) outline(store *model.Store) Outline {
+// outline returns the outline of a rank in bounded asynchrony, with a number of ghosts.
+func (f *asyncRank) outline(store *model.Store, ghosts int) Outline {
 	return Outline{
 		Layers: layersOf(store.Network), Intervals: len(f.intervals), InputCached: store.Network.Spec.CacheInput, Loss: true,
-		GhostOutline: GhostOutline{Ghosts: f.graph != nil && f.graph.Plan.Ghosts > 0}, Fused: f.tensor.RequestOptions().Fused,
+		GhostOutline: GhostOutline{Ghosts: store.Network.GathersAny() && ghosts > 0}, Fused: f.tensor.RequestOptions().Fused,
 	}
 }
 
@@ -129,7 +129,7 @@ func (p PassGraph) FetchOf(t schedule.Task) int {
 
 // Stages returns the stages of a task, in order.
 func (p PassGraph) Stages(t schedule.Task) []schedule.Task {
-	if t.Stage >= tensorTasks || p.tasks[t.Layer][t.Stage].do == nil {
+	if t.Stage >= tensorTasks || len(p.tasks[t.Layer][t.Stage].do) == 0 {
 		return []schedule.Task{t}
 	}
 	var list []schedule.Task

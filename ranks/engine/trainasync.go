@@ -26,8 +26,17 @@ import (
 // on others. Collective over the world at the end of each stretch, with servers that also call
 // BroadcastVerdict.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	arena, begin := mapped.NewArena(), beginStretch(e.newAsyncRank)
+	defer arena.Free()
+	if e.Config.Mode == config.Free {
+		f, err := e.newFreeRank(trained, arena)
+		if err != nil {
+			return nil, Verdict{}, err
+		}
+		begin = f.begin
+	}
 	for {
-		last, v, err := e.trainStretch(trained, weights, u, h, s)
+		last, v, err := e.trainStretch(begin, arena, trained, weights, u, h, s)
 		if err != nil {
 			return nil, v, err
 		}
@@ -38,6 +47,7 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 		}
 		switch v.Next {
 		case EndRun:
+			arena.Free() // before evaluations
 			return last, v, e.evaluateAsync(v.Epoch, last, h)
 		case SwitchToSync:
 			h.Within = 0
@@ -57,21 +67,34 @@ type stretcher interface {
 	awaitedRanks() []int
 }
 
+// stretch is what a rank needs for a stretch of epochs: of the run, or until the next checkpoint.
+type stretch struct {
+	transport
+	reporting
+	trained, epochs int           // before and after the stretch
+	arena           *mapped.Arena // of the stretch
+}
+
+// beginStretch returns the rank of a stretch. Collective over the world.
+type beginStretch func(stretch) (stretcher, error)
+
 // trainStretch trains until all ranks have finished the same epoch, and returns the weights
-// after it and rank 0's verdict.
-func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena := e.freeArena
-	if e.Config.Mode != config.Free {
-		arena = mapped.NewArena()
-		defer arena.Free()
+// after it and rank 0's verdict. run is the memory of ranks that exist until the end of the run.
+func (e *Engine) trainStretch(begin beginStretch, run *mapped.Arena, trained int, weights []float32, u *params.Updater,
+	h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	arena := mapped.NewArena()
+	defer arena.Free()
+	next, err := e.nextStretch(trained, weights, u, h, s, arena)
+	if err != nil {
+		return nil, Verdict{}, err
 	}
-	f, err := e.newStretcher(trained, weights, u, h, s, arena)
+	f, err := begin(next)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
 	defer e.describeWaits(f.activity, f.awaitedRanks, e.World)()
 	last, err := f.train()
-	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
+	e.arrays = max(e.arrays, e.Arena.Used()+run.Used()+arena.Used())
 	if err != nil {
 		return nil, Verdict{}, err
 	}
@@ -79,9 +102,9 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 	return slices.Clone(last), v, err
 }
 
-// newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
-func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
-	a *mapped.Arena) (stretcher, error) {
+// nextStretch returns the stretch after an epoch. Collective over the world.
+func (e *Engine) nextStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
+	a *mapped.Arena) (stretch, error) {
 	t := reporting{
 		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
 	}
@@ -91,19 +114,17 @@ func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater,
 	}
 	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, StalenessBound(c), trained)
 	if err != nil {
-		return nil, err
+		return stretch{}, err
 	}
-	m := transport{world: e.World, outbox: e.outbox, setting: setting, decodeBuffer: make([]float32, e.Network.NumWeights())}
+	m := transport{world: e.World, outbox: e.outbox, setting: setting, localServer: noServer{},
+		decodeBuffer: make([]float32, e.Network.NumWeights())}
 	if e.World.Rank() == 0 {
 		t.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
 			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
 		}
 	}
-	if c.Mode == config.Free {
-		return e.newFreeRank(trained, epochs, m, t, a)
-	}
-	return e.newAsyncRank(trained, epochs, m, t, a)
+	return stretch{m, t, trained, epochs, a}, nil
 }
 
 // StalenessBound returns the maximal distance in epochs between ranks, which their server enforces.
@@ -160,7 +181,6 @@ func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
 // training passes and, unless the run has diverged, the weights after the last epoch. The
 // better ones become the run's. Collective over the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
-	e.releaseFreeRank()
 	t, err := e.trainer(nil, nil, model.Forward)
 	if err != nil {
 		return err
@@ -232,29 +252,28 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// newAsyncRank makes a graph rank that continues after an epoch, to the end of a stretch.
-// Collective over the world.
-func (e *Engine) newAsyncRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*asyncRank, error) {
-	c, net, rank := e.Config, e.Network, e.World.Rank()
-	f := &asyncRank{cfg: c, transport: m, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
+// newAsyncRank makes the graph rank of a stretch in bounded asynchrony. It implements beginStretch.
+func (e *Engine) newAsyncRank(s stretch) (stretcher, error) {
+	c, net, rank, a := e.Config, e.Network, e.World.Rank(), s.arena
+	f := &asyncRank{cfg: c, transport: s.transport, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
 	f.delay, f.handler = newDelay(c, rank), f
-	f.tallies = tallies{ownTallies: map[int]tally{}, finished: map[int]int{}, reporting: r,
-		received: receivedTallies{sums: map[int]tally{}, count: map[int]int{}}}
+	f.tallies = tallies{ownTallies: epochTallies{}, finished: map[int]int{}, reporting: s.reporting,
+		received: receivedTallies{sums: epochTallies{}, count: map[int]int{}}}
 	store := e.store(e.network(), model.Separate, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
 	}
 	f.intervals = e.newIntervals(store, kernels.Mat{}, a)
 	e.reserveBackend(store, f.intervals, a)
-	if store.Network.GathersAny() {
-		if err := f.prepare(e, store, trained, a); err != nil {
+	if f.propagates = store.Network.GathersAny(); f.propagates {
+		if err := f.prepare(e, store, s.trained, a); err != nil {
 			return nil, err
 		}
 	}
-	o := f.outline(store)
+	o := f.outline(store, e.Shard.NumGhosts())
 	e.outline = o
-	f.AsyncScheduler = NewAsyncScheduler(o, m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
-	f.Epochs, f.tasks = epochs, f.fusedWork(store, e.Tensor.RequestOptions())
+	f.AsyncScheduler = NewAsyncScheduler(o, s.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, time.Now, f)
+	f.Epochs, f.tasks = s.epochs, f.fusedWork(store, e.Tensor.RequestOptions())
 	for k, i := range f.intervals {
 		i.intervalState = &f.intervalStates[k]
 	}
