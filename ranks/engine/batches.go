@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"siafu/graph/shard"
 	"siafu/halo"
@@ -33,16 +33,24 @@ import (
 // choice (--vertex-order).
 type batches struct {
 	fullGraph
-	store  *history.Store // nil without a history
+	stored storedRows
 	source statsSource
 	// next makes the lockstep of a step from pieces of the rank. Collective over the graph ranks.
 	next      func(epoch, step int, pieces []int) (*lockstep, error)
-	current   *lockstep       // this rank's
-	outside   int             // number of outside vertices, summed over batches
-	estimates bool            // whether the loss of each step estimates that of all training vertices
-	predicted *predict.Source // nil without predictions
+	current   *lockstep // this rank's
+	outside   int       // number of outside vertices, summed over batches
+	estimates bool      // whether the loss of each step estimates that of all training vertices
+	predicted predictor
 	joined    joinedClusters
 	deal
+}
+
+// storedRows are the rows that steps store for later steps: a history.Store, or none if each step samples
+// its own vertices.
+type storedRows interface {
+	Pack() []byte
+	Unpack(b []byte) error
+	Bytes() int64
 }
 
 // joinedClusters are the clusters that steps join (Cluster-GCN).
@@ -68,13 +76,10 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	if kind.Count == 0 {
 		return fullGraph{t}, nil
 	}
-	b := &batches{fullGraph: fullGraph{t}, deal: deal{
+	b := &batches{fullGraph: fullGraph{t}, stored: noRows{}, source: noRows{}, predicted: noRows{}, deal: deal{
 		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1) * max(kind.Microbatches, 1),
 		seed: e.Config.Seed, firstPieces: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
 	}}
-	if !kind.Draws() {
-		b.store = e.newHistoryStore(e.Arena)
-	}
 	training, err := map[string]func(*batches) (trainingOf, error){
 		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours,
 		config.Cluster: e.newJoinedClusters, config.Saint: e.newWalks, config.Approximate: e.newApproximate,
@@ -107,48 +112,37 @@ func (b *batches) isFull() bool { return false }
 
 func (b *batches) sources() []statsSource { return []statsSource{b.source} }
 
-func (b *batches) predictor() (*predict.Source, bool) { return b.predicted, b.predicted != nil }
+func (b *batches) takePredictions() predict.Counts { return b.predicted.TakeCounts() }
 
 func (b *batches) activity() string { return "in mini-batches, " + b.current.activity() }
-
-// hasHistory reports whether steps read stored rows. Otherwise each step samples its own vertices.
-func (b *batches) hasHistory() bool { return b.store != nil }
 
 func (b *batches) hasState() bool { return true }
 
 // pack implements stepper.
-func (b *batches) pack() ([]byte, error) {
-	if !b.hasHistory() {
-		return nil, nil
-	}
-	return b.store.Pack(), nil
-}
+func (b *batches) pack() ([]byte, error) { return b.stored.Pack(), nil }
 
 // unpack implements stepper.
 func (b *batches) unpack(own []byte) error {
-	if len(own) == 0 || !b.hasHistory() {
+	if len(own) == 0 {
 		return nil
 	}
-	return b.store.Unpack(own)
+	return b.stored.Unpack(own)
 }
 
 // packHistory implements stepper.
 func (b *batches) packHistory() ([]byte, error) {
-	if !b.hasHistory() {
-		return nil, nil
-	}
-	blocks, err := world.Gather(b.t.comm, 0, b.store.Pack())
-	return bytes.Join(blocks, nil), err
+	blocks, err := world.Gather(b.t.comm, 0, b.stored.Pack())
+	return slices.Concat(blocks...), err
 }
 
 // noteStatistics prints the number of vertices outside of batches. A vertex counts once for each
 // batch that gathers from it. Collective over the graph ranks.
 func (b *batches) noteStatistics(e *Engine) error {
-	if !b.hasHistory() {
+	if e.Config.Batching().Draws() {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
 		return nil
 	}
-	sums := []int64{b.store.Bytes(), int64(b.outside)}
+	sums := []int64{b.stored.Bytes(), int64(b.outside)}
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return err
 	}
@@ -167,11 +161,12 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 		parts[k], cuts[k] = batchShard(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
 	}
 	store := e.batchStore(t.store.Vertices())
-	rows, err := history.NewBatch(b.store, cuts, t.adder, e.Arena)
+	stored := e.newHistoryStore(e.Arena)
+	rows, err := history.NewBatch(stored, cuts, t.adder, e.Arena)
 	if err != nil {
 		return nil, err
 	}
-	b.source, b.outside = rows, rows.Outside()
+	b.stored, b.source, b.outside = stored, rows, rows.Outside()
 	outside := 0
 	for _, c := range cuts {
 		outside = max(outside, c.Outside.Len())
@@ -204,10 +199,10 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 // the graph ranks.
 func (b *batches) restoreHistory(e *Engine, rows []byte) error {
 	rows, err := world.BcastBlob(e.Peers, rows, 0)
-	if err != nil || len(rows) == 0 || !b.hasHistory() {
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	return b.store.Unpack(rows)
+	return b.stored.Unpack(rows)
 }
 
 // BatchEdges is the purpose of the memory for edges of mini-batches.

@@ -45,15 +45,6 @@ type pushedRows interface {
 	Taken(from, layer int) bool
 }
 
-// noRows is for networks without aggregation: no rank may push rows.
-type noRows struct{}
-
-func (noRows) Accept(from int, message []byte) (s halo.Slot, due bool, err error) {
-	return s, false, wire.Unexpected("train", from, wire.KindOf(message))
-}
-
-func (noRows) Taken(int, int) bool { return false }
-
 // rankResults are rank 0's results of all ranks since the last line.
 type rankResults struct {
 	reporting

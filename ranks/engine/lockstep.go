@@ -60,7 +60,7 @@ type routes struct {
 }
 
 // connected reports whether ranks exchange rows in exact passes.
-func (r *routes) connected() bool { return r.exchange != nil }
+func (r *routes) connected() bool { return r.exact.exchanges() }
 
 // discardStats discards the transfers of passes that belong to no epoch.
 func (r *routes) discardStats() {

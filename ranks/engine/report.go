@@ -23,7 +23,7 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 func (t *trainer) report(line runfolder.Epoch) error {
 	own := newTally()
 	own.measure(t.takeStats(), t.tensor, t.workers)
-	own.addPredictions(t.predictions())
+	own.addPredictions(t.steps.takePredictions())
 	if t.engine.fetches() {
 		own.addDisk(&t.disk)
 	}

@@ -240,7 +240,7 @@ func (e *Engine) newJoinedClusters(b *batches) (trainingOf, error) {
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()),
 		e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)
-	b.source, b.joined = noStats{}, joinedClusters{source, most}
+	b.joined = joinedClusters{source, most}
 	if !e.pipelined() {
 		d := b.sampledSteps(e.batchNetwork(), []int{most})
 		b.next = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
@@ -259,7 +259,7 @@ func (e *Engine) newWalks(b *batches) (trainingOf, error) {
 	d := b.sampledSteps(e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}))
 	source := sample.NewWalks(e.walking(), e.Arena)
 	e.Reporter.Note(fmt.Sprintf("walks coverage=%d seconds=%.3f\n", sample.Coverage, time.Since(began).Seconds()))
-	b.source, b.estimates = noStats{}, true
+	b.estimates = true
 	b.next = func(_, step int, _ []int) (*lockstep, error) { return d.step(source.Draw(step, d.packed)), nil }
 	return func(int) int64 { return int64(len(e.trainVertices())) }, nil
 }

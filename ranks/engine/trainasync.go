@@ -171,7 +171,7 @@ func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
 	switch {
 	case e.World.Rank() > 0:
 		return nil, nil
-	case u != nil:
+	case e.World.Size() == e.Peers.Size(): // no rank is a server
 		return u.State(), nil
 	}
 	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
