@@ -106,7 +106,7 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 }
 
 // newFreeRank makes a rank that continues after an epoch of the run. Memory comes from a. Collective over
-// the world.
+// the graph ranks.
 func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
 	part := *e
 	part.Arena = a
@@ -126,7 +126,7 @@ func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
 	return f, nil
 }
 
-// begin implements beginStretch.
+// begin implements asyncTraining.begin.
 func (f *freeRank) begin(s stretch) (stretcher, error) {
 	f.continues = true
 	f.transport, f.epochs, f.left = s.transport, s.epochs, make([]bool, s.setting.Graph())

@@ -26,28 +26,28 @@ import (
 // on others. Collective over the world at the end of each stretch, with servers that also call
 // BroadcastVerdict.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena, begin := mapped.NewArena(), beginStretch(e.newAsyncRank)
-	defer arena.Free()
+	t := &asyncTraining{e: e, updater: u, history: h, saver: s, arena: mapped.NewArena(), begin: e.newAsyncRank}
+	defer t.arena.Free()
 	if e.Config.Mode == config.Free {
-		f, err := e.newFreeRank(trained, arena)
+		f, err := e.newFreeRank(trained, t.arena)
 		if err != nil {
 			return nil, Verdict{}, err
 		}
-		begin = f.begin
+		t.begin = f.begin
 	}
 	for {
-		last, v, err := e.trainStretch(begin, arena, trained, weights, u, h, s)
+		last, v, err := t.stretch(trained, weights)
 		if err != nil {
 			return nil, v, err
 		}
 		if v.Save {
-			if err := e.saveStretch(v, last, u, h, s); err != nil || v.Stop {
+			if err := t.save(v, last); err != nil || v.Stop {
 				return last, v, err
 			}
 		}
 		switch v.Next {
 		case EndRun:
-			arena.Free() // before evaluations
+			t.arena.Free() // before evaluations
 			return last, v, e.evaluateAsync(v.Epoch, last, h)
 		case SwitchToSync:
 			h.Within = 0
@@ -55,6 +55,16 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 		}
 		weights, trained = last, v.Epoch
 	}
+}
+
+// asyncTraining is a series of stretches.
+type asyncTraining struct {
+	e       *Engine
+	updater *params.Updater // of the server that rank 0 hosts
+	history *stopping.History
+	saver   Saver
+	begin   func(stretch) (stretcher, error) // returns the rank of a stretch; collective over the world
+	arena   *mapped.Arena                    // of a rank that exists until the end of the run
 }
 
 // stretcher is a graph rank that trains a stretch of epochs asynchronously.
@@ -75,26 +85,22 @@ type stretch struct {
 	arena           *mapped.Arena // of the stretch
 }
 
-// beginStretch returns the rank of a stretch. Collective over the world.
-type beginStretch func(stretch) (stretcher, error)
-
-// trainStretch trains until all ranks have finished the same epoch, and returns the weights
-// after it and rank 0's verdict. run is the memory of ranks that exist until the end of the run.
-func (e *Engine) trainStretch(begin beginStretch, run *mapped.Arena, trained int, weights []float32, u *params.Updater,
-	h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena := mapped.NewArena()
+// stretch trains until all ranks have finished the same epoch, and returns the weights
+// after it and rank 0's verdict.
+func (t *asyncTraining) stretch(trained int, weights []float32) ([]float32, Verdict, error) {
+	e, arena := t.e, mapped.NewArena()
 	defer arena.Free()
-	next, err := e.nextStretch(trained, weights, u, h, s, arena)
+	next, err := t.next(trained, weights, arena)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	f, err := begin(next)
+	f, err := t.begin(next)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
 	defer e.describeWaits(f.activity, f.awaitedRanks, e.World)()
 	last, err := f.train()
-	e.arrays = max(e.arrays, e.Arena.Used()+run.Used()+arena.Used())
+	e.arrays = max(e.arrays, e.Arena.Used()+t.arena.Used()+arena.Used())
 	if err != nil {
 		return nil, Verdict{}, err
 	}
@@ -102,13 +108,14 @@ func (e *Engine) trainStretch(begin beginStretch, run *mapped.Arena, trained int
 	return slices.Clone(last), v, err
 }
 
-// nextStretch returns the stretch after an epoch. Collective over the world.
-func (e *Engine) nextStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
-	a *mapped.Arena) (stretch, error) {
-	t := reporting{
-		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
+// next returns the stretch after an epoch. Collective over the world.
+func (t *asyncTraining) next(trained int, weights []float32, a *mapped.Arena) (stretch, error) {
+	e := t.e
+	r := reporting{
+		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{},
+		history: t.history, saver: t.saver,
 	}
-	c, intervals, epochs := e.Config, 1, LastEpoch(s.Every(), trained, e.Config.Epochs)
+	c, intervals, epochs := e.Config, 1, LastEpoch(t.saver.Every(), trained, e.Config.Epochs)
 	if c.Mode != config.Free {
 		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn(), int64(len(e.Shard.In.Cols)))
 	}
@@ -119,12 +126,12 @@ func (e *Engine) nextStretch(trained int, weights []float32, u *params.Updater, 
 	m := transport{world: e.World, outbox: e.outbox, setting: setting, localServer: noServer{},
 		decodeBuffer: make([]float32, e.Network.NumWeights())}
 	if e.World.Rank() == 0 {
-		t.ranks = e.Peers.Size()
+		r.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
-			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
+			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), t.updater)
 		}
 	}
-	return stretch{m, t, trained, epochs, a}, nil
+	return stretch{m, r, trained, epochs, a}, nil
 }
 
 // StalenessBound returns the maximal distance in epochs between ranks, which their server enforces.
@@ -151,30 +158,32 @@ func NewMachine(c config.Config, setting protocol.Setting, index int, layers []p
 	return protocol.New(setting, index, layers, weights, u)
 }
 
-// saveStretch writes the checkpoint at the end of a stretch, on rank 0.
-func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
+// save writes the checkpoint at the end of a stretch, on rank 0.
+func (t *asyncTraining) save(v Verdict, weights []float32) error {
+	e := t.e
 	e.Fault.At(inject.Save, v.Epoch)
 	began := time.Now()
-	slots, err := e.optimiserState(u)
+	slots, err := t.optimiserState()
 	if err != nil {
 		return err
 	}
 	if e.World.Rank() == 0 {
-		s.Save(e.state(v.Epoch, weights, slots, h), v.Stop)
+		t.saver.Save(e.state(v.Epoch, weights, slots, t.history), v.Stop)
 	}
-	s.Served(time.Since(began))
+	t.saver.Served(time.Since(began))
 	return nil
 }
 
 // optimiserState returns the optimiser's state at the end of a stretch, on rank 0.
-func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
-	switch {
+func (t *asyncTraining) optimiserState() ([][]float32, error) {
+	switch e := t.e; {
 	case e.World.Rank() > 0:
 		return nil, nil
 	case e.World.Size() == e.Peers.Size(): // no rank is a server
-		return u.State(), nil
+		return t.updater.State(), nil
+	default:
+		return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
 	}
-	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
 }
 
 // evaluateAsync evaluates, synchronously with the other ranks, the weights of the best
@@ -252,7 +261,7 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// newAsyncRank makes the graph rank of a stretch in bounded asynchrony. It implements beginStretch.
+// newAsyncRank makes the graph rank of a stretch in bounded asynchrony. It implements asyncTraining.begin.
 func (e *Engine) newAsyncRank(s stretch) (stretcher, error) {
 	c, net, rank, a := e.Config, e.Network, e.World.Rank(), s.arena
 	f := &asyncRank{cfg: c, transport: s.transport, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
