@@ -6,6 +6,7 @@ import (
 	"siafu/internal/host"
 	"siafu/internal/safetensors"
 	"siafu/kernels/model"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
@@ -18,7 +19,10 @@ const Version = "0.1.0"
 // finish gathers the reports of all ranks and ends the run. Collective over the world.
 func (r *begun) finish() error {
 	r.fault.At(inject.Finish, 0)
-	used := r.engine.Usage()
+	var used engine.Usage
+	if !r.isServer() {
+		used = r.engine.Usage()
+	}
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
 		ArrayBytes: max(used.ArrayBytes, r.arena.Used()), StashBytes: r.stash,

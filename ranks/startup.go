@@ -237,10 +237,10 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 				Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads,
 				Recorders: r.timeline.recorders, Fault: r.fault,
 			},
-			Reporter: r.reporter,
+			Reporter: r.reporter, Clusters: engine.NoClusters,
 		}
 		if r.views.replaceable {
-			rank.Views, rank.Clusters = r, &r.views.clusters
+			rank.Views, rank.Clusters = r, r.views.clusters
 		}
 		for _, member := range r.pipelineRanks(r.ownPartition()) {
 			rank.Carriers = append(rank.Carriers, r.view.Rank(member))

@@ -18,19 +18,19 @@ func (r *begun) run() error {
 	if r.asynchronous() {
 		return r.trainAsync()
 	}
-	source, err := r.source(r.from.Epoch, r.weights)
+	source, servers, err := r.source(r.from.Epoch, r.weights)
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(r.from.Epoch+1, source, r.history())
+	return r.trainFrom(r.from.Epoch+1, source, servers, r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *begun) trainFrom(epoch int, source params.Source, h *stopping.History) error {
+func (r *begun) trainFrom(epoch int, source params.Source, servers params.Control, h *stopping.History) error {
 	b := engine.Beginning{Epoch: epoch, Exact: r.from.Switched, Part: r.partState, Step: r.views.step(r.member), Rows: r.from.History}
 	r.from.History = nil
-	if err := r.engine.Train(b, source, h, r.newSaver()); err != nil {
+	if err := r.engine.Train(b, source, servers, h, r.newSaver()); err != nil {
 		return err
 	}
 	r.reporter.result(h)
@@ -64,7 +64,7 @@ func (r *begun) trainAsync() error {
 func (r *begun) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
 	r.from.Switched = true
-	source, err := r.source(epoch, weights)
+	source, servers, err := r.source(epoch, weights)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *begun) trainAfter(epoch int, weights []float32, u *params.Updater, h *s
 		}
 		own.Updater().Restore(slots)
 	}
-	return r.trainFrom(epoch+1, source, h)
+	return r.trainFrom(epoch+1, source, servers, h)
 }
 
 // history returns the history of earlier epochs.
@@ -113,35 +113,31 @@ func (r *joined) validates() bool {
 	return r.meta.Val > 0
 }
 
-// source returns the source of weights after an epoch. Without servers every rank updates them
-// with its own updater.
-func (r *begun) source(epoch int, weights []float32) (params.Source, error) {
+// source returns the source of weights after an epoch, and the servers. Without servers every rank
+// updates the weights with its own updater. Servers of averaged weights only add them up.
+func (r *begun) source(epoch int, weights []float32) (params.Source, params.Control, error) {
 	if r.Servers > 0 && r.cfg.LocalEpochs == 0 {
 		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
-		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
+		c := params.NewClient(r.world, setting, params.Layers(r.net), o.StateSlots())
+		return c, c, nil
 	}
 	u, err := r.newUpdater(r.engine.Fork())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	own := params.NewReplicated(r.engine.Graph, r.net, weights, u, r.arena)
-	if r.cfg.LocalEpochs == 0 {
-		return own, nil
+	switch {
+	case r.cfg.LocalEpochs == 0:
+		return own, params.NoServers{}, nil
+	case r.Servers == 0:
+		return params.NewAveraged(own, &r.cfg, params.PeerAdder{Comm: r.engine.Graph}, r.arena), params.NoServers{}, nil
 	}
-	return params.NewAveraged(own, &r.cfg, r.adder(own), r.arena), nil
-}
-
-// adder returns the servers that sum the averaged weights, or nil if the ranks sum them.
-func (r *begun) adder(own *params.Replicated) params.Adder {
-	if r.Servers == 0 {
-		return nil
-	}
-	all := params.MeansLayers(r.net.NumWeights(), own.Updater().Slots())[0].Hi
-	return params.NewClient(r.world, params.Setting(r.Graph, r.Servers, 0), 1, all, 0)
+	c := params.NewClient(r.world, params.Setting(r.Graph, r.Servers, 0), params.MeansLayers(r.net.NumWeights(), u.Slots()), 0)
+	return params.NewAveraged(own, &r.cfg, c, r.arena), c, nil
 }
 
 // newUpdater makes an updater that computes with ops, with the restored state in a resumed

@@ -133,25 +133,26 @@ func (r *joined) StoreState(s checkpoint.State, own []byte) {
 }
 
 // StoreStep implements engine.Views.
-func (r *joined) StoreStep(s *engine.StepState) {
+func (r *joined) StoreStep(s engine.StepState) {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
 	r.views.steps[r.rank] = interrupted{r.view.Number, s}
 }
 
 // step returns the state of a step in which the last view has ended, from which a part continues: its own,
-// or what its shadow has computed for it. It returns nil if this rank has none.
-func (c *viewSequence) step(r *member) *engine.StepState {
+// or what its shadow has computed for it. It returns the zero value if this rank has none.
+func (c *viewSequence) step(r *member) engine.StepState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if own, ok := c.steps[r.rank]; ok && own.view == r.view.Number-1 {
 		return own.step
 	}
-	shadow, ok := r.view.Shadow(r.rank)
-	if of := c.steps[shadow]; ok && of.step != nil && of.view == r.view.Number-1 {
-		return of.step.Protected()
+	if shadow, ok := r.view.Shadow(r.rank); ok {
+		if of, ok := c.steps[shadow]; ok && of.view == r.view.Number-1 {
+			return of.step.Protected()
+		}
 	}
-	return nil
+	return engine.StepState{}
 }
 
 // stateShare is the share of the time that states may take: with epochs of a few milliseconds, they

@@ -62,7 +62,7 @@ type viewSequence struct {
 	joined   int                   // ranks since the start
 	few      bool                  // too few ranks are left: the run stops after an epoch
 	folder   string                // of the run, after it is known
-	clusters engine.Clusters       // of the partitions that this process has carried
+	clusters engine.StoredClusters // of the partitions that this process has carried
 	steps    map[int]interrupted   // by part: the step in which a view has ended
 }
 
@@ -75,7 +75,7 @@ type admission interface {
 // interrupted is the state of a part in the middle of a step, and the number of the view that ended in it.
 type interrupted struct {
 	view int
-	step *engine.StepState
+	step engine.StepState
 }
 
 // newViewSequence makes a run. Injected faults replace a view, and lost ranks of a run that survives
@@ -84,6 +84,7 @@ func newViewSequence(c Config, data string, limits world.Limits, watcher *signal
 	return &viewSequence{
 		cfg: c, data: data, limits: limits, watcher: watcher, out: out,
 		replaceable: c.Survive || inject.Replaces(os.Getenv), states: map[int][]storedState{}, steps: map[int]interrupted{},
+		clusters: engine.StoreClusters(),
 	}
 }
 

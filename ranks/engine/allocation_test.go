@@ -61,7 +61,7 @@ func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.S
 		}
 		r := Rank{
 			Problem:  Problem{Config: c, Shard: part, Network: c.Network(meta.FeatureDim, meta.Classes), Codecs: codecs},
-			Comms:    Comms{World: w, Peers: w},
+			Comms:    Comms{World: w, Peers: w, Graph: w},
 			Machine:  Machine{Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: 2},
 			Reporter: silent{},
 		}

@@ -11,14 +11,14 @@ import (
 
 // lockstep returns a lockstep over intervals. prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
-	return &lockstep{store: store, intervals: intervals, resources: e.resources(e.Peers.Rank())}
+	return &lockstep{store: store, intervals: intervals, resources: e.resources(e.Peers.Rank()), stale: &staleness{}}
 }
 
 // resources returns the resources of the tasks of a part.
 func (e *Engine) resources(part int) resources {
 	return resources{
 		workers: e.workers, tensor: e.Tensor, announces: e.Tensor.RequestOptions().Ahead, part: part, adder: e.workers.newOps(),
-		files: e.fileReader(nil),
+		files: e.fileReader(nil), delay: noDelay,
 	}
 }
 

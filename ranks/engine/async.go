@@ -27,13 +27,14 @@ type asyncRank struct {
 	waitDeadline time.Time       // end of the rank's wait budget; zero: not waiting, or no limit
 	graph        *graphwork.Work // nil without propagation
 	ghosts       halo.Receiver   // nil without propagation
+	propagates   bool            // whether any layer gathers
 
-	intervals      []*interval
-	layers         []*graphwork.Layer // nil for a layer that does not gather
-	tasks          tensorWorkTable
-	pendingMessage *world.Message // received while no task ran, not yet handled
-	weights        []float32      // after the last epoch
-	tallies        tallies
+	intervals []*interval
+	layers    []*graphwork.Layer // nil for a layer that does not gather
+	tasks     tensorWorkTable
+	pending   []world.Message // received while no task ran, not yet handled
+	weights   []float32       // after the last epoch
+	tallies   tallies
 }
 
 // train runs until every interval of every rank has finished its last epoch, and returns the
@@ -49,15 +50,12 @@ func (f *asyncRank) train() ([]float32, error) {
 	return f.finalWeights()
 }
 
-// propagates reports whether any layer gathers.
-func (f *asyncRank) propagates() bool { return f.ghosts != nil }
-
 // Next implements schedule.Flow.
 func (f *asyncRank) Next() (schedule.Task, bool) {
 	t, ok := f.AsyncScheduler.Next()
 	if ok && isGather(t.Stage) {
 		f.tallies.count(tallyGathers, t.Epoch, f.oldestInput(t))
-		f.delay.beforeGather(len(f.intervals))
+		f.delay(len(f.intervals))
 	}
 	return t, ok
 }
@@ -133,9 +131,9 @@ func (f *asyncRank) start(i *interval, weights []float32) {
 
 // Poll implements schedule.Flow.
 func (f *asyncRank) Poll() (some bool, err error) {
-	if m := f.pendingMessage; m != nil {
-		f.pendingMessage, some = nil, true
-		if err := f.dispatch(*m); err != nil {
+	for _, m := range f.pending {
+		f.pending, some = nil, true
+		if err := f.dispatch(m); err != nil {
 			return some, err
 		}
 	}
@@ -154,7 +152,7 @@ func (f *asyncRank) Wait() error {
 	for pause := minPause; !f.waitDeadline.IsZero(); pause = min(2*pause, maxPause) {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if ok {
-			f.pendingMessage = &m
+			f.pending = append(f.pending, m)
 		}
 		if ok || err != nil || time.Now().After(f.waitDeadline) {
 			return err
@@ -162,7 +160,7 @@ func (f *asyncRank) Wait() error {
 		world.Pause(f.world, pause)
 	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
-	f.pendingMessage = &m
+	f.pending = append(f.pending, m)
 	return err
 }
 
@@ -210,7 +208,7 @@ func (f *asyncRank) finalWeights() ([]float32, error) {
 	if err := f.deliver(f.chooser.Leave()); err != nil {
 		return nil, err
 	}
-	if err := f.dispatchUntil(f.serverDone); err != nil {
+	if err := f.dispatchUntil(f.localServer.Done); err != nil {
 		return nil, err
 	}
 	return f.weights, f.outbox.Settle()

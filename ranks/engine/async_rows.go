@@ -30,11 +30,9 @@ func (f *asyncRank) prepare(e *Engine, store *model.Store, trained int, a *mappe
 		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
 		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync, Longest: world.EagerLimit(f.world),
 	}, ops, a)
-	for l := range f.layers {
+	for _, shape := range f.graph.Shapes() {
+		l := shape.Layer
 		layer := f.graph.Layer(l)
-		if layer == nil {
-			continue
-		}
 		view, err := f.ghosts.View(halo.Slot{Epoch: trained, Layer: l})
 		if err != nil {
 			return err
@@ -109,7 +107,7 @@ func (f *asyncRank) runWhole(worker int, t schedule.Task) error {
 // handleRows passes a message to the source of ghosts, and queues the task that stores its
 // rows.
 func (f *asyncRank) handleRows(m world.Message) error {
-	if !f.propagates() {
+	if !f.propagates {
 		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
 	}
 	slot, due, err := f.ghosts.Accept(m.Source, m.Data)

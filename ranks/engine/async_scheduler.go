@@ -82,7 +82,7 @@ type job struct {
 // NewAsyncScheduler returns the scheduler of a graph rank of a setting. weights is the number
 // of weights of the network. workers is the number of tasks that may run on this rank at once,
 // in addition to the tasks of a backend. The wait budget of an epoch is multiple times the usual
-// duration of an epoch, measured by the clock now (nil: time.Now). o.Ghosts reports whether this rank
+// duration of an epoch, measured by the clock now. o.Ghosts reports whether this rank
 // has ghosts.
 func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time,
 	executor Executor) *AsyncScheduler {
@@ -102,7 +102,7 @@ func NewAsyncScheduler(o Outline, s protocol.Setting, rank, workers, weights int
 
 // Start starts the epochs that may start.
 func (c *AsyncScheduler) Start() error {
-	c.waitBudget.start = c.waitBudget.currentTime()
+	c.waitBudget.start = c.waitBudget.now()
 	return c.startReady()
 }
 

@@ -22,16 +22,16 @@ const byRequest = "asked"
 // In bounded asynchrony the training passes compute an epoch's loss and accuracies. They use several
 // versions of the weights, and dropout if the network has any.
 type tallies struct {
-	ownTallies map[int]tally // by epoch: this rank's tally
-	finished   map[int]int   // by epoch: number of this rank's intervals that have finished it
+	ownTallies epochTallies // of this rank
+	finished   map[int]int  // by epoch: number of this rank's intervals that have finished it
 	received   receivedTallies
 	reporting
 }
 
 // receivedTallies are the tallies of all ranks, on rank 0.
 type receivedTallies struct {
-	sums  map[int]tally // by unreported epoch: the sum of received tallies
-	count map[int]int   // by unreported epoch: the number of received tallies, below ranks
+	sums  epochTallies // of unreported epochs: the sums of received tallies
+	count map[int]int  // by unreported epoch: the number of received tallies, below ranks
 }
 
 // reporting reports epochs, on rank 0.
@@ -53,7 +53,7 @@ type reporting struct {
 
 // add adds the results of an interval's loss.
 func (t *tallies) add(i *interval) {
-	t.tallyOf(i.epoch).findings().add(&i.loss, t.training)
+	t.ownTallies.of(i.epoch).findings().add(&i.loss, t.training)
 }
 
 // saveVersion stores the weights of an epoch until their metrics are known.
@@ -66,18 +66,22 @@ func (t *tallies) saveVersion(i *interval, weights []float32) {
 // count counts a start or a gather in an epoch at a position of the epoch's tally. If the input of the
 // start or gather is older than the epoch, count also counts at the next position.
 func (t *tallies) count(position, epoch, input int) {
-	own := t.tallyOf(epoch)
+	own := t.ownTallies.of(epoch)
 	own[position]++
 	if input < epoch {
 		own[position+1]++
 	}
 }
 
-func (t *tallies) tallyOf(epoch int) tally {
-	if t.ownTallies[epoch] == nil {
-		t.ownTallies[epoch] = newTally()
+// epochTallies are tallies by epoch.
+type epochTallies map[int]tally
+
+// of returns the tally of an epoch, which is zero at first.
+func (t epochTallies) of(epoch int) tally {
+	if _, ok := t[epoch]; !ok {
+		t[epoch] = newTally()
 	}
-	return t.ownTallies[epoch]
+	return t[epoch]
 }
 
 // complete reports whether all epochs have been reported. Ranks other than 0 report nothing, so
@@ -92,9 +96,9 @@ func (f *asyncRank) finishInterval(epoch int) error {
 		return nil
 	}
 	f.EndEpoch()
-	own := t.tallyOf(epoch)
+	own := t.ownTallies.of(epoch)
 	var rows halo.Stats
-	if f.propagates() {
+	if f.propagates {
 		rows = f.ghosts.TakeStats()
 	}
 	own.measure(rows, f.tensor, f.workers)
@@ -120,10 +124,7 @@ func (f *asyncRank) takeTally(epoch int, numbers tally) error {
 		return wire.Mismatch("train", "malformed metrics message of epoch %d (%d values)", epoch, len(numbers))
 	}
 	r := &t.received
-	if r.sums[epoch] == nil {
-		r.sums[epoch] = newTally()
-	}
-	sum := r.sums[epoch]
+	sum := r.sums.of(epoch)
 	sum.merge(numbers)
 	if r.count[epoch]++; r.count[epoch] < t.ranks {
 		return nil

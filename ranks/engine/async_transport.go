@@ -16,12 +16,27 @@ type transport struct {
 	world        world.Comm
 	outbox       *world.Outbox
 	setting      protocol.Setting
-	localServer  params.StateMachine // hosted by rank 0 if no rank is a server
+	localServer  localServer // hosted by rank 0 if no rank is a server
 	decodeBuffer []float32
 	handler      messageHandler
 	// serverRequest is a request that a server has reported, and that this rank has not passed on.
 	serverRequest signals.Request
 }
+
+// localServer is a server that a graph rank hosts.
+type localServer interface {
+	Step(m protocol.Message) ([]protocol.Message, error)
+	Done() bool
+}
+
+// noServer is the server of a rank that hosts none.
+type noServer struct{}
+
+func (noServer) Step(m protocol.Message) ([]protocol.Message, error) {
+	return nil, wire.Unexpected("train", m.From, m.Type)
+}
+
+func (noServer) Done() bool { return true }
 
 // messageHandler is the graph rank that handles messages.
 type messageHandler interface {
@@ -94,9 +109,6 @@ func (f *transport) worldRank(rank int) int {
 func (f *transport) hostedByRank0() bool {
 	return f.world.Size() == f.setting.Graph()
 }
-
-// serverDone reports whether no rank needs the server that this rank hosts, if it hosts one.
-func (f *transport) serverDone() bool { return f.localServer == nil || f.localServer.Done() }
 
 // deliverLocal delivers a message of this rank to itself.
 func (f *transport) deliverLocal(m protocol.Message) error {

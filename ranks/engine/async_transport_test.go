@@ -9,7 +9,7 @@ import (
 
 // A message of another mode, or a tally of another length, is an error and changes nothing.
 func TestUnexpectedMessages(t *testing.T) {
-	async, free := &asyncRank{AsyncScheduler: &AsyncScheduler{Epochs: 9}}, &freeRank{}
+	async, free := &asyncRank{AsyncScheduler: &AsyncScheduler{Epochs: 9}}, &freeRank{pushed: noRows{}}
 	async.tallies.ranks, free.results.ranks = 4, 4
 	for h, list := range map[messageHandler][]wire.Message{
 		async: {{Kind: wire.Leaving}, {Kind: wire.RowsStored}, tallyMessage(1, newTally()[1:])},

@@ -23,9 +23,6 @@ func batchShard(s *shard.Shard, lo, hi int, places []int32, a *mapped.Arena) (*s
 		InOwnEnd: mapped.Make[int64](a, n), Labels: s.Labels[lo:hi], Split: s.Split[lo:hi],
 		InDegree: mapped.Make[uint32](a, n+len(outside)), OutDegree: mapped.Make[uint32](a, n+len(outside)),
 	}
-	if s.Targets != nil {
-		part.Targets = s.Targets[lo*s.Classes : hi*s.Classes]
-	}
 	copy(part.InDegree, s.InDegree[lo:hi])
 	copy(part.OutDegree, s.OutDegree[lo:hi])
 	if part.Weighted = s.Weighted; s.Weighted {

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"siafu/graph/shard"
 	"siafu/halo"
@@ -23,7 +23,7 @@ import (
 // batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). A batch is a
 // contiguous range of the own vertices with a lockstep and a shard. The ghosts of the shard are the
 // vertices outside of the batch, of this rank and of other ranks. A history is the source of the ghosts.
-// The trainer does the evaluations, loads the weights and pushes the gradients.
+// The trainer does the evaluations, loads the weights and passes on the gradients.
 //
 // In a step every rank trains one of its batches, and gradients are summed over ranks. All
 // batches of a step read each other's fresh rows.
@@ -33,16 +33,24 @@ import (
 // choice (--vertex-order).
 type batches struct {
 	fullGraph
-	store  *history.Store // nil without a history
+	stored storedRows
 	source statsSource
 	// next makes the lockstep of a step from pieces of the rank. Collective over the graph ranks.
 	next      func(epoch, step int, pieces []int) (*lockstep, error)
-	current   *lockstep       // this rank's
-	outside   int             // number of outside vertices, summed over batches
-	estimates bool            // whether the loss of each step estimates that of all training vertices
-	predicted *predict.Source // nil without predictions
+	current   *lockstep // this rank's
+	outside   int       // number of outside vertices, summed over batches
+	estimates bool      // whether the loss of each step estimates that of all training vertices
+	predicted predictor
 	joined    joinedClusters
 	deal
+}
+
+// storedRows are the rows that steps store for later steps: a history.Store, or none if each step samples
+// its own vertices.
+type storedRows interface {
+	Pack() []byte
+	Unpack(b []byte) error
+	Bytes() int64
 }
 
 // joinedClusters are the clusters that steps join (Cluster-GCN).
@@ -68,13 +76,10 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	if kind.Count == 0 {
 		return fullGraph{t}, nil
 	}
-	b := &batches{fullGraph: fullGraph{t}, deal: deal{
+	b := &batches{fullGraph: fullGraph{t}, stored: noRows{}, source: noRows{}, predicted: noRows{}, deal: deal{
 		count: kind.Count, pieces: max(kind.Count, kind.Clusters), piecesPerStep: max(kind.Joined, 1) * max(kind.Microbatches, 1),
 		seed: e.Config.Seed, firstPieces: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
 	}}
-	if !kind.Draws() {
-		b.store = e.newHistoryStore(e.Arena)
-	}
 	training, err := map[string]func(*batches) (trainingOf, error){
 		config.History: e.newHistoryBatches, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours,
 		config.Cluster: e.newJoinedClusters, config.Saint: e.newWalks, config.Approximate: e.newApproximate,
@@ -82,7 +87,7 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.measures() {
+	if t.stale.measures() {
 		if err := t.stale.outside.connect(e.Arena); err != nil {
 			return nil, err
 		}
@@ -100,57 +105,44 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	return e.newPipeline(b, from.Step), nil
 }
 
-// push pushes the gradients of a layer in the current step.
-func (b *batches) push(layer int) error {
-	return b.t.source.Push(b.current.pass.Epoch, layer, b.t.gradient(b.current.intervals, layer, b.t.grad))
-}
+// sumLayer sums a layer's gradients of the current step.
+func (b *batches) sumLayer(layer int) { b.t.gradient(b.current.intervals, layer, b.t.grad) }
 
 func (b *batches) isFull() bool { return false }
 
 func (b *batches) sources() []statsSource { return []statsSource{b.source} }
 
-func (b *batches) predictor() (*predict.Source, bool) { return b.predicted, b.predicted != nil }
+func (b *batches) takePredictions() predict.Counts { return b.predicted.TakeCounts() }
 
 func (b *batches) activity() string { return "in mini-batches, " + b.current.activity() }
-
-// hasHistory reports whether steps read stored rows. Otherwise each step samples its own vertices.
-func (b *batches) hasHistory() bool { return b.store != nil }
 
 func (b *batches) hasState() bool { return true }
 
 // pack implements stepper.
-func (b *batches) pack() ([]byte, error) {
-	if !b.hasHistory() {
-		return nil, nil
-	}
-	return b.store.Pack(), nil
-}
+func (b *batches) pack() ([]byte, error) { return b.stored.Pack(), nil }
 
 // unpack implements stepper.
 func (b *batches) unpack(own []byte) error {
-	if len(own) == 0 || !b.hasHistory() {
+	if len(own) == 0 {
 		return nil
 	}
-	return b.store.Unpack(own)
+	return b.stored.Unpack(own)
 }
 
 // packHistory implements stepper.
 func (b *batches) packHistory() ([]byte, error) {
-	if !b.hasHistory() {
-		return nil, nil
-	}
-	blocks, err := world.Gather(b.t.comm, 0, b.store.Pack())
-	return bytes.Join(blocks, nil), err
+	blocks, err := world.Gather(b.t.comm, 0, b.stored.Pack())
+	return slices.Concat(blocks...), err
 }
 
 // noteStatistics prints the number of vertices outside of batches. A vertex counts once for each
 // batch that gathers from it. Collective over the graph ranks.
 func (b *batches) noteStatistics(e *Engine) error {
-	if !b.hasHistory() {
+	if e.Config.Batching().Draws() {
 		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
 		return nil
 	}
-	sums := []int64{b.store.Bytes(), int64(b.outside)}
+	sums := []int64{b.stored.Bytes(), int64(b.outside)}
 	if err := world.SumInt64s(e.Peers, sums); err != nil {
 		return err
 	}
@@ -169,11 +161,12 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 		parts[k], cuts[k] = batchShard(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
 	}
 	store := e.batchStore(t.store.Vertices())
-	rows, err := history.NewBatch(b.store, cuts, t.adder, e.Arena)
+	stored := e.newHistoryStore(e.Arena)
+	rows, err := history.NewBatch(stored, cuts, t.adder, e.Arena)
 	if err != nil {
 		return nil, err
 	}
-	b.source, b.outside = rows, rows.Outside()
+	b.stored, b.source, b.outside = stored, rows, rows.Outside()
 	outside := 0
 	for _, c := range cuts {
 		outside = max(outside, c.Outside.Len())
@@ -185,16 +178,15 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 	for k, part := range parts {
 		intervals := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, intervals)
-		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.push, t.delay, t.stale
+		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.sumLayer, t.delay, t.stale
 		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = newRoute, newRoute, newRoute
 		s.build(newRoute, e.Config.Mode == "nopipe")
 		list, template = append(list, s), intervals
 	}
-	if b.current = list[0]; t.measures() {
-		t.stale.outside.set = rows.Set
-	}
+	b.current = list[0]
+	t.stale.useSets(rows.Set)
 	b.next = func(epoch, step int, pieces []int) (*lockstep, error) {
 		rows.Begin(epoch, b.firstPieces)
 		computed.begin(pieces[0], step)
@@ -207,10 +199,10 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 // the graph ranks.
 func (b *batches) restoreHistory(e *Engine, rows []byte) error {
 	rows, err := world.BcastBlob(e.Peers, rows, 0)
-	if err != nil || len(rows) == 0 || !b.hasHistory() {
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	return b.store.Unpack(rows)
+	return b.stored.Unpack(rows)
 }
 
 // BatchEdges is the purpose of the memory for edges of mini-batches.
@@ -258,7 +250,7 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.BatchV
 	for k := range count {
 		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.newOps()}
 		var frame *model.Frame
-		if template != nil {
+		if k < len(template) {
 			frame = template[k].frame
 		}
 		first := c.First + i.lo

@@ -95,9 +95,7 @@ func (t *trainer) localFindings(list []*interval) (found findings) {
 	for _, i := range list {
 		found.add(&i.loss, t.engine.Shard.TrainTotal)
 	}
-	if t.scoresPairs() {
-		t.pairing.addFindings(&found)
-	}
+	t.pairing.addFindings(&found)
 	return found
 }
 
@@ -125,10 +123,7 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 
 // addRequests adds this rank's requests to the sums of score.
 func (t *trainer) addRequests(sums []float64, trained bool) {
-	if !t.accepts() {
-		return
-	}
-	switch max(t.saver.Pending(t.pass.Epoch, trained), t.source.Asked()) {
+	switch max(t.saver.Pending(t.pass.Epoch, trained), t.servers.Asked()) {
 	case signals.Checkpoint:
 		sums[sumSave] = 1
 	case signals.Stop:
@@ -139,7 +134,6 @@ func (t *trainer) addRequests(sums []float64, trained bool) {
 // noteRequests stores the requests of all ranks.
 func (t *trainer) noteRequests(sums []float64) {
 	switch {
-	case !t.accepts():
 	case sums[sumStop] > 0:
 		t.pendingRequest = signals.Stop
 	case sums[sumSave] > 0:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
@@ -15,10 +16,10 @@ import (
 )
 
 // freeRank is a graph rank that trains its part fully asynchronously (DIGEST-A, ICLR'23
-// submission, §3.2). In each epoch the rank fetches the newest weights, runs one local epoch
-// as in synchronous training, with the newest pushed ghost rows, and sends its gradient. Between
-// tasks the rank processes messages of other ranks. A freeRank and its ghost rows exist until the
-// end of the run.
+// submission, §3.2). It is the params.Source of its trainer. In each epoch the rank fetches the
+// newest weights, runs one local epoch as in synchronous training, with the newest pushed ghost rows,
+// and sends its gradient. Between tasks the rank processes messages of other ranks. A freeRank and
+// its ghost rows exist until the end of the run.
 //
 // The server counts epochs: one epoch is as many updates as there are graph ranks. A line
 // of metrics is written when the same number of metrics messages has arrived, with the
@@ -27,13 +28,21 @@ type freeRank struct {
 	t *trainer
 	transport
 	runner        *protocol.Runner
-	pushed        *refresh.Pushed // nil without ghosts
-	runEpochs     int             // epochs of the run
-	continues     bool            // no message has ended the stretch yet
-	awaitsWeights bool            // the rank waits for weights
-	left          []bool          // by graph rank: it sends no more messages in this stretch
+	pushed        pushedRows
+	runEpochs     int    // epochs of the run
+	trained       int    // the last epoch of this rank in earlier stretches
+	continues     bool   // no message has ended the stretch yet
+	awaitsWeights bool   // the rank waits for weights
+	left          []bool // by graph rank: it sends no more messages in this stretch
 	results       rankResults
 	epochs        int // last known number of epochs of the run at the end of the stretch
+}
+
+// pushedRows takes the rows that other ranks push.
+type pushedRows interface {
+	Accept(from int, message []byte) (s halo.Slot, due bool, err error)
+	// Taken records that a rank has stored the rows of a layer. It reports whether this rank has sent them.
+	Taken(from, layer int) bool
 }
 
 // rankResults are rank 0's results of all ranks since the last line.
@@ -53,16 +62,8 @@ type queuedTally struct {
 	weights []float32 // weights of the pass, if from is 0
 }
 
-// newestWeights is the params.Source of a free rank. It returns the newest weights of the server, and
-// sends the gradients to the server at the end of an epoch.
-type newestWeights struct {
-	params.Source // nil: a free rank needs only the methods below
-	f             *freeRank
-}
-
-// Pull implements params.Source.
-func (s *newestWeights) Pull(int, []float32) error {
-	f := s.f
+// Pull implements params.Source: it receives the newest weights of the server.
+func (f *freeRank) Pull(int, []float32) error {
 	f.awaitsWeights = true
 	fetch := []protocol.Message{f.runner.Fetch()}
 	if _, err := f.poll(); err != nil { // a rank without ghosts has not polled since its last epoch
@@ -74,21 +75,18 @@ func (s *newestWeights) Pull(int, []float32) error {
 	return f.dispatchUntil(func() bool { return !f.awaitsWeights })
 }
 
-// Begin implements params.Source.
-func (s *newestWeights) Begin() error { return nil }
-
-// Push implements params.Source.
-func (s *newestWeights) Push(int, int, []float32) error { return nil }
-
-// Flush implements params.Source.
-func (s *newestWeights) Flush(_ int, grad []float32) error {
-	for l, at := range slices.Backward(s.f.t.layers) {
-		if err := s.f.deliver([]protocol.Message{s.f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
+// Step implements params.Source: it sends the gradients to the server.
+func (f *freeRank) Step(_ int, grad []float32) error {
+	for l, at := range slices.Backward(f.t.layers) {
+		if err := f.deliver([]protocol.Message{f.runner.Gradient(l, grad[at.Lo:at.Hi])}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// State implements params.Source. The server has the optimiser's state.
+func (f *freeRank) State() ([][]float32, error) { return nil, nil }
 
 // connectFree makes the single route of fully asynchronous ranks.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
@@ -107,50 +105,38 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	a.Fill(func() { s.build(newRoute, false) })
 }
 
-// newFreeRank prepares the rank to continue after an epoch of the run, to the end of a
-// stretch. The first call creates it. Collective over the world.
-func (e *Engine) newFreeRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*freeRank, error) {
-	f := e.freeRank
-	if f == nil {
-		part := *e
-		part.Arena = a
-		source := &newestWeights{}
-		t, err := part.trainer(source, nil, syncMemory(e.Config, e.Peers.Size()))
-		if err != nil {
-			return nil, err
-		}
-		f = &freeRank{t: t, runEpochs: e.Config.Epochs, results: rankResults{newest: make([][]float64, m.setting.Graph())}}
-		source.f, t.countsTraining = f, true
-		t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
-		if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
-			f.pushed = pushed
-			pushed.Connect(freeMail{f})
-		}
-		e.freeRank, e.values = f, part.values
+// newFreeRank makes a rank that continues after an epoch of the run. Memory comes from a. Collective over
+// the graph ranks.
+func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
+	part := *e
+	part.Arena = a
+	f := &freeRank{pushed: noRows{}, runEpochs: e.Config.Epochs, trained: trained}
+	f.results.newest = make([][]float64, e.Peers.Size())
+	t, err := part.trainer(f, nil, syncMemory(e.Config, e.Peers.Size()))
+	if err != nil {
+		return nil, err
 	}
-	own := trained
-	if f.runner != nil {
-		own = f.runner.Epoch()
+	f.t, t.countsTraining = t, true
+	t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
+	if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
+		f.pushed = pushed
+		pushed.Connect(freeMail{f})
 	}
-	f.continues = true
-	f.transport, f.epochs, f.left = m, epochs, make([]bool, m.setting.Graph())
-	f.handler, f.left[m.world.Rank()] = f, true
-	f.runner = protocol.NewRunner(m.setting, m.world.Rank(), own, e.Network.Layers(), e.Network.NumWeights())
-	// The findings and weights of the previous stretch count until newer ones arrive.
-	f.results = rankResults{reporting: r, newest: f.results.newest, weights: f.results.weights, sum: newTally(), lastEpoch: epochs}
+	e.values = part.values
 	return f, nil
 }
 
-// releaseFreeRank frees the memory of the free rank, if there is one.
-func (e *Engine) releaseFreeRank() {
-	if e.freeArena != nil {
-		e.freeArena.Free()
-		e.freeArena, e.freeRank = mapped.NewArena(), nil
-	}
+// begin implements asyncTraining.begin.
+func (f *freeRank) begin(s stretch) (stretcher, error) {
+	f.continues = true
+	f.transport, f.epochs, f.left = s.transport, s.epochs, make([]bool, s.setting.Graph())
+	f.handler, f.left[f.world.Rank()] = f, true
+	f.runner = protocol.NewRunner(f.setting, f.world.Rank(), f.trained, f.t.net.Layers(), f.t.net.NumWeights())
+	// The findings and weights of the previous stretch count until newer ones arrive.
+	f.results = rankResults{reporting: s.reporting, newest: f.results.newest, weights: f.results.weights, sum: newTally(),
+		lastEpoch: s.epochs}
+	return f, nil
 }
-
-// receivesRows reports whether other ranks push rows to this one.
-func (f *freeRank) receivesRows() bool { return f.pushed != nil }
 
 // activity implements stretcher.
 func (f *freeRank) activity() string { return f.t.steps.activity() }
@@ -161,6 +147,7 @@ func (f *freeRank) train() ([]float32, error) {
 	if err := f.t.loop(f.runner.Epoch() + 1); err != nil {
 		return nil, err
 	}
+	f.trained = f.runner.Epoch()
 	return f.finalWeights()
 }
 
@@ -267,7 +254,7 @@ func (f *freeRank) finalWeights() ([]float32, error) {
 		}
 	}
 	if err := f.dispatchUntil(func() bool {
-		return !slices.Contains(f.left, false) && f.serverDone()
+		return !slices.Contains(f.left, false) && f.localServer.Done()
 	}); err != nil {
 		return nil, err
 	}
@@ -285,9 +272,6 @@ func (f *freeRank) verdict(weights []float32) Verdict {
 
 // handleRows implements messageHandler.
 func (f *freeRank) handleRows(m world.Message) error {
-	if !f.receivesRows() {
-		return wire.Unexpected("train", m.Source, wire.KindOf(m.Data)) // the network has no aggregation
-	}
 	_, _, err := f.pushed.Accept(m.Source, m.Data)
 	return err
 }
@@ -300,7 +284,7 @@ func (f *freeRank) handleWire(from int, m wire.Message) error {
 	case m.Kind == wire.Leaving && from < len(f.left):
 		f.left[from] = true
 		return nil
-	case m.Kind == wire.RowsStored && f.receivesRows() && f.pushed.Taken(from, m.Numbers[0]):
+	case m.Kind == wire.RowsStored && f.pushed.Taken(from, m.Numbers[0]):
 		return nil
 	}
 	return wire.Unexpected("train", from, m.Kind)

@@ -113,8 +113,8 @@ func (e *Engine) fetchSparse(a *mapped.Arena) (*graph.SparseRows, error) {
 	return rows, nil
 }
 
-// ghostInputExchange fetches the ghosts' rows of cached inputs, some columns at a time; nil if
-// ranks need none.
+// ghostInputExchange fetches the ghosts' rows of cached inputs, some columns at a time. The zero value
+// fetches none.
 type ghostInputExchange struct {
 	hops []*halo.Exchange
 	ends []int
@@ -123,11 +123,11 @@ type ghostInputExchange struct {
 
 // newGhostInput allocates the cached ÂX of ghosts in a, if their rows are computed from it, and
 // in scratch the means to fetch it.
-func (e *Engine) newGhostInput(width int, a, scratch *mapped.Arena) *ghostInputExchange {
+func (e *Engine) newGhostInput(width int, a, scratch *mapped.Arena) (g ghostInputExchange) {
 	if !e.computesGhosts() {
-		return nil
+		return g
 	}
-	g := &ghostInputExchange{ends: e.halo.ends, ops: e.workers.newOps()}
+	g = ghostInputExchange{ends: e.halo.ends, ops: e.workers.newOps()}
 	e.ghostInput = model.NewInput(g.ops, len(e.halo.ids), e.Network.Dims[0], e.Config.Features == "bf16", a.For(GhostInput))
 	for _, p := range e.halo.plans {
 		g.hops = append(g.hops, halo.NewExchange(e.Peers, p, codec.Exact(e.Codecs[0]), e.packers, g.ops, scratch, width))
@@ -137,10 +137,7 @@ func (e *Engine) newGhostInput(width int, a, scratch *mapped.Arena) *ghostInputE
 
 // fetch receives columns [at, at+own.Cols) of the ghosts' dst from their owners, and sends the
 // own ones [own x ·]. Collective over the graph ranks.
-func (g *ghostInputExchange) fetch(dst kernels.Mat, at int, own kernels.Mat) error {
-	if g == nil {
-		return nil
-	}
+func (g ghostInputExchange) fetch(dst kernels.Mat, at int, own kernels.Mat) error {
 	first := 0
 	for k, x := range g.hops {
 		if err := x.BeginForward(own, halo.Key{}); err != nil {

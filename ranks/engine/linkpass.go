@@ -188,7 +188,7 @@ func (p *pairing) pieceLoss(l *pairList, lo, hi int, train bool) (loss float64) 
 				scores = p.buffers.slopes[first : first+n]
 			}
 			p.team.DotsOf(scores, x, p.x, l.others[first:])
-			if counted != nil {
+			if p.evaluates {
 				counted.Count(scores, l.edges)
 			}
 			loss += objective.PairLosses(scores, l.edges, scale)

@@ -92,12 +92,8 @@ func MaxChunkPairs(net model.Spec) int64 {
 // FloatsPerChunk bounds the floats in gradients of pairs if each pair has its own row.
 const FloatsPerChunk = 1 << 23
 
-// preparePairs prepares the task Links. It returns nil for another task, or if no edges are
-// held out. Collective over the graph ranks.
+// preparePairs prepares the task Links. Collective over the graph ranks.
 func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
-	if e.HeldOut == nil {
-		return nil, nil
-	}
 	width := e.Network.Dims[e.Network.Layers()]
 	p, err := e.newPairing(width)
 	if err != nil {

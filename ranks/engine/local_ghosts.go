@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"siafu/halo/codec"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -32,7 +34,7 @@ type localGhosts struct {
 	intervals []*interval     // pieces, by hop
 	edges     *graphwork.Work // into ghosts, from ghosts and from own vertices; nil with one level
 	added     kernels.Mat     // gradients of ghosts along the edges into own vertices, with several levels
-	mixed     *mixedGhosts    // nil if all rows of the shard's ghosts are computed
+	mixed     mixedGhosts     // without pieces if all rows of the shard's ghosts are computed
 }
 
 // localLevel is a layer that gathers, and the stages before and after its gather.
@@ -115,21 +117,16 @@ func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	return hops
 }
 
-// level returns the level of layer l, nil if it exchanges rows.
-func (k *localGhosts) level(l int) *localLevel {
-	for at := range k.levels {
-		if k.levels[at].layer == l {
-			return &k.levels[at]
-		}
-	}
-	return nil
+// level returns the index in levels of layer l, -1 if it exchanges rows.
+func (k *localGhosts) level(l int) int {
+	return slices.IndexFunc(k.levels, func(level localLevel) bool { return level.layer == l })
 }
 
 // covers reports whether layer l exchanges nothing, or only the rows of mixedGhosts.
-func (k *localGhosts) covers(l int) bool { return k.level(l) != nil }
+func (k *localGhosts) covers(l int) bool { return k.level(l) >= 0 }
 
 // mixes reports whether the last local layer computes some rows and receives the others.
-func (k *localGhosts) mixes() bool { return k.mixed != nil }
+func (k *localGhosts) mixes() bool { return len(k.mixed.pieces) > 0 }
 
 // isMixed reports whether rows of layer l are in the order of mixedGhosts.
 func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixes() }
@@ -147,10 +144,7 @@ func (k *localGhosts) receives(l int) bool { return k.isMixed(l) && l == k.layer
 
 // mixedPieces returns the number of tasks that put rows of ghosts together.
 func (k *localGhosts) mixedPieces() int {
-	if !k.mixes() {
-		return 0
-	}
-	return len(k.mixed.pieces) - 1
+	return max(len(k.mixed.pieces)-1, 0)
 }
 
 // begin prepares a pass along the edges from and into ghosts.
@@ -213,7 +207,7 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 	dst := i.part(k.store.Backward(t.Layer, model.EmittedGrad))
 	near := min(i.hi, k.near) - i.lo // ghosts of own vertices
 	at, last := i.graphIntervalOn(o, t.Layer), t.Layer == k.layer
-	if at.Sources = t.Interval >= k.level(t.Layer).gathering; at.Sources {
+	if at.Sources = t.Interval >= k.levels[k.level(t.Layer)].gathering; at.Sources {
 		i.frame.ClearGathered(t.Layer, o)
 	}
 	if !last {

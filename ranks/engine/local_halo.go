@@ -67,7 +67,7 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 	if err := h.fetchIDs(e); err != nil {
 		return nil, err
 	}
-	if some != nil {
+	if e.Network.LocalShare > 0 {
 		if err := h.receive(e, ghosts, some, places); err != nil {
 			return nil, err
 		}
@@ -91,12 +91,12 @@ func (e *Engine) newLocalHalo(a *mapped.Arena) (*localHalo, error) {
 const unneeded = math.MaxInt
 
 // hops returns the hop of each row of a field around the shard's ghosts: 0 for those of some, which
-// are computed in all local layers, or for all if it is nil. The other ghosts of the shard are
+// are computed in all local layers. The other ghosts of the shard are
 // computed in all layers but the last. From there on, hops follow the edges.
 func (h *localHalo) hops(f *sample.Field, ghosts []sample.Vertex, some []bool, layers int) []int {
 	list := slices.Repeat([]int{unneeded}, len(f.Rows))
 	for g := range ghosts {
-		if some == nil || some[g] {
+		if some[g] {
 			list[g] = 0
 		} else if layers > 1 {
 			list[g] = 1
@@ -186,13 +186,13 @@ func (e *Engine) request(list []sample.Vertex) (*halo.Plan, error) {
 
 // computedGhosts selects the ghosts whose rows of the last local layer are computed: of each
 // owner's, the configured share with the fewest edges, because a row takes as long to compute as it
-// has edges. It returns nil for all.
+// has edges. Without a share it selects all.
 func (e *Engine) computedGhosts() []bool {
 	share, sh := e.Network.LocalShare, e.Shard
+	some := slices.Repeat([]bool{share == 0}, sh.NumGhosts())
 	if share == 0 {
-		return nil
+		return some
 	}
-	some := make([]bool, sh.NumGhosts())
 	degrees := sh.InDegree[sh.NumOwn():]
 	for q := range sh.Parts {
 		lo, hi := int(sh.GhostStart[q]), int(sh.GhostStart[q+1])
@@ -335,7 +335,7 @@ func (h *localHalo) connect(s *shard.Shard, f *sample.Field, places []int, a *ma
 // localIDs returns the dataset ids of the ghosts and of own vertices, in a: the local ids along
 // edges into ghosts. It returns nil without such edges.
 func (h *localHalo) localIDs(e *Engine, a *mapped.Arena) []uint32 {
-	if h.edges == nil {
+	if e.Network.LocalLayers < 2 {
 		return nil
 	}
 	ids := mapped.Make[uint32](a.For(VertexIDs), len(h.ids)+e.Shard.NumOwn())

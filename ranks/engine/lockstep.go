@@ -23,7 +23,7 @@ type lockstep struct {
 	wholeWork
 	routes
 	currentPass
-	stale     *staleness // nil without --measure-staleness
+	stale     *staleness
 	ghostMask ghostMask
 	passes    int // of training in an epoch, 0: one
 	// countsTraining makes training passes count hits, for ranks that never evaluate.
@@ -36,22 +36,19 @@ type resources struct {
 	tensor    tensor.Backend
 	announces bool        // whether future tasks are announced to tensor
 	adder     kernels.Ops // of wholeWork.update
-	delay     *delay      // nil except in experiments
-	files     fileReader  // of the tasks' files
+	delay     delay
+	files     fileReader // of the tasks' files
 	part      int
 }
 
 // wholeWork is the work of a pass that covers all intervals.
 type wholeWork struct {
-	// update sums the gradients of a layer's weights and pushes them.
-	update     func(layer int) error
-	pairing    *pairing // of link prediction, whose loss covers all vertices at once; else nil
-	totals     *allSums // of layers that need sums over all vertices, else nil
-	endsInLoss bool     // the forward pass ends in the loss
+	update     func(layer int) // sums the gradients of a layer's weights
+	pairing    *pairing        // of link prediction, whose loss covers all vertices at once
+	pairs      bool            // the loss is of pairs of vertices
+	totals     *allSums        // of layers that need sums over all vertices, else nil
+	endsInLoss bool            // the forward pass ends in the loss
 }
-
-// scoresPairs reports whether the loss is of pairs of vertices.
-func (w *wholeWork) scoresPairs() bool { return w.pairing != nil }
 
 // routes are the routes of passes.
 type routes struct {
@@ -63,7 +60,7 @@ type routes struct {
 }
 
 // connected reports whether ranks exchange rows in exact passes.
-func (r *routes) connected() bool { return r.exchange != nil }
+func (r *routes) connected() bool { return r.exact.exchanges() }
 
 // discardStats discards the transfers of passes that belong to no epoch.
 func (r *routes) discardStats() {
@@ -161,7 +158,7 @@ func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
 	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
-		s.delay.beforeGather(1) // no other task starts during the delay
+		s.delay(1) // no other task starts during the delay
 	}
 	return t, ok
 }
@@ -229,7 +226,8 @@ func (s *lockstep) announceNext(t schedule.Task) {
 func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
-		return s.update(t.Layer)
+		s.update(t.Layer)
+		return nil
 	case schedule.Loss:
 		return s.computePairLoss(t.Layer, s.count)
 	case schedule.Total, schedule.TotalBackward:
@@ -382,7 +380,7 @@ func (s *lockstep) withPassEpoch(t schedule.Task) schedule.Task {
 
 // activity describes this rank's state, for reports of long waits.
 func (s *lockstep) activity() string {
-	if s.walk == nil {
+	if s.pass.Epoch == 0 {
 		return "before the first epoch"
 	}
 	if t, ok := s.walk.Awaited(); ok {

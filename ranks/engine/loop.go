@@ -10,7 +10,7 @@ import (
 
 // loop trains from epoch first on, until a hook ends it. A step is one update of the weights:
 // an epoch has one, or one for each mini-batch. The tasks of the forward and the backward pass
-// overlap: a layer's gradient is pushed as soon as it is complete. Full graphs, mini-batches
+// overlap: a layer's gradient is summed as soon as it is complete. Full graphs, mini-batches
 // and fully asynchronous ranks train in this loop, with sources of weights and hooks of their
 // own. Collective over the graph ranks, unless they are fully asynchronous.
 func (t *trainer) loop(first int) error {
@@ -36,7 +36,7 @@ func (t *trainer) loop(first int) error {
 			if err := t.steps.train(epoch, k, step); err != nil {
 				return t.steps.interrupted(k, err)
 			}
-			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Flush(step, t.grad) }); err != nil {
+			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Step(step, t.grad) }); err != nil {
 				return t.steps.interrupted(k, err)
 			}
 			t.steps.endStep()

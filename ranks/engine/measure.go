@@ -18,24 +18,26 @@ import (
 // staleness measures the effect of stale ghosts on training, for --measure-staleness: a
 // measured epoch runs along the exact route first, with the weights and the dropout of its
 // training. It depends on routes and their sources' rows, not on the refresh policy. The
-// methods of a nil staleness do nothing. In mini-batches, each step of a measured epoch is
-// measured (measure_batches.go).
+// zero value measures nothing. In mini-batches, each step of a measured epoch is measured
+// (measure_batches.go).
 //
 // Design note: the exact pass precedes the training pass, because both write the same values.
 // Users of a training pass (a checkpoint, a prediction of another pass) then find the same
 // values as without measurements.
 type staleness struct {
-	every       int
-	predicts    bool                // ghost rows are predicted
-	route       *route              // exact
-	layers      []*measured         // that have ghosts
-	exact       []float32           // the gradient of the exact pass on this rank
-	trained     []float32           // the gradient of training
-	inExactPass bool                // during the exact pass
-	epoch       int                 // measured epoch, 0: none
-	pass        int                 // pass of the measured epoch whose rows are compared
-	firstPass   int                 // first such pass, whose gradient is compared
-	outside     *outsideMeasurement // nil except in mini-batches
+	every       int         // epochs between two measurements, 0: none
+	predicts    bool        // ghost rows are predicted
+	route       *route      // exact
+	layers      []*measured // that have ghosts
+	exact       []float32   // the gradient of the exact pass on this rank
+	trained     []float32   // the gradient of training
+	inExactPass bool        // during the exact pass
+	epoch       int         // measured epoch, 0: none
+	pass        int         // pass of the measured epoch whose rows are compared
+	firstPass   int         // first such pass, whose gradient is compared
+	// compared returns the exact rows to compare with the rows that a pass gathers in a layer, if any.
+	compared func(l *measured, at halo.Slot) (exact []float32, ok bool)
+	outside  outsideMeasurement // of mini-batches
 }
 
 // measured is a layer's ghosts in the current epoch.
@@ -61,7 +63,7 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 	a = a.For(Measured)
 	m := &staleness{
-		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact,
+		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact, compared: wholeLayer,
 		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
 	s.stale = m
@@ -74,8 +76,14 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 	}
 }
 
+// wholeLayer compares all ghosts of a layer. Differences of an earlier epoch are discarded.
+func wholeLayer(l *measured, _ halo.Slot) ([]float32, bool) {
+	l.difference, l.received, l.used, l.age, l.oldest = 0, 0, 0, 0, 0
+	return l.exact, true
+}
+
 // measures reports whether the staleness of ghost rows is measured.
-func (s *lockstep) measures() bool { return s.stale != nil }
+func (m *staleness) measures() bool { return m.every > 0 }
 
 // newMeasured allocates exact rows of a layer.
 func newMeasured(l halo.Shape, rows int, a *mapped.Arena) *measured {
@@ -89,7 +97,7 @@ func (m *staleness) of(layer int) *measured {
 
 // recordRows records the ghost rows that a pass will gather, from a source.
 func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, source halo.Source) error {
-	if m == nil || m.pass != at.Epoch || m.outside != nil && at.OutsideTraining { // a step counted as the epoch of an evaluation
+	if m.epoch == 0 || m.pass != at.Epoch {
 		return nil
 	}
 	if p, ok := source.(*predict.Source); ok {
@@ -101,11 +109,9 @@ func (m *staleness) recordRows(o kernels.Ops, at halo.Slot, view halo.View, sour
 		copy(l.exact, rows)
 		return nil
 	}
-	exact := l.exact
-	if m.outside == nil {
-		l.difference, l.received, l.used, l.age, l.oldest = 0, 0, 0, 0, 0
-	} else if exact = m.outside.exactRows(l); exact == nil {
-		return nil // the source reports rows one by one
+	exact, ok := m.compared(l, at)
+	if !ok {
+		return nil
 	}
 	l.difference += distance(exact, rows)
 	l.count(view, m.epoch)
@@ -172,7 +178,7 @@ func (m *staleness) ended() {
 // summarize returns the results of all ranks: nil if the epoch was not measured, or if numbers
 // are not finite. Collective over the graph ranks.
 func (m *staleness) summarize(c world.Comm, epoch int) (*runfolder.Staleness, error) {
-	if m == nil || m.epoch != epoch {
+	if m.epoch != epoch {
 		return nil, nil
 	}
 	var sums, oldest []float64
@@ -262,10 +268,7 @@ func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 // It stores this rank's gradient. Collective over the graph ranks.
 func (t *trainer) exactGradient(pass int) error {
 	update := t.update
-	t.update = func(layer int) error {
-		t.gradient(t.intervals, layer, t.stale.exact)
-		return nil
-	}
+	t.update = func(layer int) { t.gradient(t.intervals, layer, t.stale.exact) }
 	err := t.run(t.stale.route, t.stale.route.epochWalk, model.Pass{Epoch: pass, Train: true}, false)
 	t.update = update
 	return err
@@ -278,10 +281,10 @@ type gradientRecorder struct {
 	stale *staleness
 }
 
-// Flush implements params.Source.
-func (r gradientRecorder) Flush(epoch int, grad []float32) error {
-	if r.stale.firstPass == epoch {
+// Step implements params.Source.
+func (r gradientRecorder) Step(step int, grad []float32) error {
+	if r.stale.firstPass == step {
 		copy(r.stale.trained, grad)
 	}
-	return r.Source.Flush(epoch, grad)
+	return r.Source.Step(step, grad)
 }

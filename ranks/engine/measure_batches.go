@@ -16,14 +16,15 @@ type outsideMeasurement struct {
 	own    int                 // rows of own vertices in measured.exact, before the ghosts
 	rows   *history.Store      // exact rows of own vertices, which other ranks pull
 	epochs []uint32            // of pulled rows
-	set    func() *history.Set // outside vertices of the current batch, nil if the source observes rows
+	set    func() *history.Set // outside vertices of the current batch, if steps gather the history of all of them
 	buffer []float32           // exact rows of the set
 }
 
 // prepareOutside allocates the measurements of mini-batches in a. connect completes them.
 func (m *staleness) prepareOutside(e *Engine, a *mapped.Arena) {
 	p := halo.NewPlan(e.Shard)
-	m.outside = &outsideMeasurement{
+	m.compared = func(*measured, halo.Slot) ([]float32, bool) { return nil, false } // or useSets
+	m.outside = outsideMeasurement{
 		own: p.Own, epochs: mapped.Make[uint32](a, p.Ghosts),
 		rows: history.New(history.Options{Comm: e.Peers, Shapes: e.historyShapes(), Plan: p, Team: e.packers}, a),
 	}
@@ -49,12 +50,20 @@ func (m *outsideMeasurement) exchange(t *trainer, l *measured, p model.Pass) err
 	return m.rows.EndPull(l.exact[m.own*l.width:], m.epochs)
 }
 
-// exactRows returns the exact rows of the current batch's outside vertices, in their order, and adds
-// the square of their norm. It returns nil if the source observes rows.
-func (m *outsideMeasurement) exactRows(l *measured) []float32 {
-	if m.set == nil {
-		return nil
+// useSets compares the rows of the current batch's outside vertices, which set returns.
+func (m *staleness) useSets(set func() *history.Set) {
+	m.outside.set = set
+	m.compared = func(l *measured, at halo.Slot) (exact []float32, ok bool) {
+		if at.OutsideTraining { // a step counted as the epoch of an evaluation
+			return nil, false
+		}
+		return m.outside.exactRows(l), true
 	}
+}
+
+// exactRows returns the exact rows of the current batch's outside vertices, in their order, and adds
+// the square of their norm.
+func (m *outsideMeasurement) exactRows(l *measured) []float32 {
 	set := m.set()
 	m.buffer = m.buffer[:0]
 	for _, v := range set.Own {
@@ -92,7 +101,7 @@ func square(x []float32) (sum float64) {
 
 // measuresStep reports whether the steps of an epoch are measured.
 func (m *staleness) measuresStep(epoch int) bool {
-	return m != nil && m.outside != nil && (epoch-1)%m.every == 0
+	return m.measures() && (epoch-1)%m.every == 0
 }
 
 // measureStep runs the exact passes for the k-th step of an epoch, if the epoch is measured; step counts

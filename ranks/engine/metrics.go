@@ -12,6 +12,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/kernels/objective"
 	"siafu/kernels/task"
+	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -116,7 +117,8 @@ func (e *Engine) setTargetScale(o *objective.Objective, truth objective.Truth) e
 // logits on the ranks. Collective over the graph ranks.
 func (t *trainer) evaluateBest() error {
 	h := t.history
-	if _, here := t.tensor.(tensor.CPU); !here || !t.engine.evaluates() || t.stopped || h.Divergence != nil || h.Best == nil {
+	_, here := t.tensor.(tensor.CPU)
+	if !here || !t.engine.evaluates() || t.stopped || h.StoppedBy == stopping.ByDivergence || len(h.Best) == 0 {
 		return nil
 	}
 	defer t.workers.pauseClocks()()
@@ -145,7 +147,7 @@ const allMetrics = ""
 // left out. Collective over the graph ranks.
 func (t *trainer) computeMetrics(metric string, wanted ...uint8) (all []objective.Metrics, err error) {
 	if t.engine.Task == graph.Links {
-		if !t.scoresPairs() {
+		if !t.pairs {
 			return nil, nil
 		}
 		t.pairing.loadPass(t)

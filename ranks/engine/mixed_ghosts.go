@@ -25,15 +25,15 @@ type mixedGhosts struct {
 	fromReceived, toReceived kernels.Edges
 }
 
-// newMixedGhosts returns nil if ranks receive no rows of local layers. local is the number of local
-// ghosts.
-func (s *lockstep) newMixedGhosts(e *Engine, g *graphwork.Work, layer, local int, rows codec.Codec, a *mapped.Arena) *mixedGhosts {
+// newMixedGhosts returns the zero value if ranks receive no rows of local layers. local is the number of
+// local ghosts.
+func (s *lockstep) newMixedGhosts(e *Engine, g *graphwork.Work, layer, local int, rows codec.Codec, a *mapped.Arena) (x mixedGhosts) {
 	h := e.halo
-	if h.received == nil {
-		return nil
+	if e.Network.LocalShare == 0 {
+		return x
 	}
 	near, received, computed := e.Shard.NumGhosts(), h.received.Ghosts, h.ends[0]
-	x := &mixedGhosts{
+	x = mixedGhosts{
 		layer: layer, exchange: s.exchange.Along(h.received, rows, g.Layer(layer).Width), pieces: ghostPieces(near),
 		rows: kernels.NewMat(s.adder, a.For(halo.Ghosts), near, g.MaxWidth()),
 	}

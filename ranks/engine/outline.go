@@ -15,17 +15,22 @@ type Outline struct {
 	InputCached bool          // ÂX: the first layer emits nothing
 	Loss        bool          // the forward pass ends in the loss
 	Pairs       bool          // the loss is over pairs of any vertices
-	Ghosts      bool          // rows come from other ranks
-	Returns     bool          // gradients return to other ranks
-	Sums        int           // tasks that add up rows for other ranks, in each layer
-	Pieces      int           // tasks that make gradients of ghosts, in each layer
-	GhostTasks  []int         // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
-	// tasks that put the rows of ghosts together, some of which are computed and some received in the last
-	// layer of GhostTasks; 0: all are computed
-	Mixed   int
+	GhostOutline
 	Barrier bool // nopipe: all intervals are in the same stage
 	Late    bool // own rows are gathered only when all rows have arrived
 	Fused   bool // consecutive tensor tasks are one
+}
+
+// GhostOutline describes the tasks of ghost rows.
+type GhostOutline struct {
+	Ghosts     bool  // rows come from other ranks
+	Returns    bool  // gradients return to other ranks
+	Sums       int   // tasks that add up rows for other ranks, in each layer
+	Pieces     int   // tasks that make gradients of ghosts, in each layer
+	GhostTasks []int // tasks that compute the ghosts' rows, by layer that gathers; later ones exchange rows
+	// tasks that put the rows of ghosts together, some of which are computed and some received in the last
+	// layer of GhostTasks; 0: all are computed
+	Mixed int
 }
 
 // LayerOutline describes what a layer needs from the graph and from other vertices.
@@ -38,10 +43,12 @@ type LayerOutline struct {
 // outline returns the outline of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
-		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.scoresPairs(),
-		Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-		GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(), Barrier: barrier, Late: s.store.Exchanges(),
-		Fused: s.tensor.RequestOptions().Fused,
+		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairs,
+		GhostOutline: GhostOutline{
+			Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
+			GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(),
+		},
+		Barrier: barrier, Late: s.store.Exchanges(), Fused: s.tensor.RequestOptions().Fused,
 	}
 	o.Layers, o.Section = layersOf(s.store.Network), s.store.Section
 	for l := range o.Layers {
@@ -61,11 +68,11 @@ func (o Outline) section() model.Section {
 	return o.Section
 }
 
-// outline returns the outline of a rank in bounded asynchrony.
-func (f *asyncRank) outline(store *model.Store) Outline {
+// outline returns the outline of a rank in bounded asynchrony, with a number of ghosts.
+func (f *asyncRank) outline(store *model.Store, ghosts int) Outline {
 	return Outline{
 		Layers: layersOf(store.Network), Intervals: len(f.intervals), InputCached: store.Network.Spec.CacheInput, Loss: true,
-		Ghosts: f.graph != nil && f.graph.Plan.Ghosts > 0, Fused: f.tensor.RequestOptions().Fused,
+		GhostOutline: GhostOutline{Ghosts: store.Network.GathersAny() && ghosts > 0}, Fused: f.tensor.RequestOptions().Fused,
 	}
 }
 
@@ -122,7 +129,7 @@ func (p PassGraph) FetchOf(t schedule.Task) int {
 
 // Stages returns the stages of a task, in order.
 func (p PassGraph) Stages(t schedule.Task) []schedule.Task {
-	if t.Stage >= tensorTasks || p.tasks[t.Layer][t.Stage].do == nil {
+	if t.Stage >= tensorTasks || len(p.tasks[t.Layer][t.Stage].do) == 0 {
 		return []schedule.Task{t}
 	}
 	var list []schedule.Task

@@ -154,7 +154,7 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 		sums := p.addPieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, sums))
 	}
-	if (p.Barrier || p.Late) && ghosts != nil { // computed ghost rows may be complete before the own rows
+	if (p.Barrier || p.Late) && len(ghosts) > 0 { // computed ghost rows may be complete before the own rows
 		rows = p.join(slices.Concat(rows, ghosts))
 	}
 	rows = p.addSlices(schedule.LoadSlice, schedule.GatherSlice, l, rows)
@@ -288,7 +288,7 @@ func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule
 		grads = p.join(p.ghostTasks)
 	}
 	done := p.addPerInterval(schedule.GatherBackward, l, grads)
-	if came != nil {
+	if len(came) > 0 {
 		done = p.addWhole(schedule.ReceiveBackward, l, p.join(done), came)
 	}
 	return done

@@ -16,8 +16,8 @@ func TestGathersAwaitRows(t *testing.T) {
 		for _, mixed := range []int{0, 2} {
 			for k := range 4 {
 				o := Outline{
-					Layers: []LayerOutline{gathers, gathers, gathers}, Intervals: 3, Loss: true, Ghosts: true, Returns: true,
-					Pieces: 2, GhostTasks: ghosts, Barrier: k%2 > 0, Late: k/2 > 0,
+					Layers: []LayerOutline{gathers, gathers, gathers}, Intervals: 3, Loss: true, Barrier: k%2 > 0, Late: k/2 > 0,
+					GhostOutline: GhostOutline{Ghosts: true, Returns: true, Pieces: 2, GhostTasks: ghosts},
 				}
 				if len(ghosts) > 0 {
 					o.Mixed = mixed

@@ -26,15 +26,16 @@ type pipelineRank struct {
 	settings pipeline.Settings
 	list     []pipeline.Instruction // of a step
 	stage    int
-	works    []*stageWork // by stage; nil for stages that this rank does not compute
+	works    map[int]*stageWork // by stage: of those that this rank computes
 	outbox   *world.Outbox
 
 	pipelineStep
-	began    float64    // loss of the epoch's steps before the current one
-	next     epochLoss  // the same of the last stage, if this rank is its shadow
-	begun    bool       // the first epoch of the view has begun
-	from     *StepState // in which the view continues, until its first epoch; nil: none
-	resuming *StepState // of the current step, which other ranks have also begun in an earlier view; nil: the step begins here
+	began    float64   // loss of the epoch's steps before the current one
+	next     epochLoss // the same of the last stage, if this rank is its shadow
+	begun    bool      // the first epoch of the view has begun
+	from     StepState // in which the view continues, until its first epoch
+	resumes  bool      // ranks have begun the current step in an earlier view
+	resuming StepState // of the current step, if it resumes and this rank has begun it
 }
 
 // pipelineStep is the current step.
@@ -77,18 +78,15 @@ func (e *Engine) pipelineStage() *pipelineRank {
 }
 
 // newPipeline allocates the stage of this rank, which trains mini-batches of joined clusters.
-// It continues in an interrupted step unless it is nil.
-func (e *Engine) newPipeline(b *batches, from *StepState) *pipelineRank {
+// It continues in an interrupted step, if there is one.
+func (e *Engine) newPipeline(b *batches, from StepState) *pipelineRank {
 	p := e.pipelineStage()
-	p.from = from
-	p.batches, p.outbox = b, world.NewOutbox(e.Stages)
+	p.batches, p.from, p.works, p.outbox = b, from, map[int]*stageWork{}, world.NewOutbox(e.Stages)
 	net := e.batchNetwork()
 	for stage, of := range e.stages(net) {
-		var w *stageWork
 		if n := p.slots(stage); n > 0 {
-			w = p.newWork(net, of, b.joined.mostRows, n)
+			p.works[stage] = p.newWork(net, of, b.joined.mostRows, n)
 		}
-		p.works = append(p.works, w)
 	}
 	b.current = p.works[p.stage].slots[0].template
 	return p
@@ -120,15 +118,12 @@ func (p *pipelineRank) isProtected(stage int) bool {
 
 // train runs a step: the k-th of an epoch. Collective over the graph ranks.
 func (p *pipelineRank) train(epoch, k, step int) error {
-	if k == 0 || p.resuming != nil {
+	if k == 0 || p.resumes {
 		p.shuffle(epoch)
 	}
 	p.t.pass = model.Pass{Epoch: epoch, Train: true}
 	own, training := p.piecesOf(k, p.e.Peers.Rank())
 	p.pipelineStep = pipelineStep{epoch, step, own, p.scale(training)}
-	if err := p.t.source.Begin(); err != nil {
-		return err
-	}
 	for _, w := range p.computed() {
 		w.reset()
 	}
@@ -182,7 +177,7 @@ func (p *pipelineRank) execute(i pipeline.Instruction) error {
 		_, grads := m.network().Crossing(m.section().End)
 		return p.receive(m, i, tagRedundant, grads)
 	case pipeline.Reduce:
-		return p.pushAll()
+		p.joinGradients()
 	}
 	// Apply follows when the source of weights has all gradients. Spill moves results from a device's
 	// memory, but these are in host memory.
@@ -212,8 +207,8 @@ func (p *pipelineRank) pass(number int) model.Pass {
 // forward runs the forward pass of a microbatch. The last stage computes the loss.
 func (p *pipelineRank) forward(i pipeline.Instruction) (err error) {
 	w := p.works[i.Stage]
-	m := w.stored[i.Microbatch]
-	if m == nil {
+	m, begun := w.stored[i.Microbatch]
+	if !begun {
 		if m, err = p.begin(w, i.Microbatch); err != nil {
 			return err
 		}
@@ -283,29 +278,30 @@ func (p *pipelineRank) backward(i pipeline.Instruction) error {
 func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
 	m := p.works[i.Stage].stored[i.Microbatch]
 	_, grads := m.network().Crossing(m.section().First)
-	if p.settings.Stages == 2 && p.works[i.Peer] != nil && p.works[i.Peer].stored[i.Microbatch] != nil {
-		copyValues(p.works[i.Peer].stored[i.Microbatch], m, grads)
+	if w, ok := p.works[i.Peer]; ok && p.settings.Stages == 2 {
+		if other, begun := w.stored[i.Microbatch]; begun {
+			copyValues(other, m, grads)
+		}
 	}
 	return p.send(m, i, tag, grads)
 }
 
 // addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
 // pass of each microbatch, in their order.
-func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) error {
+func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) {
 	at, one := p.t.layers[layer], p.t.gradient(m.run.intervals, layer, p.t.grad)
 	sum := w.grad[at.Lo:at.Hi]
 	if m.number == 0 {
 		copy(sum, one)
-		return nil
+		return
 	}
 	for k, x := range one {
 		sum[k] += x
 	}
-	return nil
 }
 
-// pushAll passes the gradients of all layers to the source of weights: -0 for those of other stages.
-func (p *pipelineRank) pushAll() error {
+// joinGradients sets the gradients of all layers: -0 for those of other stages.
+func (p *pipelineRank) joinGradients() {
 	own, zero := p.works[p.stage], float32(math.Copysign(0, -1))
 	for k := range p.t.grad {
 		p.t.grad[k] = zero
@@ -314,11 +310,4 @@ func (p *pipelineRank) pushAll() error {
 		at := p.t.layers[layer]
 		copy(p.t.grad[at.Lo:at.Hi], own.grad[at.Lo:at.Hi])
 	}
-	for layer := len(p.t.layers) - 1; layer >= 0; layer-- {
-		at := p.t.layers[layer]
-		if err := p.t.source.Push(p.step, layer, p.t.grad[at.Lo:at.Hi]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

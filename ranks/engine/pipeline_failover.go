@@ -32,28 +32,28 @@ import (
 // ascending order of microbatches.
 type progress struct{ received, forwards, sentRows, returned, backwards, sentGrads int }
 
-// of returns the count of an operation, or nil if the operation is not counted.
-func (g *progress) of(op pipeline.Op) *int {
+// of returns the count of an operation, if the operation is counted.
+func (g *progress) of(op pipeline.Op) (n *int, ok bool) {
 	switch op {
 	case pipeline.ReceiveActivations:
-		return &g.received
+		return &g.received, true
 	case pipeline.Forward, pipeline.RedundantForward:
-		return &g.forwards
+		return &g.forwards, true
 	case pipeline.SendActivations:
-		return &g.sentRows
+		return &g.sentRows, true
 	case pipeline.ReceiveGradients, pipeline.ReceiveRedundantGradients:
-		return &g.returned
+		return &g.returned, true
 	case pipeline.Backward, pipeline.RedundantBackward:
-		return &g.backwards
+		return &g.backwards, true
 	case pipeline.SendGradients:
-		return &g.sentGrads
+		return &g.sentGrads, true
 	}
-	return nil
+	return nil, false
 }
 
 // count counts an executed instruction.
 func (w *stageWork) count(op pipeline.Op) {
-	if n := w.of(op); n != nil {
+	if n, ok := w.of(op); ok {
 		*n++
 	}
 }
@@ -70,51 +70,48 @@ func (p *pipelineRank) workOf(i pipeline.Instruction) int {
 // work for a stage on the same process, and redundant backward passes in a resumed step.
 func (p *pipelineRank) isDone(i pipeline.Instruction) bool {
 	if i.Op.Redundant() {
-		if !p.isProtected(i.Stage) || p.resuming != nil && i.Op != pipeline.RedundantForward {
+		if !p.isProtected(i.Stage) || p.resumes && i.Op != pipeline.RedundantForward {
 			return true
 		}
 	}
 	w := p.works[p.workOf(i)]
-	n := w.of(i.Op)
-	return n != nil && i.Microbatch < *n
+	n, ok := w.of(i.Op)
+	return ok && i.Microbatch < *n
 }
 
-// StepState is the state of a graph rank in a step of its pipeline, which a loss has interrupted.
+// StepState is the state of a graph rank in a step of its pipeline, which a loss has interrupted. The
+// zero value is the state in no step.
 type StepState struct {
 	Epoch, K int       // step K of the epoch, from 0
-	weights  []float32 // that the step starts from, then the optimiser's state; nil: unknown
+	weights  []float32 // that the step starts from, then the optimiser's state; empty: unknown
 
-	stage int
-	loss  epochLoss // of this rank in the epoch's steps before
-	next  epochLoss // of the last stage, on its shadow
-	works []*workState
+	stage, stages int
+	loss          epochLoss         // of this rank in the epoch's steps before
+	next          epochLoss         // of the last stage, on its shadow
+	works         map[int]workState // by stage
 }
 
 // workState is the state of a stage's layers.
 type workState struct {
 	progress
-	values [][][]float32 // by microbatch: of its slot; nil: none
+	values [][][]float32 // by microbatch: of its slot; empty: none
 	grad   []float32
 	losses []float64
 	sent   [tags][][]byte
 }
 
 // Protected returns the state of the stage that this rank protects.
-func (s *StepState) Protected() *StepState {
-	next := (s.stage + 1) % len(s.works)
-	of := &StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, stage: next, loss: epochLoss{0, true},
-		works: make([]*workState, len(s.works))}
-	if next == len(s.works)-1 {
+func (s StepState) Protected() StepState {
+	next := (s.stage + 1) % s.stages
+	of := StepState{Epoch: s.Epoch, K: s.K, weights: s.weights, stage: next, stages: s.stages, loss: epochLoss{0, true}}
+	if next == s.stages-1 {
 		of.loss = s.next
 	}
-	w := workState{}
-	if s.works[next] != nil {
-		w = *s.works[next]
-	}
+	w := s.works[next]
 	if w.returned = max(w.returned, w.backwards); next > 0 {
 		w.received = w.forwards // whose input was the output of this rank
 	}
-	of.works[next] = &w
+	of.works = map[int]workState{next: w}
 	return of
 }
 
@@ -133,8 +130,8 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 	if !ok {
 		return err
 	}
-	s := &StepState{Epoch: p.epoch, K: k, stage: p.stage, loss: epochLoss{p.began, true}, next: p.next,
-		works: make([]*workState, len(p.works))}
+	s := StepState{Epoch: p.epoch, K: k, stage: p.stage, stages: p.settings.Stages, loss: epochLoss{p.began, true}, next: p.next,
+		works: map[int]workState{}}
 	weights := make([]float32, len(p.t.flat))
 	if failed := own.Pull(0, weights); failed != nil {
 		return errors.Join(err, failed)
@@ -150,8 +147,8 @@ func (p *pipelineRank) interrupted(k int, err error) error {
 
 // export returns the state of a stage's layers. Attention has more values of a forward
 // pass than the layers, in graph work: its unfinished microbatches run again.
-func (w *stageWork) export() *workState {
-	s := &workState{progress: w.progress, values: make([][][]float32, len(w.stored)), grad: w.grad, losses: slices.Clone(w.losses)}
+func (w *stageWork) export() workState {
+	s := workState{progress: w.progress, values: make([][][]float32, len(w.losses)), grad: w.grad, losses: slices.Clone(w.losses)}
 	for k := range w.sent {
 		s.sent[k] = slices.Clone(w.sent[k])
 	}
@@ -167,7 +164,7 @@ func (w *stageWork) export() *workState {
 
 // endStep adds up the losses of the last stage in a step, on its shadow.
 func (p *pipelineRank) endStep() {
-	p.resuming = nil
+	p.resumes, p.resuming = false, StepState{}
 	if p.stage == p.settings.Stages-2 {
 		for _, x := range p.works[p.stage].losses {
 			p.next.sum += x
@@ -179,12 +176,12 @@ func (p *pipelineRank) endStep() {
 // ended. Collective over the graph ranks.
 func (p *pipelineRank) resume(epoch int) (k int, err error) {
 	s, first := p.from, !p.begun
-	p.from, p.begun, p.next = nil, true, epochLoss{0, true}
+	p.from, p.begun, p.next = StepState{}, true, epochLoss{0, true}
 	if !p.survives() || !first {
 		return 0, nil
 	}
 	steps := make([]int64, p.e.Graph.Size()) // of each rank, 0: none
-	if s != nil && s.Epoch == epoch && s.weights != nil {
+	if s.Epoch == epoch && len(s.weights) > 0 {
 		steps[p.e.Graph.Rank()] = int64(s.K + 1)
 	}
 	if err := world.SumInt64s(p.e.Graph, steps); err != nil {
@@ -195,7 +192,7 @@ func (p *pipelineRank) resume(epoch int) (k int, err error) {
 		return 0, nil
 	}
 	k = int(newest - 1)
-	same := s != nil && s.Epoch == epoch && s.K == k
+	same := s.Epoch == epoch && s.K == k
 	loss, sums := p.lossBefore(s, epoch, k), make([]int64, 3) // unknown losses, forward and backward passes
 	if !loss.known {
 		sums[0] = 1
@@ -209,11 +206,9 @@ func (p *pipelineRank) resume(epoch int) (k int, err error) {
 	if err := p.restoreWeights(s, k, slices.Index(steps, newest)); err != nil {
 		return 0, err
 	}
-	p.t.now.loss = loss.sum
-	if p.resuming = s; same {
-		p.next = s.next
-	} else {
-		p.resuming, p.next = &StepState{works: make([]*workState, p.settings.Stages)}, epochLoss{0, k == 0}
+	p.t.now.loss, p.resumes, p.next = loss.sum, true, epochLoss{0, k == 0}
+	if same {
+		p.resuming, p.next = s, s.next
 	}
 	p.e.Reporter.Note(fmt.Sprintf("pipeline resumed_epoch=%d step=%d forward_passes=%d backward_passes=%d\n", epoch, k+1, sums[1], sums[2]))
 	return k, p.t.pull(epoch, p.t.cfg.Steps(epoch-1)+1+k)
@@ -221,11 +216,11 @@ func (p *pipelineRank) resume(epoch int) (k int, err error) {
 
 // lossBefore returns the loss of this rank in the steps of an epoch before step k. Only the last stage has
 // a loss.
-func (p *pipelineRank) lossBefore(s *StepState, epoch, k int) epochLoss {
+func (p *pipelineRank) lossBefore(s StepState, epoch, k int) epochLoss {
 	switch {
 	case p.stage < p.settings.Stages-1 || k == 0:
 		return epochLoss{0, true}
-	case s == nil || s.Epoch != epoch || s.K < k-1:
+	case s.Epoch != epoch || s.K < k-1:
 		return epochLoss{}
 	case s.K == k:
 		return s.loss
@@ -239,7 +234,7 @@ func (p *pipelineRank) lossBefore(s *StepState, epoch, k int) epochLoss {
 
 // restoreWeights sets the weights and the optimiser's state to those of a rank that has them. Collective
 // over the graph ranks.
-func (p *pipelineRank) restoreWeights(s *StepState, k, root int) error {
+func (p *pipelineRank) restoreWeights(s StepState, k, root int) error {
 	own, ok := p.t.source.(*params.Replicated)
 	if !ok {
 		return nil
@@ -259,11 +254,11 @@ func (p *pipelineRank) restoreWeights(s *StepState, k, root int) error {
 // catchUp restores the microbatches of a resumed step, and sends the messages that neighbours have not
 // received.
 func (p *pipelineRank) catchUp() error {
-	if p.resuming == nil {
+	if !p.resumes {
 		return nil
 	}
 	for stage, w := range p.computed() {
-		if s := p.resuming.works[stage]; s != nil {
+		if s, ok := p.resuming.works[stage]; ok {
 			if err := p.restore(w, s); err != nil {
 				return err
 			}
@@ -299,7 +294,7 @@ func (p *pipelineRank) catchUp() error {
 			return err
 		}
 		own.arrived[tag] = h.Numbers[0]
-		for *sent = 0; *sent < p.settings.Microbatches && own.sent[tag][*sent] != nil; *sent++ {
+		for *sent = 0; *sent < p.settings.Microbatches && len(own.sent[tag][*sent]) > 0; *sent++ {
 			if *sent < own.arrived[tag] {
 				continue
 			}
@@ -323,7 +318,7 @@ func (p *pipelineRank) neighbours() (list []int) {
 }
 
 // restore puts the microbatches of a state into the slots of a stage.
-func (p *pipelineRank) restore(w *stageWork, s *workState) error {
+func (p *pipelineRank) restore(w *stageWork, s workState) error {
 	w.progress = s.progress
 	copy(w.grad, s.grad)
 	copy(w.losses, s.losses)
@@ -331,7 +326,7 @@ func (p *pipelineRank) restore(w *stageWork, s *workState) error {
 		copy(w.sent[k], s.sent[k])
 	}
 	for number, values := range s.values {
-		if values == nil {
+		if len(values) == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(w.slots, func(m *microbatch) bool { return !m.used }) {

@@ -11,8 +11,8 @@ import (
 // stageWork is the memory of a stage's layers: the microbatches whose activations are stored.
 type stageWork struct {
 	section model.Section
-	slots   []*microbatch // all; a slot is free before its first use in a step, and after a backward pass
-	stored  []*microbatch // by microbatch of the step; nil: not begun, or its slot has another one
+	slots   []*microbatch       // all; a slot is free before its first use in a step, and after a backward pass
+	stored  map[int]*microbatch // by microbatch of the step: those that have begun and whose slot has no other one
 	progress
 	losses []float64      // of the last stage, by microbatch
 	sent   [tags][][]byte // with redundancy, by kind and microbatch: the messages of the step, for a receiver that is replaced
@@ -34,7 +34,7 @@ type microbatch struct {
 
 // newWork allocates the memory of a number of microbatches in a section.
 func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots int) *stageWork {
-	w := &stageWork{section: of, stored: make([]*microbatch, p.settings.Microbatches), losses: make([]float64, p.settings.Microbatches),
+	w := &stageWork{section: of, stored: map[int]*microbatch{}, losses: make([]float64, p.settings.Microbatches),
 		grad: make([]float32, net.Spec.NumWeights())}
 	for k := range w.sent {
 		w.sent[k] = make([][]byte, p.settings.Microbatches)
@@ -49,11 +49,11 @@ func (p *pipelineRank) newWork(net *model.Network, of model.Section, most, slots
 func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 	passes := p.count * p.settings.Microbatches
 	m := &microbatch{work: w, clusters: p.joined.Fork()}
-	var like *stepBuffers
+	var like []*interval
 	if len(w.slots) > 0 {
-		like = w.slots[0].stepBuffers
+		like = w.slots[0].template.intervals
 	}
-	update := func(layer int) error { return p.addGradient(w, m, layer) }
+	update := func(layer int) { p.addGradient(w, m, layer) }
 	m.sampledSteps = sampledSteps{p.e.newSectionBuffers(p.t, net, w.section, []int{most}, passes, update, like)}
 	w.slots = append(w.slots, m)
 }
@@ -61,8 +61,8 @@ func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 // computed yields the stages that this rank computes.
 func (p *pipelineRank) computed() iter.Seq2[int, *stageWork] {
 	return func(yield func(int, *stageWork) bool) {
-		for stage, w := range p.works {
-			if w != nil && !yield(stage, w) {
+		for stage := range p.settings.Stages {
+			if w, ok := p.works[stage]; ok && !yield(stage, w) {
 				return
 			}
 		}
@@ -98,7 +98,7 @@ func (w *stageWork) reset() {
 func (w *stageWork) take(number int) *microbatch {
 	m := w.slots[slices.IndexFunc(w.slots, func(m *microbatch) bool { return !m.used })]
 	if w.stored[m.number] == m {
-		w.stored[m.number] = nil
+		delete(w.stored, m.number)
 	}
 	m.number, m.used, w.stored[number] = number, true, m
 	return m

@@ -60,8 +60,9 @@ func (b *batches) predictedBatches(e *Engine, source *history.Batch, outside int
 	case averages:
 		return predict.NewMomentum(source, share, outside, e.historyShapes(), computed, source.Replace, e.Arena)
 	}
-	b.predicted = e.predictedHistory(source, e.Shard.NumOwn()/e.Config.Batches(), outside, source.Stored)
-	return b.predicted
+	p := e.predictedHistory(source, e.Shard.NumOwn()/e.Config.Batches(), outside, source.Stored)
+	b.predicted = p
+	return p
 }
 
 // predictVariates makes the source of steps with sampled neighbours predict the history, if --predict
@@ -73,8 +74,9 @@ func (b *batches) predictVariates(e *Engine, source *history.Variates, training 
 	}
 	examples := training / e.Config.Batches() / 2
 	source.Predict(func(inner halo.Collective) halo.Collective {
-		b.predicted = e.predictedHistory(inner, examples, e.Shard.NumOwn()+e.Shard.NumGhosts(), source.Stored)
-		return b.predicted
+		p := e.predictedHistory(inner, examples, e.Shard.NumOwn()+e.Shard.NumGhosts(), source.Stored)
+		b.predicted = p
+		return p
 	}, examples, e.Arena)
 }
 
@@ -100,14 +102,6 @@ func (t *trainer) trainPredictor(e *epochState) (leave bool, err error) {
 		err = t.timed(schedule.Update, e.line.Epoch, func() error { return source.Train(e.line.Epoch) })
 	}
 	return false, err
-}
-
-// predictions returns the counts of predictions since the last call.
-func (t *trainer) predictions() (c predict.Counts) {
-	if p, ok := t.steps.predictor(); ok {
-		c = p.TakeCounts()
-	}
-	return c
 }
 
 // noteFallback prints a line at the first epoch in which layers of any rank cannot predict rows.

@@ -30,17 +30,17 @@ type Rank struct {
 	Comms
 	Machine
 	Reporter Reporter
-	Views    Views     // nil with a single view
-	Clusters *Clusters // of earlier views of this process; nil: none are stored
+	Views    Views // nil with a single view
+	Clusters StoredClusters
 }
 
 // Beginning is what a synchronous training begins with.
 type Beginning struct {
-	Epoch int        // first one
-	Exact bool       // of --refresh auto: the run continues after its epochs without ghosts
-	Part  []byte     // the part's own state, if the run continues
-	Step  *StepState // of a step that a loss has interrupted, if the run continues in it
-	Rows  []byte     // on rank 0: checkpoint.State.History, if the run continues
+	Epoch int       // first one
+	Exact bool      // of --refresh auto: the run continues after its epochs without ghosts
+	Part  []byte    // the part's own state, if the run continues
+	Step  StepState // of a step that a loss has interrupted, if the run continues in it
+	Rows  []byte    // on rank 0: checkpoint.State.History, if the run continues
 }
 
 // Problem is what a rank trains: a network on its part of the graph.
@@ -58,7 +58,7 @@ type Problem struct {
 type Comms struct {
 	World    world.Comm   // graph ranks first, then servers
 	Peers    world.Comm   // the graph ranks of World, which have the same numbers in both; with pipelines, those of the same stage
-	Graph    world.Comm   // all graph ranks of World; nil: Peers
+	Graph    world.Comm   // all graph ranks of World
 	Stages   world.Comm   // the stages of this rank's pipeline, by number; nil without pipelines
 	Limits   world.Limits // on waits for other ranks
 	Carriers []int        // with pipelines: the process of each stage of this rank's pipeline
@@ -104,16 +104,16 @@ type Saver interface {
 type Engine struct {
 	Rank
 	workers *workers
-	packers *kernels.Team       // of exchanges, to encode and decode in parallel
-	tuning  *tuning             // nil with a fixed codec
+	packers *kernels.Team // of exchanges, to encode and decode in parallel
+	codec   chosenCodec
 	targets task.Target         // of all own vertices
 	metrics []objective.Metrics // by split, on rank 0 after the best weights are known
 	codes   *graphwork.Codes    // of the shard's edges; nil if they are plain
 
 	usage
 	ghostInputs
-	asynchrony
-	slotRows int // of a sketch, whose intervals are larger: rows of a run's intervals
+	outbox   *world.Outbox // of asynchronous stretches
+	slotRows int           // of a sketch, whose intervals are larger: rows of a run's intervals
 }
 
 // usage is the memory of an engine and the size of its exchanges so far.
@@ -131,19 +131,9 @@ type ghostInputs struct {
 	ghostInput    kernels.Mat    // cached ÂX, if any
 }
 
-// asynchrony is what an asynchronous rank keeps between stretches.
-type asynchrony struct {
-	outbox    *world.Outbox
-	freeArena *mapped.Arena // of the free rank, nil in other modes
-	freeRank  *freeRank     // nil until the first stretch
-}
-
 // New starts the workers of a rank.
 func New(r Rank) (*Engine, error) {
 	e := &Engine{Rank: r}
-	if e.Graph == nil {
-		e.Graph = e.Peers
-	}
 	var err error
 	if e.workers, err = newWorkers(r); err != nil {
 		return nil, err
@@ -155,9 +145,6 @@ func New(r Rank) (*Engine, error) {
 	if r.Config.Asynchronous() {
 		e.outbox = world.NewOutbox(r.World)
 	}
-	if r.Config.Mode == config.Free {
-		e.freeArena = mapped.NewArena()
-	}
 	if r.Config.Edges == config.CodedEdges {
 		e.codes = graphwork.NewCodes(e.packers, r.Arena, 0)
 	}
@@ -165,15 +152,12 @@ func New(r Rank) (*Engine, error) {
 	return e, nil
 }
 
-// Close stops the workers. A nil engine has none.
+// Close stops the workers.
 func (e *Engine) Close() {
-	if e != nil {
-		e.Tensor.Close()
-		e.workers.close()
-		e.packers.Close()
-		e.releaseFreeRank()
-		e.Files.Close()
-	}
+	e.Tensor.Close()
+	e.workers.close()
+	e.packers.Close()
+	e.Files.Close()
 }
 
 // Fork returns another Ops with the arithmetic and memory of the workers.
@@ -202,17 +186,14 @@ type Usage struct {
 	Outline Outline // of an epoch
 }
 
-// Usage returns the usage so far. A nil engine uses nothing.
+// Usage returns the usage so far.
 func (e *Engine) Usage() Usage {
-	if e == nil {
-		return Usage{}
-	}
 	return Usage{e.values, max(e.arrays, e.Arena.Used()), e.rowsTo, e.outline}
 }
 
 // recordPlan records the plan of training, which is the first plan.
 func (e *Engine) recordPlan(p *halo.Plan) {
-	if e.rowsTo != nil {
+	if len(e.rowsTo) > 0 {
 		return
 	}
 	for q := range p.Parts {

@@ -14,7 +14,7 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 		return false, err
 	}
 	line := &e.line
-	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.engine.tuning.name(), t.phase()
+	line.Seconds, line.Codec, line.Refresh = time.Since(e.started).Seconds()-line.EvalSeconds, t.engine.codec.current, t.phase()
 	return false, t.report(*line)
 }
 
@@ -23,14 +23,12 @@ func (t *trainer) reportEpoch(e *epochState) (leave bool, err error) {
 func (t *trainer) report(line runfolder.Epoch) error {
 	own := newTally()
 	own.measure(t.takeStats(), t.tensor, t.workers)
-	own.addPredictions(t.predictions())
+	own.addPredictions(t.steps.takePredictions())
 	if t.engine.fetches() {
 		own.addDisk(&t.disk)
 	}
 	own[tallyPeakRSS] = float64(t.peaks.RSS())
-	if t.scoresPairs() {
-		own[tallyPairs] = float64(t.pairing.takeMoved())
-	}
+	own[tallyPairs] = float64(t.pairing.takeMoved())
 	var err error
 	if line.Staleness, err = t.stale.summarize(t.comm, line.Epoch); err != nil {
 		return err

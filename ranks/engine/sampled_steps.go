@@ -24,7 +24,7 @@ type sampledSteps struct{ *stepBuffers }
 
 // sampledSteps allocates the steps of a network; most has the maximal number of rows of each stretch.
 func (b *batches) sampledSteps(net *model.Network, most []int) sampledSteps {
-	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count, b.push)}
+	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count, b.sumLayer)}
 	b.current = d.template
 	return d
 }
@@ -234,13 +234,13 @@ func layerFactors(f *sample.Field, l int) []float32 {
 // partitions the own vertices into clusters.
 func (e *Engine) newJoinedClusters(b *batches) (trainingOf, error) {
 	c, began := e.Config.Batching(), time.Now()
-	of := e.Clusters.of(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
+	of := e.Clusters(e.Shard.Rank, func() []uint32 { return e.clusterVertices(c.Clusters) })
 	host.FreeMemory() // of the partitioner
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, len(e.batchNetwork().Spec.GatherLayers()),
 		e.edgeData(), of, e.packers, e.Arena)
 	most := maxClusterRows(source, c.Clusters, c.Joined)
-	b.source, b.joined = noStats{}, joinedClusters{source, most}
+	b.joined = joinedClusters{source, most}
 	if !e.pipelined() {
 		d := b.sampledSteps(e.batchNetwork(), []int{most})
 		b.next = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
@@ -259,7 +259,7 @@ func (e *Engine) newWalks(b *batches) (trainingOf, error) {
 	d := b.sampledSteps(e.batchNetwork(), MaxSampledRows(e.Config, e.Shard.Vertices, shard.Counts{Vertices: int64(e.Shard.NumOwn())}))
 	source := sample.NewWalks(e.walking(), e.Arena)
 	e.Reporter.Note(fmt.Sprintf("walks coverage=%d seconds=%.3f\n", sample.Coverage, time.Since(began).Seconds()))
-	b.source, b.estimates = noStats{}, true
+	b.estimates = true
 	b.next = func(_, step int, _ []int) (*lockstep, error) { return d.step(source.Draw(step, d.packed)), nil }
 	return func(int) int64 { return int64(len(e.trainVertices())) }, nil
 }
@@ -293,27 +293,25 @@ func (e *Engine) walking() sample.WalkOptions {
 	}
 }
 
-// Clusters are the clusters of the vertices of partitions. A process computes them once for all stages and
-// views. The zero value has none.
-type Clusters struct {
-	mu   sync.Mutex
-	list map[int][]uint32 // by partition
-}
+// StoredClusters returns the clusters of the vertices of a partition, made by compute if they are not
+// stored.
+type StoredClusters func(partition int, compute func() []uint32) []uint32
 
-// of returns the clusters of a partition, made by compute if they are not stored.
-func (c *Clusters) of(partition int, compute func() []uint32) []uint32 {
-	if c == nil {
-		return compute()
+// NoClusters stores no clusters.
+func NoClusters(_ int, compute func() []uint32) []uint32 { return compute() }
+
+// StoreClusters stores clusters, for all stages and views of a process.
+func StoreClusters() StoredClusters {
+	var mu sync.Mutex
+	list := map[int][]uint32{} // by partition
+	return func(partition int, compute func() []uint32) []uint32 {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, ok := list[partition]; !ok {
+			list[partition] = compute()
+		}
+		return list[partition]
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.list == nil {
-		c.list = map[int][]uint32{}
-	}
-	if c.list[partition] == nil {
-		c.list[partition] = compute()
-	}
-	return c.list[partition]
 }
 
 // clusterVertices partitions the own vertices, with the edges between them, into n clusters

@@ -170,7 +170,7 @@ func (i *interval) runTask(b tensor.Backend, l int, s model.Stage, list []model.
 
 // gather runs the graph work of a layer.
 func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.Pass) {
-	if w == nil || w.Layer(l) == nil {
+	if !store.Network.Gathers(l) {
 		return
 	}
 	layer, part := w.Layer(l), i.graphInterval(l)

@@ -53,6 +53,6 @@ func (t *trainer) state(epoch int) (checkpoint.State, error) {
 		return checkpoint.State{}, err
 	}
 	s := t.engine.state(epoch, t.flat, slots, t.history)
-	s.Switched, s.Codec = t.cfg.Mode == "async" || t.phases.Over(), t.engine.tuning.settled()
+	s.Switched, s.Codec = t.cfg.Mode == "async" || t.phases.Over(), t.engine.codec.settled
 	return s, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"siafu/halo"
 	"siafu/halo/predict"
+	"siafu/internal/wire"
 	"siafu/kernels/model"
 )
 
@@ -12,8 +13,8 @@ type stepper interface {
 	// resume returns the step with which an epoch begins, 0 unless a step continues an earlier view's.
 	// Collective over the graph ranks.
 	resume(epoch int) (k int, err error)
-	// train runs the passes of the k-th step of an epoch, and pushes the gradients of all layers; step
-	// counts the run's steps. Collective over the graph ranks.
+	// train runs the passes of the k-th step of an epoch, and sums the gradients of all layers on this rank;
+	// step counts the run's steps. Collective over the graph ranks.
 	train(epoch, k, step int) error
 	// endStep is called after the update of the weights.
 	endStep()
@@ -33,8 +34,8 @@ type stepper interface {
 	unpack(own []byte) error
 	// hasState reports whether a view that continues needs the result of pack.
 	hasState() bool
-	// predictor returns the source of predicted ghost rows, if there is one.
-	predictor() (*predict.Source, bool)
+	// takePredictions returns the counts of predictions since the last call.
+	takePredictions() predict.Counts
 	// activity describes the current step.
 	activity() string
 }
@@ -65,18 +66,17 @@ func (f fullGraph) packHistory() ([]byte, error) { return nil, nil }
 
 func (f fullGraph) hasState() bool { return f.t.hasLastingState() }
 
-func (f fullGraph) predictor() (*predict.Source, bool) {
-	p, ok := f.t.training.ghosts.(*predict.Source)
-	return p, ok
+func (f fullGraph) takePredictions() (c predict.Counts) {
+	if p, ok := f.t.training.ghosts.(predictor); ok {
+		c = p.TakeCounts()
+	}
+	return c
 }
 
 func (f fullGraph) activity() string { return f.t.lockstep.activity() }
 
 // trainPass trains a step with the passes of a lockstep. Collective over the graph ranks.
 func (t *trainer) trainPass(s *lockstep, step int) error {
-	if err := t.source.Begin(); err != nil {
-		return err
-	}
 	if err := s.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
 		return err
 	}
@@ -87,7 +87,20 @@ func (t *trainer) trainPass(s *lockstep, step int) error {
 // statsSource counts its transfers to other ranks.
 type statsSource interface{ TakeStats() halo.Stats }
 
-// noStats counts nothing.
-type noStats struct{}
+// predictor counts its predictions of rows.
+type predictor interface{ TakeCounts() predict.Counts }
 
-func (noStats) TakeStats() halo.Stats { return halo.Stats{} }
+// noRows is a source without rows of other ranks or earlier steps.
+type noRows struct{}
+
+func (noRows) TakeStats() halo.Stats      { return halo.Stats{} }
+func (noRows) TakeCounts() predict.Counts { return predict.Counts{} }
+func (noRows) Pack() []byte               { return nil }
+func (noRows) Unpack([]byte) error        { return nil }
+func (noRows) Bytes() int64               { return 0 }
+func (noRows) Taken(int, int) bool        { return false }
+
+// Accept implements pushedRows: no rank may push rows.
+func (noRows) Accept(from int, message []byte) (s halo.Slot, due bool, err error) {
+	return s, false, wire.Unexpected("train", from, wire.KindOf(message))
+}

@@ -26,18 +26,28 @@ import (
 // on others. Collective over the world at the end of each stretch, with servers that also call
 // BroadcastVerdict.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	t := &asyncTraining{e: e, updater: u, history: h, saver: s, arena: mapped.NewArena(), begin: e.newAsyncRank}
+	defer t.arena.Free()
+	if e.Config.Mode == config.Free {
+		f, err := e.newFreeRank(trained, t.arena)
+		if err != nil {
+			return nil, Verdict{}, err
+		}
+		t.begin = f.begin
+	}
 	for {
-		last, v, err := e.trainStretch(trained, weights, u, h, s)
+		last, v, err := t.stretch(trained, weights)
 		if err != nil {
 			return nil, v, err
 		}
 		if v.Save {
-			if err := e.saveStretch(v, last, u, h, s); err != nil || v.Stop {
+			if err := t.save(v, last); err != nil || v.Stop {
 				return last, v, err
 			}
 		}
 		switch v.Next {
 		case EndRun:
+			t.arena.Free() // before evaluations
 			return last, v, e.evaluateAsync(v.Epoch, last, h)
 		case SwitchToSync:
 			h.Within = 0
@@ -45,6 +55,16 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 		}
 		weights, trained = last, v.Epoch
 	}
+}
+
+// asyncTraining is a series of stretches.
+type asyncTraining struct {
+	e       *Engine
+	updater *params.Updater // of the server that rank 0 hosts
+	history *stopping.History
+	saver   Saver
+	begin   func(stretch) (stretcher, error) // returns the rank of a stretch; collective over the world
+	arena   *mapped.Arena                    // of a rank that exists until the end of the run
 }
 
 // stretcher is a graph rank that trains a stretch of epochs asynchronously.
@@ -57,21 +77,30 @@ type stretcher interface {
 	awaitedRanks() []int
 }
 
-// trainStretch trains until all ranks have finished the same epoch, and returns the weights
+// stretch is what a rank needs for a stretch of epochs: of the run, or until the next checkpoint.
+type stretch struct {
+	transport
+	reporting
+	trained, epochs int           // before and after the stretch
+	arena           *mapped.Arena // of the stretch
+}
+
+// stretch trains until all ranks have finished the same epoch, and returns the weights
 // after it and rank 0's verdict.
-func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena := e.freeArena
-	if e.Config.Mode != config.Free {
-		arena = mapped.NewArena()
-		defer arena.Free()
+func (t *asyncTraining) stretch(trained int, weights []float32) ([]float32, Verdict, error) {
+	e, arena := t.e, mapped.NewArena()
+	defer arena.Free()
+	next, err := t.next(trained, weights, arena)
+	if err != nil {
+		return nil, Verdict{}, err
 	}
-	f, err := e.newStretcher(trained, weights, u, h, s, arena)
+	f, err := t.begin(next)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
 	defer e.describeWaits(f.activity, f.awaitedRanks, e.World)()
 	last, err := f.train()
-	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
+	e.arrays = max(e.arrays, e.Arena.Used()+t.arena.Used()+arena.Used())
 	if err != nil {
 		return nil, Verdict{}, err
 	}
@@ -79,31 +108,30 @@ func (e *Engine) trainStretch(trained int, weights []float32, u *params.Updater,
 	return slices.Clone(last), v, err
 }
 
-// newStretcher makes a graph rank for a stretch after an epoch. Collective over the world.
-func (e *Engine) newStretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver,
-	a *mapped.Arena) (stretcher, error) {
-	t := reporting{
-		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{}, history: h, saver: s,
+// next returns the stretch after an epoch. Collective over the world.
+func (t *asyncTraining) next(trained int, weights []float32, a *mapped.Arena) (stretch, error) {
+	e := t.e
+	r := reporting{
+		reporter: e.Reporter, training: e.Shard.TrainTotal, reportedEpoch: trained, versions: map[int][]float32{},
+		history: t.history, saver: t.saver,
 	}
-	c, intervals, epochs := e.Config, 1, LastEpoch(s.Every(), trained, e.Config.Epochs)
+	c, intervals, epochs := e.Config, 1, LastEpoch(t.saver.Every(), trained, e.Config.Epochs)
 	if c.Mode != config.Free {
 		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn(), int64(len(e.Shard.In.Cols)))
 	}
 	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, StalenessBound(c), trained)
 	if err != nil {
-		return nil, err
+		return stretch{}, err
 	}
-	m := transport{world: e.World, outbox: e.outbox, setting: setting, decodeBuffer: make([]float32, e.Network.NumWeights())}
+	m := transport{world: e.World, outbox: e.outbox, setting: setting, localServer: noServer{},
+		decodeBuffer: make([]float32, e.Network.NumWeights())}
 	if e.World.Rank() == 0 {
-		t.ranks = e.Peers.Size()
+		r.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
-			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
+			m.localServer = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), t.updater)
 		}
 	}
-	if c.Mode == config.Free {
-		return e.newFreeRank(trained, epochs, m, t, a)
-	}
-	return e.newAsyncRank(trained, epochs, m, t, a)
+	return stretch{m, r, trained, epochs, a}, nil
 }
 
 // StalenessBound returns the maximal distance in epochs between ranks, which their server enforces.
@@ -130,37 +158,38 @@ func NewMachine(c config.Config, setting protocol.Setting, index int, layers []p
 	return protocol.New(setting, index, layers, weights, u)
 }
 
-// saveStretch writes the checkpoint at the end of a stretch, on rank 0.
-func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
+// save writes the checkpoint at the end of a stretch, on rank 0.
+func (t *asyncTraining) save(v Verdict, weights []float32) error {
+	e := t.e
 	e.Fault.At(inject.Save, v.Epoch)
 	began := time.Now()
-	slots, err := e.optimiserState(u)
+	slots, err := t.optimiserState()
 	if err != nil {
 		return err
 	}
 	if e.World.Rank() == 0 {
-		s.Save(e.state(v.Epoch, weights, slots, h), v.Stop)
+		t.saver.Save(e.state(v.Epoch, weights, slots, t.history), v.Stop)
 	}
-	s.Served(time.Since(began))
+	t.saver.Served(time.Since(began))
 	return nil
 }
 
 // optimiserState returns the optimiser's state at the end of a stretch, on rank 0.
-func (e *Engine) optimiserState(u *params.Updater) ([][]float32, error) {
-	switch {
+func (t *asyncTraining) optimiserState() ([][]float32, error) {
+	switch e := t.e; {
 	case e.World.Rank() > 0:
 		return nil, nil
-	case u != nil:
-		return u.State(), nil
+	case e.World.Size() == e.Peers.Size(): // no rank is a server
+		return t.updater.State(), nil
+	default:
+		return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
 	}
-	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
 }
 
 // evaluateAsync evaluates, synchronously with the other ranks, the weights of the best
 // training passes and, unless the run has diverged, the weights after the last epoch. The
 // better ones become the run's. Collective over the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
-	e.releaseFreeRank()
 	t, err := e.trainer(nil, nil, model.Forward)
 	if err != nil {
 		return err
@@ -232,29 +261,28 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// newAsyncRank makes a graph rank that continues after an epoch, to the end of a stretch.
-// Collective over the world.
-func (e *Engine) newAsyncRank(trained, epochs int, m transport, r reporting, a *mapped.Arena) (*asyncRank, error) {
-	c, net, rank := e.Config, e.Network, e.World.Rank()
-	f := &asyncRank{cfg: c, transport: m, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
+// newAsyncRank makes the graph rank of a stretch in bounded asynchrony. It implements asyncTraining.begin.
+func (e *Engine) newAsyncRank(s stretch) (stretcher, error) {
+	c, net, rank, a := e.Config, e.Network, e.World.Rank(), s.arena
+	f := &asyncRank{cfg: c, transport: s.transport, resources: e.resources(rank), layers: make([]*graphwork.Layer, net.Layers())}
 	f.delay, f.handler = newDelay(c, rank), f
-	f.tallies = tallies{ownTallies: map[int]tally{}, finished: map[int]int{}, reporting: r,
-		received: receivedTallies{sums: map[int]tally{}, count: map[int]int{}}}
+	f.tallies = tallies{ownTallies: epochTallies{}, finished: map[int]int{}, reporting: s.reporting,
+		received: receivedTallies{sums: epochTallies{}, count: map[int]int{}}}
 	store := e.store(e.network(), model.Separate, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
 	}
 	f.intervals = e.newIntervals(store, kernels.Mat{}, a)
 	e.reserveBackend(store, f.intervals, a)
-	if store.Network.GathersAny() {
-		if err := f.prepare(e, store, trained, a); err != nil {
+	if f.propagates = store.Network.GathersAny(); f.propagates {
+		if err := f.prepare(e, store, s.trained, a); err != nil {
 			return nil, err
 		}
 	}
-	o := f.outline(store)
+	o := f.outline(store, e.Shard.NumGhosts())
 	e.outline = o
-	f.AsyncScheduler = NewAsyncScheduler(o, m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
-	f.Epochs, f.tasks = epochs, f.fusedWork(store, e.Tensor.RequestOptions())
+	f.AsyncScheduler = NewAsyncScheduler(o, s.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, time.Now, f)
+	f.Epochs, f.tasks = s.epochs, f.fusedWork(store, e.Tensor.RequestOptions())
 	for k, i := range f.intervals {
 		i.intervalState = &f.intervalStates[k]
 	}

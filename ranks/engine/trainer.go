@@ -53,7 +53,8 @@ type parameters struct {
 // control decides when a run saves, ends, or continues in another view.
 type control struct {
 	history        *stopping.History
-	saver          Saver           // nil in a run that only evaluates, which accepts no requests
+	saver          Saver
+	servers        params.Control  // whose processes also receive requests
 	pendingRequest signals.Request // of any rank, in the current epoch: the same on all graph ranks
 	stopped        bool            // the run was asked to stop, and has saved, or the view ends
 	views          Views           // nil with a single view
@@ -61,8 +62,13 @@ type control struct {
 	viewRequested  bool            // whether any rank requests another view after the current epoch: the same on all graph ranks
 }
 
-// accepts reports whether requests are accepted.
-func (c *control) accepts() bool { return c.saver != nil }
+// noSaver is the Saver of a run that only evaluates, which accepts no requests.
+type noSaver struct{}
+
+func (noSaver) Every() checkpoint.Interval        { return checkpoint.Interval{} }
+func (noSaver) Pending(int, bool) signals.Request { return signals.None }
+func (noSaver) Save(checkpoint.State, bool)       {}
+func (noSaver) Served(time.Duration)              {}
 
 // replaceable reports whether the view may be replaced.
 func (c *control) replaceable() bool { return c.views != nil }
@@ -80,7 +86,7 @@ type accounts struct {
 // Train trains synchronously. source has the weights. Unless the run
 // was asked to stop, the history ends with it. Collective over the graph ranks; servers, if
 // any, serve it.
-func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s Saver) error {
+func (e *Engine) Train(b Beginning, source params.Source, servers params.Control, h *stopping.History, s Saver) error {
 	reduction, err := e.reduce()
 	if err != nil {
 		return err
@@ -92,7 +98,7 @@ func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s
 	if t.steps, err = e.newBatches(t, &b); err != nil {
 		return err
 	}
-	t.history, t.saver, t.views = h, s, e.Views
+	t.history, t.saver, t.servers, t.views = h, s, servers, e.Views
 	t.reserveResiduals()
 	if t.alternates {
 		t.phases = tune.NewPhases(b.Epoch, e.Config.Epochs, b.Exact)
@@ -105,7 +111,7 @@ func (e *Engine) Train(b Beginning, source params.Source, h *stopping.History, s
 	if err := t.steps.unpack(b.Part); err != nil {
 		return err
 	}
-	if t.measures() {
+	if t.stale.measures() {
 		t.source = gradientRecorder{t.source, t.stale}
 	}
 	t.disk.read, t.disk.written = host.DiskBytes()
@@ -165,7 +171,7 @@ func passMemory(c config.Config) model.Memory {
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	n, ops := e.Network.NumWeights(), e.workers.newOps()
 	t := &trainer{engine: e, cfg: e.Config, comm: e.Graph, net: e.Network}
-	t.steps, t.reporter, t.source = fullGraph{t}, e.Reporter, source
+	t.steps, t.reporter, t.source, t.saver, t.servers = fullGraph{t}, e.Reporter, source, noSaver{}, params.NoServers{}
 	t.flat, t.grad = mapped.Make[float32](e.Arena, n), mapped.Make[float32](e.Arena, n)
 	t.sharedWeights, t.deviceGrad = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
 	var err error
@@ -182,13 +188,15 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
 	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.pushLayer, make([]float64, scoreSums)
-	if t.pairing, err = e.preparePairs(e.Arena); err != nil {
-		return nil, err
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, scoreSums)
+	t.pairing, t.pairs = &pairing{scorer: dotProduct{}}, e.HeldOut != nil
+	if t.pairs {
+		if t.pairing, err = e.preparePairs(e.Arena); err != nil {
+			return nil, err
+		}
 	}
-	if at := e.Network.HeadRange(); t.scoresPairs() {
-		t.pairing.weights = t.flat[at.Lo:at.Hi]
-	}
+	at := e.Network.HeadRange()
+	t.pairing.weights = t.flat[at.Lo:at.Hi]
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.newOps, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
 	t.connectRoutes(e, reduction, e.Arena)
@@ -210,7 +218,7 @@ func (t *trainer) addHooks(tuning hooks) {
 		t.before = append(t.before, t.chooseRoute)
 	}
 	t.before = append(t.before, t.evaluateDue)
-	if t.measures() && t.steps.isFull() {
+	if t.stale.measures() && t.steps.isFull() {
 		t.before = append(t.before, t.measure)
 	}
 	t.after = append(append(hooks{t.sumLoss}, corrections...), t.skipDiverged)
@@ -226,8 +234,8 @@ func (t *trainer) addHooks(tuning hooks) {
 // endDiverged ends a run whose weights have diverged.
 func (t *trainer) endDiverged(e *epochState) (leave bool, err error) {
 	epoch := e.line.Epoch
-	if t.history.Divergence != nil || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
-		return true, t.source.Leave()
+	if t.history.StoppedBy == stopping.ByDivergence || t.savesBefore(epoch) && !t.history.Sound(epoch, t.flat) {
+		return true, t.servers.Leave()
 	}
 	return false, nil
 }
@@ -258,7 +266,7 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 		return false, err
 	}
 	if t.shouldEnd(e.line, closing) {
-		return true, t.source.Leave()
+		return true, t.servers.Leave()
 	}
 	if t.alternates {
 		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
@@ -322,13 +330,13 @@ func (t *trainer) save(e *epochState) (leave bool, err error) {
 		s.Parts, s.History = parts, rows
 		t.saver.Save(s, stop)
 	}
-	t.source.Saved()
+	t.servers.Saved()
 	t.saver.Served(time.Since(began))
 	t.pendingRequest = signals.None
 	t.workers.takeSeconds()
 	if stop {
 		t.stopped = true
-		return true, t.source.Leave()
+		return true, t.servers.Leave()
 	}
 	return false, nil
 }
@@ -358,7 +366,7 @@ func (e *Engine) comms() []world.Comm {
 func (e *Engine) evaluates() bool { return !e.pipelined() || e.Stages.Rank() == 0 }
 
 // pipelined reports whether the rank is a stage of a pipeline of layers.
-func (e *Engine) pipelined() bool { return e.Stages != nil }
+func (e *Engine) pipelined() bool { return e.Config.Pipeline != "" }
 
 // timed counts the time of a collective step, which is no worker's task.
 func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {
@@ -371,10 +379,8 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 // loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// pushLayer sums a layer's gradients in the order of intervals and pushes them.
-func (t *trainer) pushLayer(layer int) error {
-	return t.source.Push(t.pass.Epoch, layer, t.gradient(t.intervals, layer, t.grad))
-}
+// sumLayer sums a layer's gradients in the order of intervals.
+func (t *trainer) sumLayer(layer int) { t.gradient(t.intervals, layer, t.grad) }
 
 // gradient sums a layer's gradients in the order of intervals. It returns their part of flat.
 func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
@@ -385,7 +391,7 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
-	if layer == len(t.layers)-1 && t.scoresPairs() {
+	if layer == len(t.layers)-1 {
 		own := t.pairing.scorer.weightGrad()
 		copy(grad[len(grad)-len(own):], own)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // tuning chooses the codec of an exchange while a run trains, for --codec auto.
-// It is the exchange's Observer. The methods of a nil tuning do nothing.
+// It is the exchange's Observer.
 type tuning struct {
 	e        *Engine
 	chooser  *tune.Chooser
@@ -53,34 +53,30 @@ func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	if plan := e.Config.Recorded.Codecs; len(plan) > 0 {
 		t.chooser.Follow(plan)
 	}
-	s.exchange.Use(e.Codecs[t.chooser.Current()])
 	s.exchange.Observe(t)
-	e.tuning = t
+	t.use()
 	return hooks{t.endEpoch}
 }
 
 // ChosenCodec returns the result of an automatic choice, "" if there was none.
 func (e *Engine) ChosenCodec() string {
-	if len(e.Codecs) > 1 && e.tuning == nil {
+	if len(e.Codecs) > 1 && e.codec.current == "" {
 		return e.Codecs[0].Name() // no rows are exchanged
 	}
-	return e.tuning.name()
+	return e.codec.current
 }
 
-// name returns the current codec, "" if there is no choice.
-func (t *tuning) name() string {
-	if t == nil {
-		return ""
-	}
-	return t.e.Codecs[t.chooser.Current()].Name()
-}
+// chosenCodec has the names of the current codec of a tuning and of the one on which it has settled, "" if
+// there is none.
+type chosenCodec struct{ current, settled string }
 
-// settled returns the codec that the choice has settled on, "" if it has not.
-func (t *tuning) settled() string {
-	if t == nil || !t.chooser.Settled() {
-		return ""
+// use sets the codec of the next exchanges.
+func (t *tuning) use() {
+	c := t.e.Codecs[t.chooser.Current()]
+	t.exchange.Use(c)
+	if t.e.codec.current = c.Name(); t.chooser.Settled() {
+		t.e.codec.settled = c.Name()
 	}
-	return t.name()
 }
 
 // Leaving implements halo.Observer. It stores some of the rows.
@@ -99,7 +95,7 @@ func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
 
 // Arrived implements halo.Observer.
 func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
-	if o := t.seen[exchangeKey{k.Layer, k.Backward}]; o != nil && !k.OutsideTraining {
+	if o, ok := t.seen[exchangeKey{k.Layer, k.Backward}]; ok && !k.OutsideTraining {
 		o.travel, o.waited = travel, waited
 	}
 }
@@ -110,7 +106,7 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	measured := t.chooser.Measuring()
 	seconds, due := t.chooser.Ended(e.line.Seconds)
 	if !due {
-		t.exchange.Use(t.e.Codecs[t.chooser.Current()])
+		t.use()
 		return false, nil
 	}
 	slowest := []float64{seconds} // this rank's, and after MaxFloat64s the maximum of all ranks
@@ -129,7 +125,7 @@ func (t *tuning) endEpoch(e *epochState) (leave bool, err error) {
 	if said := t.chooser.Agreed(slowest[0], slowest[1:]); said != "" {
 		t.e.Reporter.Note(said + "\n")
 	}
-	t.exchange.Use(t.e.Codecs[t.chooser.Current()])
+	t.use()
 	return false, nil
 }
 

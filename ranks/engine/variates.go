@@ -57,12 +57,13 @@ func (e *Engine) newVariates(b *batches) (trainingOf, error) {
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
 	v.sampledSteps = b.sampledSteps(e.variatesNetwork(), []int{rows})
 	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
-	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
+	stored := e.newHistoryStore(e.Arena)
+	v.source, err = history.NewVariates(stored, e.Shard, col, inner, e.packers, e.Arena)
 	if err != nil {
 		return nil, err
 	}
 	b.predictVariates(e, v.source, len(v.targets))
-	b.source = v.source
+	b.stored, b.source = stored, v.source
 	b.next = func(epoch, _ int, pieces []int) (*lockstep, error) { return v.step(epoch, pieces[0]), nil }
 	return b.shareOf(v.targets), nil
 }

@@ -24,7 +24,7 @@ type Views interface {
 	// state, empty before the first epoch and if later epochs do not need it.
 	StoreState(s checkpoint.State, own []byte)
 	// StoreStep stores the state of a step in which the view has ended.
-	StoreStep(s *StepState)
+	StoreStep(s StepState)
 	// Share is the largest fraction of the time that states may take if epochs are short; 0: a
 	// state is stored after each epoch.
 	Share() float64
@@ -69,7 +69,7 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 	}
 	t.views.Replaced()
 	t.stopped = true
-	return true, t.source.Leave()
+	return true, t.servers.Leave()
 }
 
 // pack implements stepper.

@@ -11,12 +11,12 @@ import "time"
 // costs the others its limit once, for any number of gathers per epoch.
 type waitBudget struct {
 	multiple float64
-	now      func() time.Time // nil: time.Now
-	start    time.Time        // of the stretch
-	epochs   int              // epochs that the rank has finished in the stretch
-	waited   time.Duration    // total waits before the current epoch
-	spent    time.Duration    // waits in the current epoch before since
-	since    time.Time        // start of the current wait; zero: the rank does not wait
+	now      func() time.Time
+	start    time.Time     // of the stretch
+	epochs   int           // epochs that the rank has finished in the stretch
+	waited   time.Duration // total waits before the current epoch
+	spent    time.Duration // waits in the current epoch before since
+	since    time.Time     // start of the current wait; zero: the rank does not wait
 }
 
 // minPause and maxPause are the first and the longest pause between two polls for messages while a
@@ -26,24 +26,17 @@ const (
 	maxPause = 200 * time.Microsecond
 )
 
-func (g *waitBudget) currentTime() time.Time {
-	if g.now != nil {
-		return g.now()
-	}
-	return time.Now()
-}
-
 // startWait starts a wait, when all available work needs old rows or weights. endWait ends the wait,
 // when there is other work.
 func (g *waitBudget) startWait() {
 	if g.since.IsZero() && g.multiple > 0 {
-		g.since = g.currentTime()
+		g.since = g.now()
 	}
 }
 
 func (g *waitBudget) endWait() {
 	if !g.since.IsZero() {
-		g.spent += g.currentTime().Sub(g.since)
+		g.spent += g.now().Sub(g.since)
 		g.since = time.Time{}
 	}
 }
@@ -64,7 +57,7 @@ func (g *waitBudget) limit() (time.Duration, bool) {
 	if g.multiple > 0 && g.epochs == 0 {
 		return 0, false
 	}
-	worked := g.currentTime().Sub(g.start) - g.waited - g.spent
+	worked := g.now().Sub(g.start) - g.waited - g.spent
 	return time.Duration(g.multiple * float64(worked) / float64(max(g.epochs, 1))), true
 }
 
@@ -73,7 +66,7 @@ func (g *waitBudget) exhausted() bool {
 	limit, ok := g.limit()
 	spent := g.spent
 	if !g.since.IsZero() {
-		spent += g.currentTime().Sub(g.since)
+		spent += g.now().Sub(g.since)
 	}
 	return ok && spent >= limit
 }

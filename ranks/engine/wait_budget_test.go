@@ -90,11 +90,12 @@ func TestWaitBudget(t *testing.T) {
 			since: ago(5 * time.Minute)}, true, true},
 		"over, and works": {waitBudget{multiple: 1, start: ago(100 * time.Minute), epochs: 10, spent: 12 * time.Minute}, true, false},
 	} {
+		c.now = time.Now
 		if c.waitBudget.exhausted() != c.over || c.deadline().IsZero() == c.end {
 			t.Errorf("%s: exhausted is %t, deadline %v", name, c.waitBudget.exhausted(), c.deadline())
 		}
 	}
-	l := waitBudget{multiple: 1, start: ago(time.Minute), since: ago(time.Second)}
+	l := waitBudget{multiple: 1, now: time.Now, start: ago(time.Minute), since: ago(time.Second)}
 	l.nextEpoch()
 	if l.epochs != 1 || l.waited < time.Second || l.spent != 0 || l.since.IsZero() {
 		t.Errorf("after an epoch in which it waits: %+v", l)

@@ -36,7 +36,7 @@ func newWorkers(r Rank) (*workers, error) {
 			return nil, err
 		}
 		var recorder *trace.Recorder
-		if r.Recorders != nil {
+		if w < len(r.Recorders) {
 			recorder = r.Recorders[w]
 		}
 		c.teams, c.clocks = append(c.teams, o), append(c.clocks, newClock(recorder))

@@ -2,7 +2,6 @@ package params
 
 import (
 	"siafu/internal/mapped"
-	"siafu/internal/signals"
 	"siafu/kernels"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
@@ -33,32 +32,24 @@ type Adder interface {
 	// Sum adds the vectors of all ranks to x, in ascending order. Collective over the
 	// graph ranks.
 	Sum(x []float32) error
-	// Asked, Saved and Leave are as in Source.
-	Asked() signals.Request
-	Saved()
-	Leave() error
 }
 
 // NewAveraged takes ownership of a replica at the start of a round. adder is a Client of
-// servers with Means, or nil if the ranks add up among themselves.
+// servers with Means, or PeerAdder.
 func NewAveraged(r *Replicated, c Rounds, adder Adder, a *mapped.Arena) *Averaged {
 	n, slots := r.weights.Rows, len(r.updater.state)
-	s := &Averaged{Replicated: *r, rounds: c, adder: adder, share: 1 / float32(r.comm.Size()), all: mapped.Make[float32](a, n*(1+slots))}
-	if adder == nil {
-		s.adder = &peerAdder{s.Replicated}
-	}
-	return s
+	return &Averaged{Replicated: *r, rounds: c, adder: adder, share: 1 / float32(r.comm.Size()), all: mapped.Make[float32](a, n*(1+slots))}
 }
 
-// peerAdder adds up among the ranks, without a server.
-type peerAdder struct{ Replicated }
+// PeerAdder adds up among the graph ranks, without a server.
+type PeerAdder struct{ world.Comm }
 
 // Sum implements Adder.
-func (p *peerAdder) Sum(x []float32) error { return world.SumFloat32s(p.comm, x) }
+func (p PeerAdder) Sum(x []float32) error { return world.SumFloat32s(p.Comm, x) }
 
-// Flush implements Source: it updates this rank's weights, and ends a round if due. Collective
+// Step implements Source: it updates this rank's weights, and ends a round if due. Collective
 // over the graph ranks at the end of a round.
-func (s *Averaged) Flush(epoch int, grad []float32) error {
+func (s *Averaged) Step(epoch int, grad []float32) error {
 	s.step(s.rounds.Step(epoch, 0), grad)
 	if !s.rounds.Shared(epoch + 1) {
 		return nil
@@ -69,7 +60,7 @@ func (s *Averaged) Flush(epoch int, grad []float32) error {
 // Correct takes the k-th joint step of all ranks after a round that ended with an epoch.
 // grad is this rank's part of the gradient. Collective over the graph ranks.
 func (s *Averaged) Correct(epoch, k int, grad []float32) error {
-	return s.Replicated.Flush(s.rounds.Step(epoch, k), grad)
+	return s.Replicated.Step(s.rounds.Step(epoch, k), grad)
 }
 
 // average replaces weights and state by their means.
@@ -91,15 +82,6 @@ func (s *Averaged) average() error {
 	return nil
 }
 
-// Asked implements Source.
-func (s *Averaged) Asked() signals.Request { return s.adder.Asked() }
-
-// Saved implements Source.
-func (s *Averaged) Saved() { s.adder.Saved() }
-
-// Leave implements Source.
-func (s *Averaged) Leave() error { return s.adder.Leave() }
-
 // Sum implements Adder, on servers with Means: a server's epoch is a sum, and its weights are
 // the last sum.
 func (c *Client) Sum(x []float32) error {
@@ -108,14 +90,10 @@ func (c *Client) Sum(x []float32) error {
 			return err
 		}
 	}
-	if err := c.Begin(); err != nil {
+	if err := c.Step(c.epoch, x); err != nil {
 		return err
 	}
-	at := c.epoch
-	if err := c.Push(at, 0, x); err != nil {
-		return err
-	}
-	return c.Pull(at+1, x)
+	return c.Pull(c.epoch+1, x)
 }
 
 // Means is the protocol.Updater of servers that only add up vectors. A server's sum replaces its

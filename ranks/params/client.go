@@ -1,6 +1,8 @@
 package params
 
 import (
+	"slices"
+
 	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/internal/wire"
@@ -23,11 +25,11 @@ type Client struct {
 	server  int
 	chooser *protocol.Chooser
 	outbox  *world.Outbox
+	layers  []protocol.Range
 	slots   int       // of the optimiser
 	buffer  []float32 // for the values of a message
 	weights int       // number of weights
 	epoch   int       // of the last pulled weights
-	fetched bool      // the response to Begin has arrived
 	ask     signals.Request
 	done    bool // this process has carried out the server's request, and has not confirmed it yet
 }
@@ -61,13 +63,14 @@ func AsyncSetting(w world.Comm, graphRanks, intervals, staleness, trained int) (
 	return s, nil
 }
 
-// NewClient returns the client of a graph rank, for a network with the given numbers of
-// layers and weights, and an optimiser with the given number of slots.
-func NewClient(w world.Comm, s protocol.Setting, layers, weights, slots int) *Client {
+// NewClient returns the client of a graph rank, for the weights of the given layers and an optimiser
+// with the given number of slots.
+func NewClient(w world.Comm, s protocol.Setting, layers []protocol.Range, slots int) *Client {
+	weights := layers[len(layers)-1].Hi
 	return &Client{
 		comm: w, server: s.Server(w.Rank() % s.Servers), outbox: world.NewOutbox(w),
-		chooser: protocol.NewChooser(s, w.Rank(), layers, weights),
-		slots:   slots, weights: weights,
+		chooser: protocol.NewChooser(s, w.Rank(), len(layers), weights), layers: layers,
+		slots: slots, weights: weights,
 	}
 }
 
@@ -121,32 +124,24 @@ func (c *Client) Pull(epoch int, dst []float32) error {
 	return nil
 }
 
-// Begin implements Source. The server stashes the version that this rank has. The response of the
-// server is received only before the first gradient is sent, so that the forward pass does not wait
-// for the response.
-func (c *Client) Begin() error {
-	c.fetched = false
-	for _, m := range c.chooser.Fetch(0, c.epoch, c.epoch) {
+// Step implements Source. The server stashes the version that this rank has, and then takes the
+// gradients of the version.
+func (c *Client) Step(step int, grad []float32) error {
+	for _, m := range c.chooser.Fetch(0, step, c.epoch) {
 		if err := c.send(m); err != nil {
+			return err
+		}
+	}
+	if _, err := c.receiveWeights(); err != nil {
+		return err
+	}
+	for l, at := range slices.Backward(c.layers) {
+		if err := c.send(c.chooser.Gradient(0, step, l, grad[at.Lo:at.Hi])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// Push implements Source.
-func (c *Client) Push(epoch, layer int, grad []float32) error {
-	if !c.fetched {
-		if _, err := c.receiveWeights(); err != nil {
-			return err
-		}
-		c.fetched = true
-	}
-	return c.send(c.chooser.Gradient(0, epoch, layer, grad))
-}
-
-// Flush implements Source.
-func (c *Client) Flush(int, []float32) error { return nil }
 
 // State implements Source.
 func (c *Client) State() ([][]float32, error) {
@@ -178,13 +173,13 @@ func unexpected(m protocol.Message, epoch int) error {
 		m.From, m.Type, m.Version, len(m.Values), epoch)
 }
 
-// Asked implements Source.
+// Asked implements Control.
 func (c *Client) Asked() signals.Request { return c.ask }
 
-// Saved implements Source.
+// Saved implements Control.
 func (c *Client) Saved() { c.ask, c.done = signals.None, true }
 
-// Leave implements Source.
+// Leave implements Control.
 func (c *Client) Leave() error {
 	for _, m := range c.chooser.Leave() {
 		if err := c.send(m); err != nil {

@@ -39,7 +39,7 @@ type outcome struct{ versions, state [][]float32 }
 
 // epochs trains from the first epoch to the last as a graph rank does: it leaves without
 // training the last pulled epoch.
-func epochs(s params.Source, rank, first, last int) (o outcome, err error) {
+func epochs(s params.Source, c params.Control, rank, first, last int) (o outcome, err error) {
 	flat := make([]float32, spec.NumWeights())
 	for epoch := first; ; epoch++ {
 		if err := s.Pull(epoch, flat); err != nil {
@@ -54,19 +54,9 @@ func epochs(s params.Source, rank, first, last int) (o outcome, err error) {
 			if err != nil {
 				return o, err
 			}
-			return o, s.Leave()
+			return o, c.Leave()
 		}
-		if err := s.Begin(); err != nil {
-			return o, err
-		}
-		grad := gradient(rank, epoch, flat)
-		layers := spec.LayerRanges()
-		for l := len(layers) - 1; l >= 0; l-- {
-			if err := s.Push(epoch, l, grad[layers[l].Lo:layers[l].Hi]); err != nil {
-				return o, err
-			}
-		}
-		if err := s.Flush(epoch, grad); err != nil {
+		if err := s.Step(epoch, gradient(rank, epoch, flat)); err != nil {
 			return o, err
 		}
 	}
@@ -90,10 +80,12 @@ func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 			return params.NewServer(w, params.TagSync, s, nil, nil).Run()
 		}
 		var source params.Source = params.NewReplicated(w, spec, weights, u, a)
+		var control params.Control = params.NoServers{}
 		if servers > 0 {
-			source = params.NewClient(w, setting, spec.Layers(), len(weights), slots)
+			c := params.NewClient(w, setting, params.Layers(spec), slots)
+			source, control = c, c
 		}
-		seen[w.Rank()], err = epochs(source, w.Rank(), behind+1, last)
+		seen[w.Rank()], err = epochs(source, control, w.Rank(), behind+1, last)
 		return err
 	})
 	if err != nil {
@@ -137,7 +129,7 @@ func TestAskedOfAServer(t *testing.T) {
 		w.SetLimits(world.Limits{Abort: 20 * time.Second})
 		setting := params.Setting(1, 1, 0)
 		if w.Rank() == 0 {
-			c := params.NewClient(w, setting, 1, 2, 0)
+			c := params.NewClient(w, setting, []protocol.Range{{Hi: 2}}, 0)
 			flat := make([]float32, 2)
 			for _, want := range []signals.Request{signals.Checkpoint, signals.None} {
 				if err := c.Pull(1, flat); err != nil {

@@ -14,24 +14,35 @@ import (
 type Source interface {
 	// Pull fills dst with the weights that a step starts from.
 	Pull(step int, dst []float32) error
-	// Begin announces that the step of the last Pull will be trained. A Push of each layer
-	// follows.
-	Begin() error
-	// Push passes a layer's gradient, which must stay valid until Flush.
-	Push(step, layer int, grad []float32) error
-	// Flush ends a step after the Push of all layers. grad is the flat vector of all
-	// gradients.
-	Flush(step int, grad []float32) error
+	// Step ends the step of the last Pull. grad is the flat vector of this rank's gradients,
+	// which Step may change.
+	Step(step int, grad []float32) error
 	// State returns the optimiser's state that the last pulled step starts from, slot after
 	// slot.
 	State() ([][]float32, error)
+}
+
+// Control connects a graph rank with the processes of its servers.
+type Control interface {
 	// Asked returns a request that a server's process has received. Saved confirms that the
 	// request has been served.
 	Asked() signals.Request
 	Saved()
-	// Leave ends the use of the source.
+	// Leave ends the use of the servers.
 	Leave() error
 }
+
+// NoServers is the Control of a run without servers.
+type NoServers struct{}
+
+// Asked implements Control.
+func (NoServers) Asked() signals.Request { return signals.None }
+
+// Saved implements Control.
+func (NoServers) Saved() {}
+
+// Leave implements Control.
+func (NoServers) Leave() error { return nil }
 
 // Layers returns the range of each layer in the flat weights of a network.
 func Layers(s model.Spec) []protocol.Range {
@@ -77,19 +88,13 @@ func (r *Replicated) Pull(_ int, dst []float32) error {
 	return nil
 }
 
-// Begin implements Source.
-func (r *Replicated) Begin() error { return nil }
-
-// Push implements Source.
-func (r *Replicated) Push(int, int, []float32) error { return nil }
-
-// Flush implements Source: it sums the gradients and makes a step. Collective over the graph
-// ranks.
-func (r *Replicated) Flush(epoch int, grad []float32) error {
+// Step implements Source: it sums the gradients and makes an optimiser step. Collective over the
+// graph ranks.
+func (r *Replicated) Step(step int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
-	r.step(epoch, grad)
+	r.step(step, grad)
 	return nil
 }
 
@@ -107,12 +112,3 @@ func (r *Replicated) step(number int, grad []float32) {
 
 // State implements Source.
 func (r *Replicated) State() ([][]float32, error) { return r.updater.State(), nil }
-
-// Asked implements Source.
-func (r *Replicated) Asked() signals.Request { return signals.None }
-
-// Saved implements Source.
-func (r *Replicated) Saved() {}
-
-// Leave implements Source.
-func (r *Replicated) Leave() error { return nil }

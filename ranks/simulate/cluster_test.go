@@ -15,7 +15,8 @@ import (
 //	pull | 2 AV, SC, (2 GA own), SC, 2 GA, 2 AV, 2 loss, 2 ∇AV, 2 ∇AV, WU | loss | WU
 func drawn(barrier bool) *Rank {
 	r := &Rank{Workers: 1, Outline: engine.Outline{
-		Layers: []engine.LayerOutline{{Gathers: true}}, Intervals: 2, Loss: true, Ghosts: true, Returns: true, Barrier: barrier,
+		Layers: []engine.LayerOutline{{Gathers: true}}, Intervals: 2, Loss: true, Barrier: barrier,
+		GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true},
 	}}
 	e := Epoch{Pull: 1, Score: 1, Flush: 1}
 	for _, g := range r.Graphs() {

@@ -48,7 +48,7 @@ func simulated(parts []partition.RankReport, width, weights int, l Link) *Cluste
 	for _, p := range parts {
 		k := &Rank{Workers: 1, Outline: engine.Outline{
 			Layers: []engine.LayerOutline{{}, {Gathers: true, GathersBackward: true}}, Intervals: 8, Loss: true, InputCached: true,
-			Ghosts: len(parts) > 1, Returns: len(parts) > 1, Pieces: 1,
+			GhostOutline: engine.GhostOutline{Ghosts: len(parts) > 1, Returns: len(parts) > 1, Pieces: 1},
 		}}
 		tensors := 0
 		for _, t := range k.tracks()[0].Tasks() {

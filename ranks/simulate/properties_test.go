@@ -17,7 +17,7 @@ import (
 func drawnFrom(rng *rand.Rand, intervals int) *Rank {
 	r := &Rank{Workers: 1, Outline: engine.Outline{
 		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: intervals, Loss: true, Ghosts: true, Returns: true, Pieces: 1,
+		Intervals: intervals, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, Pieces: 1},
 	}}
 	e := Epoch{Pull: 0.1, Score: 0.1, Flush: 0.1, Gap: 0.01}
 	for _, g := range r.Graphs() {

@@ -62,23 +62,23 @@ func encoded(o engine.Outline) []byte {
 var outlines = map[string]engine.Outline{
 	"sums, pieces, ÂX kept": {
 		Layers: []engine.LayerOutline{{}, {Gathers: true, GathersBackward: true}}, InputCached: true,
-		Intervals: 3, Loss: true, Ghosts: true, Returns: true, Sums: 2, Pieces: 4,
+		Intervals: 3, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, Sums: 2, Pieces: 4},
 	},
 	"barrier": {
 		Layers: []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}}, Barrier: true,
-		Intervals: 2, Loss: true, Ghosts: true, Returns: true, Pieces: 1,
+		Intervals: 2, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, Pieces: 1},
 	},
 	"features of ghosts kept": {
 		Layers:    []engine.LayerOutline{{Gathers: true, GathersBackward: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: 2, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{5}, Pieces: 5,
+		Intervals: 2, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, GhostTasks: []int{5}, Pieces: 5},
 	},
 	"features of ghosts kept, sums": {
 		Layers:    []engine.LayerOutline{{Gathers: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: 3, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{2}, Pieces: 1, Sums: 4,
+		Intervals: 3, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, GhostTasks: []int{2}, Pieces: 1, Sums: 4},
 	},
 	"some rows of ghosts computed": {
 		Layers:    []engine.LayerOutline{{Gathers: true, GathersBackward: true}, {Gathers: true, GathersBackward: true}},
-		Intervals: 2, Loss: true, Ghosts: true, Returns: true, GhostTasks: []int{2}, Mixed: 1, Pieces: 3,
+		Intervals: 2, Loss: true, GhostOutline: engine.GhostOutline{Ghosts: true, Returns: true, GhostTasks: []int{2}, Mixed: 1, Pieces: 3},
 	},
 	"one rank":       {Layers: []engine.LayerOutline{{Gathers: true, GathersBackward: true}}, Intervals: 1, Loss: true},
 	"no propagation": {Layers: []engine.LayerOutline{{}, {}}, Intervals: 2, Loss: true},
