@@ -27,8 +27,8 @@ const envPrefix = "SIAFU_"
 
 // notFlags are variables with envPrefix that are not flags of train; the tests and the launcher
 // use them.
-var notFlags = []string{"testdata", "big", "fault-seed", "cpu", "mpirun", "cases-seed", flagName(launch.StatusVariable), flagName(screen.Variable),
-	flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
+var notFlags = []string{"testdata", "big", "fault-seed", "cpu", "mpirun", "cases-seed",
+	flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // oldNames maps former names of keys and variables to their present names.
 var oldNames = map[string]string{"patience-on": "monitor", "ghost-features": "recompute-ghosts"}

@@ -137,7 +137,8 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 	if w.Size() != l.Size {
 		stop()
 		return failOnRank0(l,
-			fault.New(fault.Config, "launch", "", "%s started %d ranks, but %s sees a world of %d", l.Name, l.Size, mpi.Library(), w.Size()).
+			fault.New(fault.Config, "launch", "", "%s started %d ranks, but %s sees a world of %d",
+				l.Name, l.Size, mpi.Library(), w.Size()).
 				Then("start siafu with the launcher of %s, or build it for this one: make build MPICC=ITS-MPICC", mpi.Library()))
 	}
 	err = body(w)

@@ -50,7 +50,8 @@ var launchers = [...]launcher{
 	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"},
 	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"},
 		hosts: "SLURM_STEP_NUM_NODES"},
-	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}}, // MPICH and its descendants
+	// MPICH and its descendants
+	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}, here: "MPI_LOCALNRANKS"},
 }
 
 func launched(getenv func(string) string) (Launch, bool) {

@@ -93,7 +93,7 @@ func (o *Options) choose() error {
 		return fault.New(fault.Config, "launch", o.Launcher, "it starts ranks of %s, and siafu is built for %s", d.name, library).
 			Then("install the launcher of %s, or build siafu for this one: make build MPICC=ITS-MPICC", library)
 	case o.Survive && !d.survives:
-		return fault.New(fault.Config, "launch", o.Launcher, "--survive under the launcher of %s, which ends all ranks when one ends", d.name).
+		return fault.New(fault.Config, "launch", o.Launcher, "--survive under the launcher of %s, which ends all ranks with one", d.name).
 			Then("build siafu for Open MPI, and use its mpirun")
 	}
 	o.dialect = d

@@ -195,7 +195,8 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		seen.flush()
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path, stop: o.stopSignal(), linger: cmp.Or(o.Linger, o.patience()), survives: o.Survive, log: o.Log}
+	w := &watcher{child: cmd.Process, path: path, stop: o.stopSignal(), survives: o.Survive, log: o.Log}
+	w.linger = cmp.Or(o.Linger, o.patience())
 	if o.dialect != nil && o.dialect.reports {
 		w.forwarded = func() int { return int(seen.forwarded.Load()) }
 	}

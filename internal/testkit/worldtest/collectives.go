@@ -21,6 +21,9 @@ var collectives = []check{
 func barrier(c world.Comm) error {
 	for round := range 20 {
 		for q := range c.Size() {
+			if q == c.Rank() { // MPI may let a message to oneself wait for its receiver
+				continue
+			}
 			if err := finish(c.Isend([]byte{byte(round)}, q, 7)); err != nil {
 				return err
 			}
@@ -29,6 +32,9 @@ func barrier(c world.Comm) error {
 			return err
 		}
 		for q := range c.Size() {
+			if q == c.Rank() {
+				continue
+			}
 			m, err := c.Recv(q, 7)
 			if err != nil {
 				return err

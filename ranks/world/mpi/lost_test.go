@@ -19,6 +19,7 @@ import (
 // returns from a call if they send several messages before it notices the loss, and ends the process
 // if messages are queued when it does.
 func TestOutlivesLostConnections(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "surviving a lost connection")
 	for _, scene := range []string{"lost-sends", "lost-queued"} {
 		t.Run(scene, func(t *testing.T) {
 			cmd := mpitest.Mpirun(t, 3, os.Args[0], "-test.run=^TestRank$", "-test.v")
