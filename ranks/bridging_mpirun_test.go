@@ -58,7 +58,7 @@ func TestMpirunBridges(t *testing.T) {
 	same("killed and started again")
 	text, err = mpitest.Mpirun(t, 4, siafu, line(1, filepath.Join(t.TempDir(), "none"))...).CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); err == nil || code != 0 || !strings.Contains(string(text), "the function does not exist") ||
-		!strings.Contains(string(text), fmt.Sprint(fault.Missing.ExitCode())) {
+		!strings.Contains(string(text)+err.Error(), fmt.Sprint(fault.Missing.ExitCode())) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
