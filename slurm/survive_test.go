@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/mpitest"
 )
 
 // killWhere kills all processes whose environment has the given variables, and returns how many. The
@@ -38,6 +39,7 @@ func killWhere(variables ...string) (killed int) {
 // A submitted run continues after the loss of a rank, and of a node with its daemon. The job has one
 // start, and the model is that of an undisturbed run.
 func TestSurvivesInSlurm(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	cluster(t)
 	lesson := newLesson(t)
 	// Ranks of the two nodes are on one host and would take the same memory for their own.

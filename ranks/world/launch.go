@@ -37,6 +37,7 @@ type launcher struct {
 	rank, size []string
 	here       string // number of ranks on this host
 	hosts      string // number of hosts
+	only       string // variable that only this launcher sets; empty: none
 }
 
 // launchers are tried in this order. mpirun must come first: inside a Slurm job it sets its own
@@ -48,16 +49,17 @@ type launcher struct {
 var launchers = [...]launcher{
 	// Open MPI
 	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	// Hydra, the launcher of MPICH and its descendants. In a Slurm job srun starts its daemons, one for each host.
+	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}, here: "MPI_LOCALNRANKS", only: "MPI_LOCALNRANKS"},
 	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"},
 		hosts: "SLURM_STEP_NUM_NODES"},
-	// MPICH and its descendants
-	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}, here: "MPI_LOCALNRANKS"},
+	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}}, // another launcher for MPICH
 }
 
 func launched(getenv func(string) string) (Launch, bool) {
 	for _, s := range launchers {
 		rank, size := envNumber(getenv, s.rank, -1), envNumber(getenv, s.size, 0)
-		if rank >= 0 && rank < size {
+		if rank >= 0 && rank < size && (s.only == "" || getenv(s.only) != "") {
 			one := envNumber(getenv, []string{s.here}, 0) == size || envNumber(getenv, []string{s.hosts}, 0) == 1
 			return Launch{Name: s.name, Rank: rank, Size: size, OneHost: one}, true
 		}

@@ -24,6 +24,8 @@ func TestLaunched(t *testing.T) {
 		{"srun", []map[string]string{job, step}, Launch{"srun", 5, 8, false}, true},
 		{"srun with PMIx", []map[string]string{step, {"PMIX_RANK": "6"}}, Launch{"srun", 6, 8, false}, true},
 		{"batch script, which is no rank", []map[string]string{job}, Launch{}, false},
+		{"MPICH in a batch job", []map[string]string{job, step, {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}},
+			Launch{"mpiexec", 1, 2, true}, true},
 		{"MPICH", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2"}}, Launch{"mpiexec", 1, 2, false}, true},
 		{"rank without a size", []map[string]string{{"PMIX_RANK": "1"}}, Launch{}, false},
 		{"rank beyond the size", []map[string]string{{"PMI_RANK": "2", "PMI_SIZE": "2"}}, Launch{}, false},

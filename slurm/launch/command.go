@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"siafu/internal/fault"
+	"siafu/ranks/world/mpi"
 )
 
 // Launchers.
@@ -109,7 +110,11 @@ func (o *Options) survivingDaemons(p place) []string {
 // inherit from its job since Slurm 22.05. --quit-on-interrupt ends the step at the first SIGINT,
 // which would only print its state otherwise.
 func (o *Options) srun(p place) []string {
-	line := []string{o.Launcher, "--mpi=pmix", "--kill-on-bad-exit=1", "--quit-on-interrupt"}
+	pmi := "pmix"
+	if strings.HasPrefix(mpi.Library(), hydra.name) {
+		pmi = "pmi2"
+	}
+	line := []string{o.Launcher, "--mpi=" + pmi, "--kill-on-bad-exit=1", "--quit-on-interrupt"}
 	if o.Ranks > 0 {
 		line = append(line, "--ntasks="+strconv.Itoa(o.Ranks))
 	}

@@ -74,6 +74,9 @@ func Run(o Options) error {
 	if l, launched := world.Launched(); launched {
 		return fault.New(fault.Usage, "launch", "", "it already runs as a rank of %s", l.Name).Then("start it without %s", l.Name)
 	}
+	caught := make(chan os.Signal, 16)
+	signal.Notify(caught, signals.Signals()...)
+	defer signal.Stop(caught)
 	if err := o.find(); err != nil {
 		return err
 	}
@@ -87,9 +90,6 @@ func Run(o Options) error {
 		return err
 	}
 	defer mpi.Release(func(string) {}) // removes the memory of ranks that mpirun has killed
-	caught := make(chan os.Signal, 16)
-	signal.Notify(caught, signals.Signals()...)
-	defer signal.Stop(caught)
 	return o.supervise(dir, o.released(caught))
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 )
 
 // Real ranks under a real mpirun: the supervisor is a process of its own, and
@@ -47,6 +48,12 @@ func TestUnderMpirun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
+			if !mpitest.OpenMPI() { // Hydra reports neither who died nor that it forwards a signal
+				if tc.prints != "" && tc.name != "crash" {
+					t.Skip("needs the mpirun of Open MPI")
+				}
+				tc.prints = ""
+			}
 			dir := filepath.Join(t.TempDir(), "run")
 			line := append([]string{"launch", "-n", "3", "--restarts", "2", "--backoff", "1s", "--program", standin, "train", "data",
 				"--out", dir, "--resume", "auto"}, tc.args...)

@@ -33,17 +33,16 @@ func newWitness(to io.Writer) *witness { return &witness{to: to, waits: map[stri
 // longest is the maximal length of a line that is examined as a whole.
 const longest = 4096
 
-// Lines of ranks (waiting matches a world.StallError), of Open MPI, of Hydra and of Slurm.
+// Lines of ranks (waiting matches a world.StallError), of Open MPI and of Slurm.
 var (
-	waiting     = regexp.MustCompile(`: rank (\d+) has waited \S+ for ranks? (\d+ on [^ ,]+(?:, \d+ on [^ ,]+)*)`)
-	joined      = regexp.MustCompile(`^siafu: rank \d+ on \S+ has joined$`) // no error
-	ownWords    = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
-	bySignal    = regexp.MustCompile(`noticed that process (rank \d+) with PID \d+ on node (\S+) exited on (signal .*?)\.?$`)
-	hydraSignal = regexp.MustCompile(`TERMINATED WITH THE EXIT STRING: .*\((signal \d+)\)$`)
-	leaver      = regexp.MustCompile(`^\s*Process name: \[\[\d+,\d+\],(\d+)\]`)
-	leaverCode  = regexp.MustCompile(`^\s*Exit code:\s+(\d+)`)
-	sshAlien    = regexp.MustCompile(`^ssh: Could not resolve hostname (\S+): `)
-	slurmSaw    = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
+	waiting    = regexp.MustCompile(`: rank (\d+) has waited \S+ for ranks? (\d+ on [^ ,]+(?:, \d+ on [^ ,]+)*)`)
+	joined     = regexp.MustCompile(`^siafu: rank \d+ on \S+ has joined$`) // no error
+	ownWords   = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
+	bySignal   = regexp.MustCompile(`noticed that process (rank \d+) with PID \d+ on node (\S+) exited on (signal .*?)\.?$`)
+	leaver     = regexp.MustCompile(`^\s*Process name: \[\[\d+,\d+\],(\d+)\]`)
+	leaverCode = regexp.MustCompile(`^\s*Exit code:\s+(\d+)`)
+	sshAlien   = regexp.MustCompile(`^ssh: Could not resolve hostname (\S+): `)
+	slurmSaw   = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
 )
 
 // consequences matches paragraphs of Open MPI about the end of a rank, which conclude replaces by a
@@ -132,7 +131,6 @@ func (w *witness) hear(line string) {
 	}{
 		{ownWords, &w.said, "$1"},
 		{bySignal, &w.died, "$1 on $2 was ended by $3"},
-		{hydraSignal, &w.died, "a rank was ended by $1"},
 		{leaver, &w.left, "rank $1 ended"},
 		{leaverCode, &w.code, " with exit code $1"},
 		{sshAlien, &w.alien, "$1"},

@@ -22,8 +22,6 @@ func TestWitness(t *testing.T) {
 		name, text, told, want string
 	}{
 		{"nothing", warning, "", ""},
-		{"killed under Hydra", "=   EXIT CODE: 9\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n", "",
-			"a rank was ended by signal 9"},
 		{"stalled", warning + stalled + abort, "", "rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a"},
 		{"stalled in a chain", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b (gradients of epoch 6), still waiting\n" +
 			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6)\n", "",
