@@ -6,14 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
-	"siafu/halo/codec"
+	"siafu/graph"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
 	"siafu/kernels"
-	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
@@ -181,97 +179,42 @@ func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, 
 	return nil
 }
 
-// Sizes of the measured product, gather and rows, and the least time of a measurement. Ranks of a
-// host measure at the same time, as they compute in an epoch.
+// Sizes of the measured work. Ranks of a host measure at the same time, as they compute in an epoch.
 const (
-	ghostSampleTime  = 20 * time.Millisecond
-	ghostSample      = 1 << 12 // rows at most
+	ghostSampleRows  = 1 << 12
 	ghostSampleBytes = 32 << 20
 	ghostSampleEdges = 1 << 18
-	ghostCodedRows   = 512
 )
 
-// ghostRates measures the tensor work of some vertices, a gather and the codec with this rank's
-// threads, and extrapolates to all layers.
+// ghostRates measures the work of a network and the codec with this rank's threads.
 func (r *joined) ghostRates(f *forecast.Forecast) forecast.Rates {
 	if r.rates != nil {
 		return r.rates(f)
 	}
-	team := kernels.NewTeam(r.threads)
-	defer team.Close()
-	rates := forecast.Rates{Edge: map[int]float64{}, Backward: map[int]float64{}}
-	rates.Row = r.rowSeconds(team, f.Net)
-	width := 1
-	for _, g := range f.Gathers() {
-		width = max(width, g.Width)
-	}
-	width = min(width, 256)
-	each := r.gatherSeconds(team, width)
-	for l, g := range f.Gathers() {
-		rates.Edge[l] = each * float64(g.Width)
-		rates.Backward[l] = rates.Edge[l]
-	}
-	x := make([]float32, ghostCodedRows*width)
-	for i := range x {
-		x[i] = float32(i % 7)
-	}
-	rates.Codec = codec.Measure(team, r.codecs[0], codec.Rows{X: x, Cols: width, Len: ghostCodedRows}, false)
+	s, h := r.shard, forecast.Host{Team: kernels.NewTeam(r.threads), Sample: r.randomEdges(), Memory: 4 * ghostSampleBytes, Busy: true}
+	defer h.Team.Close()
+	h.Rows = min(s.NumOwn(), ghostSampleRows)
+	h.Features, h.Labels, h.Split = s.Features, make([]int32, h.Rows), make([]uint8, h.Rows)
+	rates := h.Rates(f)
+	rates.Codec = h.Codec(r.codecs[0], f)
 	return rates
 }
 
-// rowSeconds returns the seconds of an epoch's tensor work per vertex. It measures some own vertices.
-func (r *joined) rowSeconds(team *kernels.Team, net model.Spec) float64 {
-	s, a := r.shard, mapped.NewArena()
-	defer a.Free()
-	n := min(s.NumOwn(), max(ghostSampleBytes/4/max(slices.Max(net.Dims), 1), 1), ghostSample)
-	if n == 0 {
-		return 0
-	}
-	return meanOf(forecast.Rehearsal(net, s.Features, make([]int32, n), make([]uint8, n), n, team, a)) / float64(n)
-}
-
-// gatherSeconds returns the seconds per edge and column of a gather. It measures rows with the
-// degrees of own vertices that gather from random rows, as many as the rank has with all counted
-// ghosts, up to ghostSampleBytes.
-func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
-	s, a := r.shard, mapped.NewArena()
-	defer a.Free()
-	all := s.NumOwn() + s.NumGhosts()
+// randomEdges returns rows with the degrees of own vertices that gather from random vertices of all own
+// ones and counted ghosts.
+func (r *joined) randomEdges() *forecast.Sample {
+	s := &forecast.Sample{Graph: r.shard.NumOwn() + r.shard.NumGhosts(), Bytes: ghostSampleBytes, CSR: graph.CSR{Offsets: []int64{0}}}
 	for _, h := range r.hops[min(1, len(r.hops)):] {
-		all += int(h.Ghosts)
+		s.Graph += int(h.Ghosts)
 	}
-	rows := max(min(all, ghostSampleBytes/4/width), 1)
-	begin, cols, random := []int64{0}, []uint32(nil), rand.New(rand.NewPCG(1, uint64(r.rank)))
-	for v := 0; v < min(s.NumOwn(), rows) && len(cols) < ghostSampleEdges; v++ {
-		for range s.In.Row(v) {
-			cols = append(cols, uint32(random.IntN(rows)))
+	random := rand.New(rand.NewPCG(1, uint64(r.rank)))
+	for v := 0; v < r.shard.NumOwn() && len(s.Cols) < ghostSampleEdges; v++ {
+		for range r.shard.In.Row(v) {
+			s.Cols = append(s.Cols, uint32(random.IntN(s.Graph)))
 		}
-		begin = append(begin, int64(len(cols)))
+		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 	}
-	n := len(begin) - 1
-	if n == 0 {
-		return 0
-	}
-	x, dst := kernels.NewMat(team, a, rows, width), kernels.NewMat(team, a, n, width)
-	g := kernels.Gather{Begin: begin[:n], End: begin[1:], Cols: cols, SelfLoops: true}
-	return meanOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
-}
-
-// meanOf returns the mean seconds of several calls after a first one: the median of three
-// measurements.
-func meanOf(call func()) float64 {
-	call()
-	var means [3]float64
-	for k := range means {
-		calls, began := 0, time.Now()
-		for calls < 3 || time.Since(began) < ghostSampleTime {
-			call()
-			calls++
-		}
-		means[k] = time.Since(began).Seconds() / float64(calls)
-	}
-	slices.Sort(means[:])
-	return means[1]
+	return s
 }
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without
