@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/graph/partition"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
@@ -107,7 +108,7 @@ func oneHost(hosts []string) bool {
 // ghostChoice is a value of --recompute-ghosts.
 type ghostChoice struct {
 	ghosts   string
-	seconds  float64 // of an epoch, less what all choices have in common, on the slowest rank
+	seconds  float64 // of an epoch without the exchange of weights, on the slowest rank
 	excluded string  // why it is not chosen, empty if it may be
 }
 
@@ -174,7 +175,8 @@ func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, 
 		if k > 0 && !r.ghostsFit(f) {
 			large[k] = 1
 		}
-		seconds[k] = f.GhostSeconds(counts, rates, func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }, c.Mode != "nopipe")
+		travel := func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }
+		seconds[k] = f.Work([]partition.RankReport{counts}, rates, 1, travel).Seconds(c.Mode)
 	}
 	return nil
 }

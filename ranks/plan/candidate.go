@@ -48,18 +48,22 @@ type Coded struct {
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
 	Slices  int              `json:"slices,omitempty"` // in which columns are gathered (--slices)
-	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Other is the shortest epoch
-	// with another value that may be chosen, if times are estimated. Choices has all values.
-	Ghosts  string          `json:"recompute_ghosts,omitempty"`
+	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Counted reports whether ghosts of
+	// all hops are counted; otherwise auto does not choose it. Fetched has the bytes of the ghosts' inputs,
+	// once before the first epoch.
+	Ghosts  string `json:"recompute_ghosts,omitempty"`
+	Counted bool   `json:"counted,omitempty"`
+	Fetched int64  `json:"fetched_bytes,omitempty"`
+	// Choices has the estimates of all values of --recompute-ghosts. Other is the shortest epoch with another
+	// value that may be chosen, if times are estimated.
+	Choices []Coded         `json:"ghost_choices,omitempty"`
 	Other   *forecast.Epoch `json:"other_epoch,omitempty"`
-	Choices []GhostChoice   `json:"ghost_choices,omitempty"`
 
 	forecast *forecast.Forecast
 	memory   forecast.Memory // of the largest rank
 	whole    int64           // its peak with all pages of files
 	largest  int
 	network  string
-	choices  []Coded // by value of --recompute-ghosts; empty without a choice
 }
 
 // Functions is the cost of invocations.

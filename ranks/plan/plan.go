@@ -222,11 +222,11 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 		for i := range one.Codecs {
 			coded := &one.Codecs[i]
 			coded.Epoch = coded.forecast.Epoch(one.report.Ranks, c.ratesOf(q, coded), link)
-			for k := range coded.choices {
-				other := &coded.choices[k]
+			for k := range coded.Choices {
+				other := &coded.Choices[k]
 				other.Epoch = other.forecast.Epoch(one.report.Ranks, c.ratesOf(q, other), link)
 			}
-			coded.chooseGhosts(p.seconds)
+			coded.chooseGhosts(p.Mode)
 		}
 		one.describe(q, one.Codecs[0])
 	}
@@ -256,14 +256,6 @@ func (p *Plan) network(f *forecast.Forecast) {
 	if f.Servers > 0 {
 		p.Server = f.ServerRank((f.Graph + f.Servers - 1) / f.Servers)
 	}
-}
-
-// seconds returns an epoch's time in the requested mode.
-func (p *Plan) seconds(e forecast.Epoch) float64 {
-	if p.Mode == "nopipe" {
-		return e.Sequential
-	}
-	return e.Overlapping
 }
 
 // fits returns a fault if nothing fits into memory.

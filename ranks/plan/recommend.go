@@ -131,7 +131,7 @@ func (q *request) ways(p *Plan, method string) (list []*Advice) {
 			}
 			a := Advice{
 				GraphRanks: q.view.Ranks, Servers: q.view.Servers, Hosts: hosts, Partitioner: one.Method, Codec: coded.Codec,
-				Tensor: "cpu", Exact: coded.forecast.Codecs[0].Lossless(), Seconds: p.seconds(coded.Epoch),
+				Tensor: "cpu", Exact: coded.forecast.Codecs[0].Lossless(), Seconds: coded.Epoch.Seconds(p.Mode),
 				Ghosts: coded.Ghosts,
 			}
 			a.USD = a.Seconds * q.hour(hosts) / 3600
