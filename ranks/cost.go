@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"time"
 
 	"siafu/lambda/bill"
 	"siafu/ranks/config"
@@ -87,8 +86,7 @@ func (a *account) hostUSD(seconds float64) float64 {
 	if a.instance == nil {
 		return 0
 	}
-	usd, _ := bill.Bill{Servers: bill.Servers(a.hosts, *a.instance, duration(seconds))}.Total().Float64()
-	return usd
+	return a.instance.USD(len(a.hosts), seconds)
 }
 
 // total returns the dollars of a run that has taken a time in seconds.
@@ -102,7 +100,7 @@ func (a *account) summarise(s *runfolder.Summary) {
 	s.Hosts, s.Functions = len(a.hosts), a.invocations()
 	s.ServerUSD, s.CostUSD = a.hostUSD(s.TotalSeconds), a.total(s.TotalSeconds)
 	if a.instance != nil {
-		s.Instance, s.Value = a.instance.Name, bill.Value(duration(s.TotalSeconds), new(big.Rat).SetFloat64(s.CostUSD))
+		s.Instance, s.Value = a.instance.Name, bill.Value(s.TotalSeconds, s.CostUSD)
 	}
 }
 
@@ -123,5 +121,3 @@ func (a *account) line(s *runfolder.Summary) string {
 	}
 	return line
 }
-
-func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

@@ -56,7 +56,7 @@ func (b *bench) localDollars(t timed, epochs float64) (servers, invoked float64)
 		return seconds, seconds
 	}
 	s := t.run.Summary
-	return dollars(b.price, seconds), s.LambdaUSD / float64(max(s.Epochs, 1)) * epochs
+	return b.price.USD(1, seconds), s.LambdaUSD / float64(max(s.Epochs, 1)) * epochs
 }
 
 // epoch returns the modelled seconds of an epoch on a cluster, and those of its network cards; NaN

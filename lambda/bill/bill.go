@@ -2,35 +2,14 @@ package bill
 
 import (
 	"math/big"
-	"slices"
 	"time"
 )
 
-// Server is a machine that a run used for a time.
-type Server struct {
-	Host  string
-	Ranks []int // of the machine, ascending
-	Instance
-	Time time.Duration
-}
-
-// Servers returns the machines of a run, in the order of their first ranks. hosts contains the host
-// of each rank. A host of several ranks is charged once.
-func Servers(hosts []string, i Instance, d time.Duration) []Server {
-	var list []Server
-	for rank, host := range hosts {
-		k := slices.IndexFunc(list, func(s Server) bool { return s.Host == host })
-		if k < 0 {
-			k, list = len(list), append(list, Server{Host: host, Instance: i, Time: d})
-		}
-		list[k].Ranks = append(list[k].Ranks, rank)
-	}
-	return list
-}
-
-// Cost returns the price in dollars: the hours, including fractions, times the price of an hour.
-func (s Server) Cost() *big.Rat {
-	return new(big.Rat).Mul(big.NewRat(int64(s.Time), int64(time.Hour)), s.Hour.USD)
+// USD returns the price of a number of machines for some seconds: the hours, including fractions, times the
+// price of an hour.
+func (i Instance) USD(machines int, seconds float64) float64 {
+	usd, _ := i.Hour.USD.Float64()
+	return float64(machines) * usd * seconds / 3600
 }
 
 // Class is the outcome of an invocation.
@@ -131,31 +110,11 @@ func (f *Functions) Total() *big.Rat {
 	return sum
 }
 
-// Bill is the bill of a run.
-type Bill struct {
-	Servers   []Server
-	Functions []Functions
-}
-
-// Total returns the price of all servers and functions in dollars.
-func (b Bill) Total() *big.Rat {
-	sum := new(big.Rat)
-	for _, s := range b.Servers {
-		sum.Add(sum, s.Cost())
-	}
-	for _, f := range b.Functions {
-		sum.Add(sum, f.Total())
-	}
-	return sum
-}
-
 // Value returns 1/(T×C) for a training time T in seconds and a cost C in dollars. It is Dorylus's
 // performance per dollar (§7.1), and 0 for a cost of 0.
-func Value(t time.Duration, cost *big.Rat) float64 {
-	if t <= 0 || cost.Sign() <= 0 {
+func Value(seconds, usd float64) float64 {
+	if seconds <= 0 || usd <= 0 {
 		return 0
 	}
-	product := big.NewRat(int64(t), int64(time.Second))
-	v, _ := product.Inv(product.Mul(product, cost)).Float64()
-	return v
+	return 1 / (seconds * usd)
 }

@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"math"
 	"math/big"
 	"regexp"
 	"strings"
@@ -126,7 +127,6 @@ func TestCostByHand(t *testing.T) {
 // Classes are summed separately. Their sum is the bill.
 func TestClasses(t *testing.T) {
 	tariff, _ := Architecture("arm64")
-	i, _ := ParseInstance("c5.large")
 	f := Functions{Tariff: tariff, Memory: 1024}
 	for range 3 {
 		f.Add(FirstUsed, 0, time.Second)
@@ -141,25 +141,20 @@ func TestClasses(t *testing.T) {
 	if f.Usage[FirstUsed].Invocations != 3 || f.Usage[Retried].Invocations != 1 || f.Usage[Wasted].Invocations != 1 {
 		t.Error("an invocation is in another class")
 	}
-	b := Bill{Servers: Servers([]string{"a"}, i, 30*time.Minute), Functions: []Functions{f}}
-	// 5.002 × 0.0000133334 + 5 × 0.0000002 + 0.085/2
-	if b.Total().Cmp(rat("0.0425676936668")) != 0 {
-		t.Errorf("$%s", b.Total().FloatString(16))
+	// 5.002 × 0.0000133334 + 5 × 0.0000002
+	if f.Total().Cmp(rat("0.0000676936668")) != 0 {
+		t.Errorf("$%s", f.Total().FloatString(16))
 	}
-	if Value(0, b.Total()) != 0 || Value(time.Hour, new(big.Rat)) != 0 {
+	if Value(0, 1) != 0 || Value(3600, 0) != 0 {
 		t.Error("a value of what cost nothing")
 	}
 }
 
-// A host is charged once for any number of ranks.
-func TestServers(t *testing.T) {
+// Machines are charged for fractions of hours.
+func TestMachines(t *testing.T) {
 	i, _ := ParseInstance("3.6")
-	list := Servers([]string{"b", "a", "b", "b"}, i, 10*time.Second)
-	if len(list) != 2 || list[0].Host != "b" || len(list[0].Ranks) != 3 || list[1].Ranks[0] != 1 {
-		t.Fatalf("%+v", list)
-	}
-	if total := (Bill{Servers: list}).Total(); total.Cmp(rat("0.02")) != 0 {
-		t.Errorf("$%s", total.FloatString(6))
+	if usd := i.USD(2, 10); math.Abs(usd-0.02) > 1e-15 {
+		t.Errorf("$%g", usd)
 	}
 }
 

@@ -242,7 +242,7 @@ func (o *Options) functions(p *recordedRun, c *Cluster) error {
 			Then("set 128 to 10240 MB of memory, at most %d bridges, and no negative value", mostRanks)
 	}
 	f := &Functions{
-		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01,
+		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: local.Overhead,
 		Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
 	}
 	if f.AtOnce == 0 {

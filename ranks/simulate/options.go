@@ -84,7 +84,7 @@ func (o *Options) Epoch() (seconds, usd float64, err error) {
 		return 0, 0, err
 	}
 	m := c.Run(cmp.Or(o.Epochs, len(past.Epochs)))
-	return m.Epoch, m.Epoch/3600*o.hostCost(c) + m.USD, nil
+	return m.Epoch, o.hostCost(c, m.Epoch) + m.USD, nil
 }
 
 // MedianEpoch returns the median of the modelled epochs in seconds.
