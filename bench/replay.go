@@ -15,6 +15,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/table"
 	"siafu/ranks/plan"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/simulate"
 	"siafu/slurm/hosts"
 )
@@ -166,11 +167,7 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 
 // medianEpoch returns the median time of a run's epochs except the first.
 func medianEpoch(run *trials.Result) float64 {
-	var all []float64
-	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
-		all = append(all, e.Seconds)
-	}
-	return simulate.Median(all)
+	return runfolder.MedianSeconds(run.Epochs[min(1, len(run.Epochs)-1):])
 }
 
 // printReplayed prints runs and their simulations.

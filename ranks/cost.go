@@ -51,17 +51,7 @@ func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	}
 	a.functions.Usage.Add(s.Usage)
 	f := bill.Functions{Tariff: a.functions.Tariff, Memory: a.functions.Memory, Usage: s.Usage}
-	return sumGBSeconds(&f, bill.FirstUsed, bill.Retried, bill.Wasted)
-}
-
-// sumGBSeconds returns the sum of the GB-seconds of the given classes.
-func sumGBSeconds(f *bill.Functions, classes ...bill.Class) float64 {
-	sum := new(big.Rat)
-	for _, c := range classes {
-		sum.Add(sum, f.GBSeconds(c))
-	}
-	x, _ := sum.Float64()
-	return x
+	return f.GBSeconds()
 }
 
 // invocations returns the totals of the invocations of the whole run.
@@ -73,10 +63,9 @@ func (a *account) invocations() runfolder.Functions {
 	sum.LambdaBytesReceived += a.back
 	if f := a.functions; f != nil {
 		sum.LambdaWasted += f.Usage[bill.Wasted].Invocations
-		sum.LambdaGBSeconds += sumGBSeconds(f, bill.FirstUsed, bill.Retried, bill.Wasted)
-		sum.LambdaWastedGBSeconds += sumGBSeconds(f, bill.Wasted)
-		usd, _ := f.Total().Float64()
-		sum.LambdaUSD += usd
+		sum.LambdaGBSeconds += f.GBSeconds()
+		sum.LambdaWastedGBSeconds += f.WastedGBSeconds()
+		sum.LambdaUSD += f.USD()
 	}
 	return sum
 }

@@ -153,8 +153,7 @@ func (m Model) Cost(c cluster, seconds, epochs float64, on backend) (servers, in
 	}
 	one := bill.Functions{Tariff: constant(bill.Architecture(tariffOfPaper)), Memory: functionMemory}
 	one.Add(bill.FirstUsed, 0, duration(m.functionSeconds()/m.Invocations))
-	usd, _ := one.Total().Float64()
-	return servers, usd * m.Invocations * epochs
+	return servers, one.USD() * m.Invocations * epochs
 }
 
 // constant returns x, and panics if err is not nil. It wraps calls whose arguments are constants of

@@ -87,27 +87,40 @@ func (f *Functions) Add(c Class, initialised, worked time.Duration) {
 	f.Usage.Take(f.Tariff, c, initialised, worked)
 }
 
-// GBSeconds returns the memory of a class times its billed time. A GB is 1024 MB.
-func (f *Functions) GBSeconds(c Class) *big.Rat {
+// gbSeconds returns the memory of a class times its billed time. A GB is 1024 MB.
+func (f *Functions) gbSeconds(c Class) *big.Rat {
 	gb := big.NewRat(int64(f.Memory), 1024)
 	return gb.Mul(gb, big.NewRat(int64(f.Usage[c].Billed), int64(time.Second)))
 }
 
-// Cost returns the price of the invocations of a class in dollars.
-func (f *Functions) Cost(c Class) *big.Rat {
-	sum := f.GBSeconds(c)
+// GBSeconds returns the memory of all invocations times their billed time. A GB is 1024 MB.
+func (f *Functions) GBSeconds() float64 { return f.sum(f.gbSeconds) }
+
+// WastedGBSeconds is GBSeconds of the class Wasted.
+func (f *Functions) WastedGBSeconds() float64 {
+	wasted, _ := f.gbSeconds(Wasted).Float64()
+	return wasted
+}
+
+// cost returns the price of the invocations of a class in dollars.
+func (f *Functions) cost(c Class) *big.Rat {
+	sum := f.gbSeconds(c)
 	sum.Mul(sum, f.Tariff.GBSecond.USD)
 	requests := new(big.Rat).SetInt64(f.Usage[c].Invocations)
 	return sum.Add(sum, requests.Mul(requests, f.Tariff.Request.USD))
 }
 
-// Total returns the dollars of all invocations.
-func (f *Functions) Total() *big.Rat {
+// USD returns the price of all invocations in dollars.
+func (f *Functions) USD() float64 { return f.sum(f.cost) }
+
+// sum adds a number of each class.
+func (f *Functions) sum(of func(Class) *big.Rat) float64 {
 	sum := new(big.Rat)
 	for c := range numClasses {
-		sum.Add(sum, f.Cost(c))
+		sum.Add(sum, of(c))
 	}
-	return sum
+	x, _ := sum.Float64()
+	return x
 }
 
 // Value returns 1/(T×C) for a training time T in seconds and a cost C in dollars. It is Dorylus's

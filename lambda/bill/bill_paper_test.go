@@ -106,7 +106,7 @@ func TestLambdasOfThePaper(t *testing.T) {
 	}
 	hour := Functions{Tariff: tariff, Memory: 192}
 	hour.Add(FirstUsed, 0, time.Hour)
-	compute := new(big.Rat).Sub(hour.Cost(FirstUsed), tariff.Request.USD)
+	compute := new(big.Rat).Sub(hour.cost(FirstUsed), tariff.Request.USD)
 	if math.Abs(float(compute)-0.01125) > 1e-6 {
 		t.Errorf("an hour is $%s", compute.FloatString(8))
 	}
@@ -114,8 +114,8 @@ func TestLambdasOfThePaper(t *testing.T) {
 	for range 1000000 {
 		million.Add(FirstUsed, 0, 0)
 	}
-	if million.Cost(FirstUsed).Cmp(rat("0.2")) != 0 {
-		t.Errorf("a million requests are $%s", million.Cost(FirstUsed).FloatString(8))
+	if million.cost(FirstUsed).Cmp(rat("0.2")) != 0 {
+		t.Errorf("a million requests are $%s", million.cost(FirstUsed).FloatString(8))
 	}
 	if got := tariff.Billed(0, 101*time.Millisecond); got != 200*time.Millisecond {
 		t.Errorf("101 ms are billed as %v", got)

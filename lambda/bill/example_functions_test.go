@@ -23,8 +23,7 @@ func ExampleFunctions() {
 		for range 32_700 {
 			f.Add(bill.FirstUsed, 0, 100*time.Millisecond)
 		}
-		usd, _ := f.Total().Float64()
-		fmt.Printf("%s: functions $%.3f, all $%.3f\n", architecture, usd, usd+i.USD(1, 20*60))
+		fmt.Printf("%s: functions $%.3f, all $%.3f\n", architecture, f.USD(), f.USD()+i.USD(1, 20*60))
 	}
 	// Output:
 	// x86_64: functions $0.101, all $0.245

@@ -84,7 +84,5 @@ func (f *Forecast) price(m engine.Messages) Functions {
 	for _, d := range m.Work {
 		all.Add(bill.FirstUsed, 0, time.Duration(float64(d)/share))
 	}
-	gbs, _ := all.GBSeconds(bill.FirstUsed).Float64()
-	usd, _ := all.Total().Float64()
-	return Functions{Invocations: m.Tasks, To: m.To, From: m.From, GBSeconds: gbs, USD: usd}
+	return Functions{Invocations: m.Tasks, To: m.To, From: m.From, GBSeconds: all.GBSeconds(), USD: all.USD()}
 }

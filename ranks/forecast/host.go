@@ -127,9 +127,7 @@ func (h *Host) gather(width int, half bool) float64 {
 	defer a.Free()
 	g, rows := h.Sample.gather(width)
 	x, dst := kernels.NewMat(h.Team, a, rows, width), kernels.NewMat(h.Team, a, g.Rows(), width)
-	for i := range x.Host() {
-		x.Host()[i] = 1
-	}
+	h.Team.Clear(x) // pages that were never written share one page
 	scale, e := kernels.NewVector[float32](h.Team, a, max(rows, g.Rows())), g.Edges()
 	e.RowScale = scale
 	if !half {
