@@ -235,7 +235,9 @@ func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) ti
 	err := parse(&o, args...)
 	each := unknown
 	if err == nil {
-		each.seconds, each.usd, err = o.Epoch()
+		var m simulate.Result
+		m, each.usd, err = o.Replay()
+		each.seconds = m.Epoch
 	}
 	s.Fail(err)
 	return each
