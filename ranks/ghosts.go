@@ -42,27 +42,24 @@ func (r *joined) chooseGhosts(fits bool) error {
 	if values == nil {
 		return nil
 	}
-	list, err := r.measureGhosts(values, fits)
+	seconds, err := r.measureGhosts(values, fits)
 	if err != nil {
 		return err
 	}
-	best := list[forecast.ChooseGhosts(values, func(k int) float64 {
-		if list[k].excluded != "" {
-			return math.Inf(1)
-		}
-		return list[k].seconds
-	})]
-	r.cfg.RecomputeGhosts = best.ghosts
+	r.cfg.RecomputeGhosts = values[forecast.ChooseGhosts(values, seconds)]
 	if r.reporter != nil {
 		var words []string
-		for _, c := range list {
-			if c.excluded != "" {
-				words = append(words, c.ghosts+"="+c.excluded)
-			} else {
-				words = append(words, fmt.Sprintf("%s=%.3gs", c.ghosts, c.seconds))
+		for k, s := range seconds {
+			text := fmt.Sprintf("%.3gs", s)
+			switch s {
+			case tooLarge:
+				text = "too-large"
+			case notCounted:
+				text = "not-counted"
 			}
+			words = append(words, values[k]+"="+text)
 		}
-		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), best.ghosts))
+		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), r.cfg.RecomputeGhosts))
 	}
 	return nil
 }
@@ -105,57 +102,35 @@ func oneHost(hosts []string) bool {
 	return !slices.ContainsFunc(hosts, func(h string) bool { return h != hosts[0] })
 }
 
-// ghostChoice is a value of --recompute-ghosts.
-type ghostChoice struct {
-	ghosts   string
-	seconds  float64 // of an epoch without the exchange of weights, on the slowest rank
-	excluded string  // why it is not chosen, empty if it may be
-}
-
-// Why a number of layers is not chosen.
+// Seconds of values that are not chosen.
 const (
-	tooLarge   = "too-large"   // a rank has no memory for the ghosts' inputs
-	notCounted = "not-counted" // the partitioning has no counts of the ghosts
+	tooLarge   = math.MaxFloat64     // a rank has no memory for the ghosts' inputs
+	notCounted = math.MaxFloat64 / 2 // the partitioning has no counts of the ghosts
 )
 
-// measureGhosts measures links, products and gathers, and estimates each value of
-// --recompute-ghosts. The first one is never excluded. Collective over the world.
-func (r *joined) measureGhosts(values []string, fits bool) ([]ghostChoice, error) {
+// measureGhosts measures links, products and gathers, and returns the estimated seconds of an epoch
+// without the exchange of weights, on the slowest rank, for each value of --recompute-ghosts. The first
+// value may be chosen in any case. Collective over the world.
+func (r *joined) measureGhosts(values []string, fits bool) ([]float64, error) {
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
 		return nil, err
 	}
-	n := len(values)
-	worst := make([]float64, 3*n) // seconds, and 1 for choices that do not fit, and that are not counted
+	seconds := make([]float64, len(values))
 	if !r.isServer() {
 		var table *link.Table
 		if table, err = link.Measure(peers); err == nil {
-			err = r.ghostCosts(values, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
+			err = r.ghostCosts(values, fits, table, seconds)
 		}
 	}
 	if err := agree(r.world, err); err != nil {
 		return nil, err
 	}
-	if err := world.MaxFloat64s(r.world, worst); err != nil {
-		return nil, err
-	}
-	list := make([]ghostChoice, n)
-	for k := range list {
-		list[k] = ghostChoice{ghosts: values[k], seconds: worst[k]}
-		switch {
-		case k == 0:
-		case worst[2*n+k] > 0:
-			list[k].excluded = notCounted
-		case worst[n+k] > 0:
-			list[k].excluded = tooLarge
-		}
-	}
-	return list, nil
+	return seconds, world.MaxFloat64s(r.world, seconds)
 }
 
-// ghostCosts sets the seconds of this rank for each value of --recompute-ghosts, and 1 for values
-// that do not fit into memory, or whose ghosts are not counted.
-func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
+// ghostCosts sets the seconds of this rank for each value of --recompute-ghosts.
+func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds []float64) (err error) {
 	defer mapped.Catch(&err)
 	counts, c := r.counts(), r.cfg
 	var rates forecast.Rates
@@ -168,15 +143,15 @@ func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, 
 		if k == 0 {
 			rates = r.ghostRates(f)
 		}
-		if _, counted := f.Halo(counts); !counted && f.Net.LocalLayers > 1 {
-			unknown[k] = 1
-			continue
+		switch _, counted := f.Halo(counts); {
+		case k > 0 && !counted && f.Net.LocalLayers > 1:
+			seconds[k] = notCounted
+		case k > 0 && !r.ghostsFit(f):
+			seconds[k] = tooLarge
+		default:
+			travel := func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }
+			seconds[k] = f.Work([]partition.RankReport{counts}, rates, 1, travel).Seconds(c.Mode)
 		}
-		if k > 0 && !r.ghostsFit(f) {
-			large[k] = 1
-		}
-		travel := func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }
-		seconds[k] = f.Work([]partition.RankReport{counts}, rates, 1, travel).Seconds(c.Mode)
 	}
 	return nil
 }

@@ -145,17 +145,17 @@ func (f *Forecast) edge(e Exchange, p partition.RankReport, r Rates) float64 {
 // which on it is chosen: a fraction also has an exchange, whose costs are not all estimated.
 const fractionGain = 0.9
 
-// ChooseGhosts returns the index of the value of --recompute-ghosts with the shortest epoch; seconds is
-// infinite for values that are excluded.
-func ChooseGhosts(values []string, seconds func(k int) float64) (best int) {
+// ChooseGhosts returns the index of the value of --recompute-ghosts with the shortest epoch. Values that
+// are excluded have the most seconds.
+func ChooseGhosts(values []string, seconds []float64) (best int) {
 	for _, whole := range []bool{true, false} {
-		limit := seconds(best)
+		limit := seconds[best]
 		if !whole {
 			limit *= fractionGain
 		}
 		for k, v := range values {
-			if _, share, _ := model.ParseLocal(v); (share == 0) == whole && seconds(k) < limit {
-				best, limit = k, seconds(k)
+			if _, share, _ := model.ParseLocal(v); (share == 0) == whole && seconds[k] < limit {
+				best, limit = k, seconds[k]
 			}
 		}
 	}

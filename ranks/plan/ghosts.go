@@ -38,19 +38,17 @@ func (c *Coded) chooseGhosts(mode string) {
 	if len(list) == 0 {
 		return
 	}
-	of := func(k int) float64 {
-		if k > 0 && !(list[k].Fits && list[k].Counted) {
-			return math.Inf(1)
-		}
-		return list[k].Epoch.Seconds(mode)
-	}
 	var values []string
-	for _, one := range list {
-		values = append(values, one.Ghosts)
+	var seconds []float64
+	for k, one := range list {
+		values, seconds = append(values, one.Ghosts), append(seconds, one.Epoch.Seconds(mode))
+		if k > 0 && one.note() != "" {
+			seconds[k] = math.Inf(1)
+		}
 	}
-	best := forecast.ChooseGhosts(values, of)
-	for k := range list {
-		if k != best && !math.IsInf(of(k), 1) && (other < 0 || of(k) < of(other)) {
+	best := forecast.ChooseGhosts(values, seconds)
+	for k, s := range seconds {
+		if k != best && !math.IsInf(s, 1) && (other < 0 || s < seconds[other]) {
 			other = k
 		}
 	}
