@@ -14,7 +14,6 @@ import (
 	"siafu/internal/table"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/simulate"
 	"siafu/ranks/trace"
 	"siafu/slurm/hosts"
 )
@@ -227,17 +226,17 @@ func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
 		}
 		r.exposed = append(r.exposed, most)
 	}
-	r.epochs, r.medians = append(r.epochs, turn...), append(r.medians, simulate.Median(turn))
+	r.epochs, r.medians = append(r.epochs, turn...), append(r.medians, runfolder.Median(turn))
 }
 
 // summarize takes medians, and compares with the first run on the same link and partition.
 func summarize(runs []*LinkRun) {
 	var base *LinkRun
 	for _, r := range runs {
-		r.Epoch, r.Least, r.Exposed = simulate.Median(r.epochs), slices.Min(r.medians), simulate.Median(r.exposed)
+		r.Epoch, r.Least, r.Exposed = runfolder.Median(r.epochs), slices.Min(r.medians), runfolder.Median(r.exposed)
 		r.Ratio = float64(r.Raw) / float64(max(r.Sent, 1))
 		if len(r.counted) > 0 {
-			sent := simulate.Median(r.counted)
+			sent := runfolder.Median(r.counted)
 			r.Interface = &sent
 		}
 		if base == nil || base.Link != r.Link || base.Partitioner != r.Partitioner {

@@ -15,6 +15,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/table"
 	"siafu/ranks/plan"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/simulate"
 	"siafu/slurm/hosts"
 )
@@ -134,9 +135,11 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 		Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
 		FunctionOptions: simulate.FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
 	r.Recorded = medianEpoch(run)
-	if r.Again, err = replay.MedianEpoch(); err != nil {
+	again, _, err := replay.Replay()
+	if err != nil {
 		return nil, err
 	}
+	r.Again = again.Median
 	links := o.Rates
 	if r.Ranks == 1 {
 		t.Turn, links = 1, []string{""}
@@ -155,9 +158,11 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 		each.Measured = medianEpoch(run)
 		if link != "" {
 			replay.Rate, replay.Latency, replay.Copy = link, time.Duration(run.Link.Latency*1e9), copies
-			if each.Modelled, err = replay.MedianEpoch(); err != nil {
+			over, _, err := replay.Replay()
+			if err != nil {
 				return nil, err
 			}
+			each.Modelled = over.Median
 		}
 		list = append(list, &each)
 	}
@@ -166,11 +171,7 @@ func (o *ReplayOptions) replayTrial(ctx context.Context, kept *trials.Archive, r
 
 // medianEpoch returns the median time of a run's epochs except the first.
 func medianEpoch(run *trials.Result) float64 {
-	var all []float64
-	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
-		all = append(all, e.Seconds)
-	}
-	return simulate.Median(all)
+	return runfolder.MedianSeconds(run.Epochs[min(1, len(run.Epochs)-1):])
 }
 
 // printReplayed prints runs and their simulations.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"time"
 
 	"siafu/lambda/bill"
 	"siafu/ranks/config"
@@ -52,17 +51,7 @@ func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	}
 	a.functions.Usage.Add(s.Usage)
 	f := bill.Functions{Tariff: a.functions.Tariff, Memory: a.functions.Memory, Usage: s.Usage}
-	return sumGBSeconds(&f, bill.FirstUsed, bill.Retried, bill.Wasted)
-}
-
-// sumGBSeconds returns the sum of the GB-seconds of the given classes.
-func sumGBSeconds(f *bill.Functions, classes ...bill.Class) float64 {
-	sum := new(big.Rat)
-	for _, c := range classes {
-		sum.Add(sum, f.GBSeconds(c))
-	}
-	x, _ := sum.Float64()
-	return x
+	return f.GBSeconds()
 }
 
 // invocations returns the totals of the invocations of the whole run.
@@ -74,10 +63,9 @@ func (a *account) invocations() runfolder.Functions {
 	sum.LambdaBytesReceived += a.back
 	if f := a.functions; f != nil {
 		sum.LambdaWasted += f.Usage[bill.Wasted].Invocations
-		sum.LambdaGBSeconds += sumGBSeconds(f, bill.FirstUsed, bill.Retried, bill.Wasted)
-		sum.LambdaWastedGBSeconds += sumGBSeconds(f, bill.Wasted)
-		usd, _ := f.Total().Float64()
-		sum.LambdaUSD += usd
+		sum.LambdaGBSeconds += f.GBSeconds()
+		sum.LambdaWastedGBSeconds += f.WastedGBSeconds()
+		sum.LambdaUSD += f.USD()
 	}
 	return sum
 }
@@ -87,8 +75,7 @@ func (a *account) hostUSD(seconds float64) float64 {
 	if a.instance == nil {
 		return 0
 	}
-	usd, _ := bill.Bill{Servers: bill.Servers(a.hosts, *a.instance, duration(seconds))}.Total().Float64()
-	return usd
+	return a.instance.USD(len(a.hosts), seconds)
 }
 
 // total returns the dollars of a run that has taken a time in seconds.
@@ -102,7 +89,7 @@ func (a *account) summarise(s *runfolder.Summary) {
 	s.Hosts, s.Functions = len(a.hosts), a.invocations()
 	s.ServerUSD, s.CostUSD = a.hostUSD(s.TotalSeconds), a.total(s.TotalSeconds)
 	if a.instance != nil {
-		s.Instance, s.Value = a.instance.Name, bill.Value(duration(s.TotalSeconds), new(big.Rat).SetFloat64(s.CostUSD))
+		s.Instance, s.Value = a.instance.Name, bill.Value(s.TotalSeconds, s.CostUSD)
 	}
 }
 
@@ -123,5 +110,3 @@ func (a *account) line(s *runfolder.Summary) string {
 	}
 	return line
 }
-
-func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

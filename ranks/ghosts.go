@@ -6,14 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
-	"siafu/halo/codec"
+	"siafu/graph"
+	"siafu/graph/partition"
 	"siafu/internal/host"
 	"siafu/internal/mapped"
 	"siafu/internal/size"
 	"siafu/kernels"
-	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
@@ -43,27 +42,24 @@ func (r *joined) chooseGhosts(fits bool) error {
 	if values == nil {
 		return nil
 	}
-	list, err := r.measureGhosts(values, fits)
+	seconds, err := r.measureGhosts(values, fits)
 	if err != nil {
 		return err
 	}
-	best := list[forecast.ChooseGhosts(values, func(k int) float64 {
-		if list[k].excluded != "" {
-			return math.Inf(1)
-		}
-		return list[k].seconds
-	})]
-	r.cfg.RecomputeGhosts = best.ghosts
+	r.cfg.RecomputeGhosts = values[forecast.ChooseGhosts(values, seconds)]
 	if r.reporter != nil {
 		var words []string
-		for _, c := range list {
-			if c.excluded != "" {
-				words = append(words, c.ghosts+"="+c.excluded)
-			} else {
-				words = append(words, fmt.Sprintf("%s=%.3gs", c.ghosts, c.seconds))
+		for k, s := range seconds {
+			text := fmt.Sprintf("%.3gs", s)
+			switch s {
+			case tooLarge:
+				text = "too-large"
+			case notCounted:
+				text = "not-counted"
 			}
+			words = append(words, values[k]+"="+text)
 		}
-		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), best.ghosts))
+		r.reporter.Note(fmt.Sprintf("recompute_ghosts %s choice=%s\n", strings.Join(words, " "), r.cfg.RecomputeGhosts))
 	}
 	return nil
 }
@@ -106,57 +102,35 @@ func oneHost(hosts []string) bool {
 	return !slices.ContainsFunc(hosts, func(h string) bool { return h != hosts[0] })
 }
 
-// ghostChoice is a value of --recompute-ghosts.
-type ghostChoice struct {
-	ghosts   string
-	seconds  float64 // of an epoch, less what all choices have in common, on the slowest rank
-	excluded string  // why it is not chosen, empty if it may be
-}
-
-// Why a number of layers is not chosen.
+// Seconds of values that are not chosen.
 const (
-	tooLarge   = "too-large"   // a rank has no memory for the ghosts' inputs
-	notCounted = "not-counted" // the partitioning has no counts of the ghosts
+	tooLarge   = math.MaxFloat64     // a rank has no memory for the ghosts' inputs
+	notCounted = math.MaxFloat64 / 2 // the partitioning has no counts of the ghosts
 )
 
-// measureGhosts measures links, products and gathers, and estimates each value of
-// --recompute-ghosts. The first one is never excluded. Collective over the world.
-func (r *joined) measureGhosts(values []string, fits bool) ([]ghostChoice, error) {
+// measureGhosts measures links, products and gathers, and returns the estimated seconds of an epoch
+// without the exchange of weights, on the slowest rank, for each value of --recompute-ghosts. The first
+// value may be chosen in any case. Collective over the world.
+func (r *joined) measureGhosts(values []string, fits bool) ([]float64, error) {
 	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
 		return nil, err
 	}
-	n := len(values)
-	worst := make([]float64, 3*n) // seconds, and 1 for choices that do not fit, and that are not counted
+	seconds := make([]float64, len(values))
 	if !r.isServer() {
 		var table *link.Table
 		if table, err = link.Measure(peers); err == nil {
-			err = r.ghostCosts(values, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
+			err = r.ghostCosts(values, fits, table, seconds)
 		}
 	}
 	if err := agree(r.world, err); err != nil {
 		return nil, err
 	}
-	if err := world.MaxFloat64s(r.world, worst); err != nil {
-		return nil, err
-	}
-	list := make([]ghostChoice, n)
-	for k := range list {
-		list[k] = ghostChoice{ghosts: values[k], seconds: worst[k]}
-		switch {
-		case k == 0:
-		case worst[2*n+k] > 0:
-			list[k].excluded = notCounted
-		case worst[n+k] > 0:
-			list[k].excluded = tooLarge
-		}
-	}
-	return list, nil
+	return seconds, world.MaxFloat64s(r.world, seconds)
 }
 
-// ghostCosts sets the seconds of this rank for each value of --recompute-ghosts, and 1 for values
-// that do not fit into memory, or whose ghosts are not counted.
-func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
+// ghostCosts sets the seconds of this rank for each value of --recompute-ghosts.
+func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds []float64) (err error) {
 	defer mapped.Catch(&err)
 	counts, c := r.counts(), r.cfg
 	var rates forecast.Rates
@@ -169,109 +143,55 @@ func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, 
 		if k == 0 {
 			rates = r.ghostRates(f)
 		}
-		if _, counted := f.Halo(counts); !counted && f.Net.LocalLayers > 1 {
-			unknown[k] = 1
-			continue
+		switch _, counted := f.Halo(counts); {
+		case k > 0 && !counted && f.Net.LocalLayers > 1:
+			seconds[k] = notCounted
+		case k > 0 && !r.ghostsFit(f):
+			seconds[k] = tooLarge
+		default:
+			travel := func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }
+			seconds[k] = f.Work([]partition.RankReport{counts}, rates, 1, travel).Seconds(c.Mode)
 		}
-		if k > 0 && !r.ghostsFit(f) {
-			large[k] = 1
-		}
-		seconds[k] = f.GhostSeconds(counts, rates, func(e forecast.Exchange) float64 { return r.receiveGhosts(e, t) }, c.Mode != "nopipe")
 	}
 	return nil
 }
 
-// Sizes of the measured product, gather and rows, and the least time of a measurement. Ranks of a
-// host measure at the same time, as they compute in an epoch.
+// Sizes of the measured work. Ranks of a host measure at the same time, as they compute in an epoch.
 const (
-	ghostSampleTime  = 20 * time.Millisecond
-	ghostSample      = 1 << 12 // rows at most
+	ghostSampleRows  = 1 << 12
 	ghostSampleBytes = 32 << 20
 	ghostSampleEdges = 1 << 18
-	ghostCodedRows   = 512
 )
 
-// ghostRates measures the tensor work of some vertices, a gather and the codec with this rank's
-// threads, and extrapolates to all layers.
+// ghostRates measures the work of a network and the codec with this rank's threads.
 func (r *joined) ghostRates(f *forecast.Forecast) forecast.Rates {
 	if r.rates != nil {
 		return r.rates(f)
 	}
-	team := kernels.NewTeam(r.threads)
-	defer team.Close()
-	rates := forecast.Rates{Edge: map[int]float64{}, Backward: map[int]float64{}}
-	rates.Row = r.rowSeconds(team, f.Net)
-	width := 1
-	for _, g := range f.Gathers() {
-		width = max(width, g.Width)
-	}
-	width = min(width, 256)
-	each := r.gatherSeconds(team, width)
-	for l, g := range f.Gathers() {
-		rates.Edge[l] = each * float64(g.Width)
-		rates.Backward[l] = rates.Edge[l]
-	}
-	x := make([]float32, ghostCodedRows*width)
-	for i := range x {
-		x[i] = float32(i % 7)
-	}
-	rates.Codec = codec.Measure(team, r.codecs[0], codec.Rows{X: x, Cols: width, Len: ghostCodedRows}, false)
+	s, h := r.shard, forecast.Host{Team: kernels.NewTeam(r.threads), Sample: r.randomEdges(), Memory: 4 * ghostSampleBytes, Busy: true}
+	defer h.Team.Close()
+	h.Rows = min(s.NumOwn(), ghostSampleRows)
+	h.Features, h.Labels, h.Split = s.Features, make([]int32, h.Rows), make([]uint8, h.Rows)
+	rates := h.Rates(f)
+	rates.Codec = h.Codec(r.codecs[0], f)
 	return rates
 }
 
-// rowSeconds returns the seconds of an epoch's tensor work per vertex. It measures some own vertices.
-func (r *joined) rowSeconds(team *kernels.Team, net model.Spec) float64 {
-	s, a := r.shard, mapped.NewArena()
-	defer a.Free()
-	n := min(s.NumOwn(), max(ghostSampleBytes/4/max(slices.Max(net.Dims), 1), 1), ghostSample)
-	if n == 0 {
-		return 0
-	}
-	return meanOf(forecast.Rehearsal(net, s.Features, make([]int32, n), make([]uint8, n), n, team, a)) / float64(n)
-}
-
-// gatherSeconds returns the seconds per edge and column of a gather. It measures rows with the
-// degrees of own vertices that gather from random rows, as many as the rank has with all counted
-// ghosts, up to ghostSampleBytes.
-func (r *joined) gatherSeconds(team *kernels.Team, width int) float64 {
-	s, a := r.shard, mapped.NewArena()
-	defer a.Free()
-	all := s.NumOwn() + s.NumGhosts()
+// randomEdges returns rows with the degrees of own vertices that gather from random vertices of all own
+// ones and counted ghosts.
+func (r *joined) randomEdges() *forecast.Sample {
+	s := &forecast.Sample{Graph: r.shard.NumOwn() + r.shard.NumGhosts(), Bytes: ghostSampleBytes, CSR: graph.CSR{Offsets: []int64{0}}}
 	for _, h := range r.hops[min(1, len(r.hops)):] {
-		all += int(h.Ghosts)
+		s.Graph += int(h.Ghosts)
 	}
-	rows := max(min(all, ghostSampleBytes/4/width), 1)
-	begin, cols, random := []int64{0}, []uint32(nil), rand.New(rand.NewPCG(1, uint64(r.rank)))
-	for v := 0; v < min(s.NumOwn(), rows) && len(cols) < ghostSampleEdges; v++ {
-		for range s.In.Row(v) {
-			cols = append(cols, uint32(random.IntN(rows)))
+	random := rand.New(rand.NewPCG(1, uint64(r.rank)))
+	for v := 0; v < r.shard.NumOwn() && len(s.Cols) < ghostSampleEdges; v++ {
+		for range r.shard.In.Row(v) {
+			s.Cols = append(s.Cols, uint32(random.IntN(s.Graph)))
 		}
-		begin = append(begin, int64(len(cols)))
+		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 	}
-	n := len(begin) - 1
-	if n == 0 {
-		return 0
-	}
-	x, dst := kernels.NewMat(team, a, rows, width), kernels.NewMat(team, a, n, width)
-	g := kernels.Gather{Begin: begin[:n], End: begin[1:], Cols: cols, SelfLoops: true}
-	return meanOf(func() { team.SpMM(dst, g.Edges(), x, false) }) / float64(len(cols)+n) / float64(width)
-}
-
-// meanOf returns the mean seconds of several calls after a first one: the median of three
-// measurements.
-func meanOf(call func()) float64 {
-	call()
-	var means [3]float64
-	for k := range means {
-		calls, began := 0, time.Now()
-		for calls < 3 || time.Since(began) < ghostSampleTime {
-			call()
-			calls++
-		}
-		means[k] = time.Since(began).Seconds() / float64(calls)
-	}
-	slices.Sort(means[:])
-	return means[1]
+	return s
 }
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without

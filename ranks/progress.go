@@ -18,7 +18,7 @@ func (p *reporter) progress(e runfolder.Epoch) {
 }
 
 func (p *reporter) remainingTime(e runfolder.Epoch) time.Duration {
-	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
+	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * runfolder.Median(p.epochs) * float64(time.Second)).Round(time.Second)
 }
 
 // fullLine returns an epoch as key=value pairs.
@@ -65,7 +65,7 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 		}
 	}
 	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.remainingTime(e)), p.accuracies,
-		fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
+		fmt.Sprintf("%.3g s/epoch", runfolder.Median(p.epochs))}
 	if e.Seconds > 0 {
 		words = append(words, fmt.Sprintf("waits %2.0f%%", 100*min(e.WaitSeconds/e.Seconds, 1)))
 	}

@@ -3,7 +3,6 @@ package ranks
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -322,7 +321,7 @@ func (p *reporter) summary(r *begun, ranks []runfolder.RankReport) runfolder.Sum
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
 		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics(), r.meta.ClassName),
 		Monitor: c.Monitor, ClassWeights: c.ClassWeights,
-		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
+		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: runfolder.Median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
 		PredictSeconds: p.predictSeconds, PredictBytes: p.predictBytes, Predictions: p.predictions,
 		PredictFallbacks: p.fallbacks, Predict: c.Predict,
@@ -348,13 +347,4 @@ func (p *reporter) close() {
 	if p != nil {
 		p.folder.Close()
 	}
-}
-
-// median returns the median of x, 0 if x is empty.
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

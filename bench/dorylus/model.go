@@ -6,16 +6,15 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/lambda/bill"
+	"siafu/lambda/local"
 	"siafu/ranks/forecast"
 	"siafu/ranks/runfolder"
 )
 
 // Model's assumptions about functions: Dorylus, §7.2 and §6.
 const (
-	functionMemory = 192         // MB
-	functionShare  = 192. / 1769 // of a processor, 0.11
-	functionRate   = 200e6 / 8   // bytes a second of one function while 100 run at once
-	functionsAtOne = 100         // maximum concurrent functions per server
+	functionMemory = 192 // MB
+	functionsAtOne = 100 // maximum concurrent functions per server
 	tariffOfPaper  = "x86_64-100ms"
 )
 
@@ -130,7 +129,9 @@ func (m Model) Epoch(c cluster, on backend) (processors, cards, remote float64) 
 }
 
 // functionSeconds returns the seconds of all invocations of an epoch.
-func (m Model) functionSeconds() float64 { return m.Tensor/functionShare + m.Values/functionRate }
+func (m Model) functionSeconds() float64 {
+	return m.Tensor/local.VCPU(functionMemory) + 8*m.Values/local.Bandwidth(functionsAtOne)
+}
 
 // Seconds returns an epoch's time.
 func (m Model) Seconds(c cluster, on backend, overlap bool) float64 {
@@ -152,8 +153,7 @@ func (m Model) Cost(c cluster, seconds, epochs float64, on backend) (servers, in
 	}
 	one := bill.Functions{Tariff: constant(bill.Architecture(tariffOfPaper)), Memory: functionMemory}
 	one.Add(bill.FirstUsed, 0, duration(m.functionSeconds()/m.Invocations))
-	usd, _ := one.Total().Float64()
-	return servers, usd * m.Invocations * epochs
+	return servers, one.USD() * m.Invocations * epochs
 }
 
 // constant returns x, and panics if err is not nil. It wraps calls whose arguments are constants of
@@ -167,13 +167,7 @@ func constant[T any](x T, err error) T {
 
 // dollars returns the cost of a cluster for some seconds.
 func (c cluster) dollars(seconds float64) float64 {
-	return float64(c.count) * dollars(constant(bill.ParseInstance(c.instance)), seconds)
-}
-
-// dollars returns the cost of one machine for some seconds.
-func dollars(i bill.Instance, seconds float64) float64 {
-	usd, _ := bill.Server{Instance: i, Time: duration(seconds)}.Cost().Float64()
-	return usd
+	return constant(bill.ParseInstance(c.instance)).USD(c.count, seconds)
 }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

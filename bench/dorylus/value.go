@@ -57,7 +57,7 @@ func (b *bench) localDollars(t timed, epochs float64) (servers, invoked float64)
 		return seconds, seconds
 	}
 	s := t.run.Summary
-	return dollars(b.price, seconds), s.LambdaUSD / float64(max(s.Epochs, 1)) * epochs
+	return b.price.USD(1, seconds), s.LambdaUSD / float64(max(s.Epochs, 1)) * epochs
 }
 
 // epoch returns the modelled seconds of an epoch on a cluster, and those of its network cards; NaN
@@ -236,7 +236,9 @@ func (b *bench) simulate(s *trials.Sheet, g *graphOf, c cluster, remote bool) ti
 	err := config.Parse(&o, op, args...)
 	each := unknown
 	if err == nil {
-		each.seconds, each.usd, err = o.Epoch()
+		var m simulate.Result
+		m, each.usd, err = o.Replay()
+		each.seconds = m.Epoch
 	}
 	s.Fail(err)
 	return each

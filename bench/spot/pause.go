@@ -24,7 +24,6 @@ import (
 	"siafu/internal/inventory"
 	"siafu/ranks/plan"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/simulate"
 )
 
 // PauseOptions are the options of the parts pause and pipelines.
@@ -77,8 +76,8 @@ func spread(list []pause, of func(pause) float64) (median float64, text string) 
 	for _, one := range list {
 		x = append(x, of(one))
 	}
-	median = simulate.Median(x) // sorts x
-	return median, fmt.Sprintf("%.2f (%.2f to %.2f)", median, x[0], x[len(x)-1])
+	median = runfolder.Median(x)
+	return median, fmt.Sprintf("%.2f (%.2f to %.2f)", median, slices.Min(x), slices.Max(x))
 }
 
 // pause writes medians over the losses of random ranks at random moments, and the overhead without
@@ -138,7 +137,7 @@ func (p *pauses) write(ctx context.Context, t *trials.Sheet) error {
 	}
 	fmt.Fprintf(t,
 		"epoch time with --survive and without losses, relative to that without --survive: %.3f, the median of %d interleaved pairs\n",
-		simulate.Median(ratios), p.Losses)
+		runfolder.Median(ratios), p.Losses)
 	return nil
 }
 

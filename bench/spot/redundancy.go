@@ -10,8 +10,8 @@ import (
 
 	"siafu/bench/trials"
 	"siafu/internal/fault"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule/pipeline"
-	"siafu/ranks/simulate"
 )
 
 // deepNetwork returns the flags of the part pipelines: a deep network with a stage on each rank. An epoch
@@ -89,14 +89,14 @@ func (o Options) compare(t *trials.Sheet, list []protected) error {
 		}
 		overhead, paper := "", ""
 		if k > 0 {
-			median := simulate.Median(ratios) // sorts ratios
-			overhead = fmt.Sprintf("%.1f (%.1f to %.1f)", 100*(median-1), 100*(ratios[0]-1), 100*(ratios[len(ratios)-1]-1))
+			median := runfolder.Median(ratios)
+			overhead = fmt.Sprintf("%.1f (%.1f to %.1f)", 100*(median-1), 100*(slices.Min(ratios)-1), 100*(slices.Max(ratios)-1))
 			paper = fmt.Sprintf("%.2f, %.2f", networks[0].paper[k-1], networks[1].paper[k-1])
 		}
 		_, begin := spread(x.pauses, func(p pause) float64 { return p.begin })
 		median, update := spread(x.pauses, func(p pause) float64 { return p.update })
 		updates[x.Redundancy] = median
-		t.Add(x.String(), len(x.epochs), simulate.Median(slices.Clone(x.epochs)), overhead, paper,
+		t.Add(x.String(), len(x.epochs), runfolder.Median(x.epochs), overhead, paper,
 			fmt.Sprintf("%d of %d", x.resumed, len(x.pauses)), begin, update)
 	}
 	fmt.Fprintf(t, "time until the update has ended with eflb, less than with lflb: %.1f %% (~35 %%)\n",

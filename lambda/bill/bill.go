@@ -2,35 +2,14 @@ package bill
 
 import (
 	"math/big"
-	"slices"
 	"time"
 )
 
-// Server is a machine that a run used for a time.
-type Server struct {
-	Host  string
-	Ranks []int // of the machine, ascending
-	Instance
-	Time time.Duration
-}
-
-// Servers returns the machines of a run, in the order of their first ranks. hosts contains the host
-// of each rank. A host of several ranks is charged once.
-func Servers(hosts []string, i Instance, d time.Duration) []Server {
-	var list []Server
-	for rank, host := range hosts {
-		k := slices.IndexFunc(list, func(s Server) bool { return s.Host == host })
-		if k < 0 {
-			k, list = len(list), append(list, Server{Host: host, Instance: i, Time: d})
-		}
-		list[k].Ranks = append(list[k].Ranks, rank)
-	}
-	return list
-}
-
-// Cost returns the price in dollars: the hours, including fractions, times the price of an hour.
-func (s Server) Cost() *big.Rat {
-	return new(big.Rat).Mul(big.NewRat(int64(s.Time), int64(time.Hour)), s.Hour.USD)
+// USD returns the price of a number of machines for some seconds: the hours, including fractions, times the
+// price of an hour.
+func (i Instance) USD(machines int, seconds float64) float64 {
+	usd, _ := i.Hour.USD.Float64()
+	return float64(machines) * usd * seconds / 3600
 }
 
 // Class is the outcome of an invocation.
@@ -108,54 +87,47 @@ func (f *Functions) Add(c Class, initialised, worked time.Duration) {
 	f.Usage.Take(f.Tariff, c, initialised, worked)
 }
 
-// GBSeconds returns the memory of a class times its billed time. A GB is 1024 MB.
-func (f *Functions) GBSeconds(c Class) *big.Rat {
+// gbSeconds returns the memory of a class times its billed time. A GB is 1024 MB.
+func (f *Functions) gbSeconds(c Class) *big.Rat {
 	gb := big.NewRat(int64(f.Memory), 1024)
 	return gb.Mul(gb, big.NewRat(int64(f.Usage[c].Billed), int64(time.Second)))
 }
 
-// Cost returns the price of the invocations of a class in dollars.
-func (f *Functions) Cost(c Class) *big.Rat {
-	sum := f.GBSeconds(c)
+// GBSeconds returns the memory of all invocations times their billed time. A GB is 1024 MB.
+func (f *Functions) GBSeconds() float64 { return f.sum(f.gbSeconds) }
+
+// WastedGBSeconds is GBSeconds of the class Wasted.
+func (f *Functions) WastedGBSeconds() float64 {
+	wasted, _ := f.gbSeconds(Wasted).Float64()
+	return wasted
+}
+
+// cost returns the price of the invocations of a class in dollars.
+func (f *Functions) cost(c Class) *big.Rat {
+	sum := f.gbSeconds(c)
 	sum.Mul(sum, f.Tariff.GBSecond.USD)
 	requests := new(big.Rat).SetInt64(f.Usage[c].Invocations)
 	return sum.Add(sum, requests.Mul(requests, f.Tariff.Request.USD))
 }
 
-// Total returns the dollars of all invocations.
-func (f *Functions) Total() *big.Rat {
+// USD returns the price of all invocations in dollars.
+func (f *Functions) USD() float64 { return f.sum(f.cost) }
+
+// sum adds a number of each class.
+func (f *Functions) sum(of func(Class) *big.Rat) float64 {
 	sum := new(big.Rat)
 	for c := range numClasses {
-		sum.Add(sum, f.Cost(c))
+		sum.Add(sum, of(c))
 	}
-	return sum
-}
-
-// Bill is the bill of a run.
-type Bill struct {
-	Servers   []Server
-	Functions []Functions
-}
-
-// Total returns the price of all servers and functions in dollars.
-func (b Bill) Total() *big.Rat {
-	sum := new(big.Rat)
-	for _, s := range b.Servers {
-		sum.Add(sum, s.Cost())
-	}
-	for _, f := range b.Functions {
-		sum.Add(sum, f.Total())
-	}
-	return sum
+	x, _ := sum.Float64()
+	return x
 }
 
 // Value returns 1/(T×C) for a training time T in seconds and a cost C in dollars. It is Dorylus's
 // performance per dollar (§7.1), and 0 for a cost of 0.
-func Value(t time.Duration, cost *big.Rat) float64 {
-	if t <= 0 || cost.Sign() <= 0 {
+func Value(seconds, usd float64) float64 {
+	if seconds <= 0 || usd <= 0 {
 		return 0
 	}
-	product := big.NewRat(int64(t), int64(time.Second))
-	v, _ := product.Inv(product.Mul(product, cost)).Float64()
-	return v
+	return 1 / (seconds * usd)
 }

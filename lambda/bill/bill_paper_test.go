@@ -8,17 +8,13 @@ import (
 )
 
 // cluster returns the cost of n machines for a time.
-func cluster(t *testing.T, name string, n int, seconds float64) *big.Rat {
+func cluster(t *testing.T, name string, n int, seconds float64) float64 {
 	t.Helper()
 	i, err := ParseInstance(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosts := make([]string, n)
-	for k := range hosts {
-		hosts[k] = string(rune('a' + k))
-	}
-	return Bill{Servers: Servers(hosts, i, time.Duration(seconds*float64(time.Second)))}.Total()
+	return i.USD(n, seconds)
 }
 
 func float(r *big.Rat) float64 {
@@ -60,7 +56,7 @@ func TestCostsOfTable4(t *testing.T) {
 		{"p3.2xlarge", 10, 130.9, 1.11, 0.01},
 		{"p3.2xlarge", 12, 1039.2, 10.60, 0.01},
 	} {
-		if got := float(cluster(t, c.instance, c.n, c.seconds)); math.Abs(got-c.cost) >= c.digit {
+		if got := cluster(t, c.instance, c.n, c.seconds); math.Abs(got-c.cost) >= c.digit {
 			t.Errorf("%d of %s for %g s: $%.4f, the paper has %g", c.n, c.instance, c.seconds, got, c.cost)
 		}
 	}
@@ -71,10 +67,10 @@ func TestCostsOfTable4(t *testing.T) {
 // 4.93×." (§7.2)
 func TestValueOfGPUs(t *testing.T) {
 	k80, v100 := cluster(t, "p2.xlarge", 8, 1578), cluster(t, "p3.2xlarge", 8, 385)
-	if math.Abs(float(k80)-3.16) > 0.005 || math.Abs(float(v100)-2.62) > 0.005 {
-		t.Errorf("$%.4f and $%.4f", float(k80), float(v100))
+	if math.Abs(k80-3.16) > 0.005 || math.Abs(v100-2.62) > 0.005 {
+		t.Errorf("$%.4f and $%.4f", k80, v100)
 	}
-	more := Value(385*time.Second, v100) / Value(1578*time.Second, k80)
+	more := Value(385, v100) / Value(1578, k80)
 	if math.Abs(more-4.93) > 0.02 {
 		t.Errorf("a value %.3f times as high", more)
 	}
@@ -83,7 +79,7 @@ func TestValueOfGPUs(t *testing.T) {
 // "Dorylus with Lambdas provides a 2.75× higher value than CPU-only (i.e., 1/(853.4 ×
 // 2.67) compared to 1/(2092.7 × 3.01))." (§7.4)
 func TestValueOfLambdas(t *testing.T) {
-	with, without := Value(853400*time.Millisecond, rat("2.67")), Value(2092700*time.Millisecond, rat("3.01"))
+	with, without := Value(853.4, 2.67), Value(2092.7, 3.01)
 	if want := 1 / (853.4 * 2.67); math.Abs(with/want-1) > 1e-12 {
 		t.Errorf("%g, want %g", with, want)
 	}
@@ -95,7 +91,7 @@ func TestValueOfLambdas(t *testing.T) {
 // "If system A trains a network twice as fast as system B, and yet costs the same to
 // train, we say A has twice the value of B." (§7.1)
 func TestTwiceTheValue(t *testing.T) {
-	if a, b := Value(time.Minute, rat("7")), Value(2*time.Minute, rat("7")); a != 2*b {
+	if a, b := Value(60, 7), Value(120, 7); a != 2*b {
 		t.Errorf("%g and %g", a, b)
 	}
 }
@@ -110,7 +106,7 @@ func TestLambdasOfThePaper(t *testing.T) {
 	}
 	hour := Functions{Tariff: tariff, Memory: 192}
 	hour.Add(FirstUsed, 0, time.Hour)
-	compute := new(big.Rat).Sub(hour.Cost(FirstUsed), tariff.Request.USD)
+	compute := new(big.Rat).Sub(hour.cost(FirstUsed), tariff.Request.USD)
 	if math.Abs(float(compute)-0.01125) > 1e-6 {
 		t.Errorf("an hour is $%s", compute.FloatString(8))
 	}
@@ -118,8 +114,8 @@ func TestLambdasOfThePaper(t *testing.T) {
 	for range 1000000 {
 		million.Add(FirstUsed, 0, 0)
 	}
-	if million.Cost(FirstUsed).Cmp(rat("0.2")) != 0 {
-		t.Errorf("a million requests are $%s", million.Cost(FirstUsed).FloatString(8))
+	if million.cost(FirstUsed).Cmp(rat("0.2")) != 0 {
+		t.Errorf("a million requests are $%s", million.cost(FirstUsed).FloatString(8))
 	}
 	if got := tariff.Billed(0, 101*time.Millisecond); got != 200*time.Millisecond {
 		t.Errorf("101 ms are billed as %v", got)

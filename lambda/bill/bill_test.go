@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"math"
 	"math/big"
 	"regexp"
 	"strings"
@@ -113,12 +114,12 @@ func TestCostByHand(t *testing.T) {
 		f := Functions{Tariff: tariff, Memory: 1769}
 		f.Add(FirstUsed, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
 		gbs := new(big.Rat).Quo(rat("585.539"), rat("1024"))
-		if f.GBSeconds(FirstUsed).Cmp(gbs) != 0 {
-			t.Errorf("%s: %s GB-seconds", arch, f.GBSeconds(FirstUsed).FloatString(12))
+		if f.gbSeconds(FirstUsed).Cmp(gbs) != 0 {
+			t.Errorf("%s: %s GB-seconds", arch, f.gbSeconds(FirstUsed).FloatString(12))
 		}
 		want := new(big.Rat).Mul(gbs, rat(perGBSecond))
-		if want.Add(want, rat("0.0000002")); f.Cost(FirstUsed).Cmp(want) != 0 {
-			t.Errorf("%s: $%s, want %s", arch, f.Cost(FirstUsed).FloatString(15), want.FloatString(15))
+		if want.Add(want, rat("0.0000002")); f.cost(FirstUsed).Cmp(want) != 0 {
+			t.Errorf("%s: $%s, want %s", arch, f.cost(FirstUsed).FloatString(15), want.FloatString(15))
 		}
 	}
 }
@@ -126,7 +127,6 @@ func TestCostByHand(t *testing.T) {
 // Classes are summed separately. Their sum is the bill.
 func TestClasses(t *testing.T) {
 	tariff, _ := Architecture("arm64")
-	i, _ := ParseInstance("c5.large")
 	f := Functions{Tariff: tariff, Memory: 1024}
 	for range 3 {
 		f.Add(FirstUsed, 0, time.Second)
@@ -134,32 +134,27 @@ func TestClasses(t *testing.T) {
 	f.Add(Retried, 0, 2*time.Second)
 	f.Add(Wasted, 0, 1500*time.Microsecond)
 	for c, want := range map[Class]string{FirstUsed: "3", Retried: "2", Wasted: "0.002"} {
-		if f.GBSeconds(c).Cmp(rat(want)) != 0 {
-			t.Errorf("class %d: %s GB-seconds", c, f.GBSeconds(c).FloatString(6))
+		if f.gbSeconds(c).Cmp(rat(want)) != 0 {
+			t.Errorf("class %d: %s GB-seconds", c, f.gbSeconds(c).FloatString(6))
 		}
 	}
 	if f.Usage[FirstUsed].Invocations != 3 || f.Usage[Retried].Invocations != 1 || f.Usage[Wasted].Invocations != 1 {
 		t.Error("an invocation is in another class")
 	}
-	b := Bill{Servers: Servers([]string{"a"}, i, 30*time.Minute), Functions: []Functions{f}}
-	// 5.002 × 0.0000133334 + 5 × 0.0000002 + 0.085/2
-	if b.Total().Cmp(rat("0.0425676936668")) != 0 {
-		t.Errorf("$%s", b.Total().FloatString(16))
+	// 5.002 × 0.0000133334 + 5 × 0.0000002
+	if math.Abs(f.USD()-0.0000676936668) > 1e-18 || math.Abs(f.GBSeconds()-5.002) > 1e-15 || f.WastedGBSeconds() != 0.002 {
+		t.Errorf("$%g, %g GB-seconds", f.USD(), f.GBSeconds())
 	}
-	if Value(0, b.Total()) != 0 || Value(time.Hour, new(big.Rat)) != 0 {
+	if Value(0, 1) != 0 || Value(3600, 0) != 0 {
 		t.Error("a value of what cost nothing")
 	}
 }
 
-// A host is charged once for any number of ranks.
-func TestServers(t *testing.T) {
+// Machines are charged for fractions of hours.
+func TestMachines(t *testing.T) {
 	i, _ := ParseInstance("3.6")
-	list := Servers([]string{"b", "a", "b", "b"}, i, 10*time.Second)
-	if len(list) != 2 || list[0].Host != "b" || len(list[0].Ranks) != 3 || list[1].Ranks[0] != 1 {
-		t.Fatalf("%+v", list)
-	}
-	if total := (Bill{Servers: list}).Total(); total.Cmp(rat("0.02")) != 0 {
-		t.Errorf("$%s", total.FloatString(6))
+	if usd := i.USD(2, 10); math.Abs(usd-0.02) > 1e-15 {
+		t.Errorf("$%g", usd)
 	}
 }
 

@@ -23,8 +23,7 @@ func ExampleFunctions() {
 		for range 32_700 {
 			f.Add(bill.FirstUsed, 0, 100*time.Millisecond)
 		}
-		b := bill.Bill{Servers: bill.Servers([]string{"n1"}, i, 20*time.Minute), Functions: []bill.Functions{f}}
-		fmt.Printf("%s: functions $%s, all $%s\n", architecture, f.Cost(bill.FirstUsed).FloatString(3), b.Total().FloatString(3))
+		fmt.Printf("%s: functions $%.3f, all $%.3f\n", architecture, f.USD(), f.USD()+i.USD(1, 20*60))
 	}
 	// Output:
 	// x86_64: functions $0.101, all $0.245

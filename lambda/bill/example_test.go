@@ -2,7 +2,6 @@ package bill_test
 
 import (
 	"fmt"
-	"time"
 
 	"siafu/lambda/bill"
 )
@@ -13,7 +12,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	b := bill.Bill{Servers: bill.Servers([]string{"n1", "n2", "n3", "n4"}, i, 15*time.Minute)}
-	fmt.Printf("$%s, value %.6f\n", b.Total().FloatString(3), bill.Value(15*time.Minute, b.Total()))
+	usd := i.USD(4, 15*60)
+	fmt.Printf("$%.3f, value %.6f\n", usd, bill.Value(15*60, usd))
 	// Output: $0.432, value 0.002572
 }

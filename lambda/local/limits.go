@@ -49,6 +49,9 @@ const (
 	manyFunctions  = 100
 )
 
+// Overhead is the assumed time of an invocation in seconds, in addition to its work and transfers.
+const Overhead = 0.01
+
 // Bandwidth returns the bandwidth of each of N functions in bit/s. Dorylus (§6) gives both
 // ends; it is interpolated linearly between them.
 func Bandwidth(functions int) float64 {

@@ -1,6 +1,7 @@
 // Package forecast estimates the needs of a training run: the memory of each rank, the
 // bytes that ranks exchange per epoch, and the arithmetic. It works from shapes and the
-// counts of a partitioning, and opens no files.
+// counts of a partitioning, and opens no files. Epoch estimates times from Rates, which Host
+// measures.
 //
 // Memory is not calculated from formulas: an engine makes the arrays of a rank on arenas that
 // only count bytes (engine.Sketch), so the forecast follows every change of the engine. The tests

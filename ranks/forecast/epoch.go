@@ -36,28 +36,43 @@ type Epoch struct {
 // Compute returns the seconds of an epoch without communication.
 func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec + e.Predict }
 
+// Seconds returns the seconds of an epoch in a mode of train.
+func (e Epoch) Seconds(mode string) float64 {
+	if mode == "nopipe" {
+		return e.Sequential
+	}
+	return e.Overlapping
+}
+
 // Epoch estimates an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
-	var t Epoch
-	share := float64(l.shared(f.Graph))
-	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
-	more := f.corrections()
-	for _, p := range parts {
-		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*(float64(p.Vertices)+waits*f.ghostRows(p)))
-	}
-	f.computedGathers(&t, 1+more, parts, r, share)
-	f.passes(&t, f.Exchanges(), 1, travel, parts, r, l)
-	if more > 0 {
-		f.passes(&t, f.exchanges(true), more, more, parts, r, l)
-	}
-	t.Predict = share * f.predictSeconds(parts, r)
+	share := l.shared(f.Graph)
+	t := f.Work(parts, r, share, func(e Exchange) float64 { return f.rows(e, parts, l) })
 	if f.Graph > 1 || f.Servers > 0 {
-		t.Weights = (1 + more) * f.weightSeconds(l)
+		t.Weights = (1 + f.corrections()) * f.weightSeconds(l)
 	}
 	t.Pairs = f.pairSeconds(parts, l)
-	t.Disk = f.diskSeconds(parts, r, share)
-	t.Sequential = max(t.Compute()+t.Rows+t.Pairs+t.Weights, t.Disk)
-	t.Overlapping = max(t.Compute()+t.Exposed+t.Pairs+t.Weights, t.Disk)
+	t.Disk = f.diskSeconds(parts, r, float64(share))
+	others := t.Pairs + t.Weights
+	t.Sequential, t.Overlapping = max(t.Sequential+others, t.Disk), max(t.Overlapping+others, t.Disk)
+	return t
+}
+
+// Work estimates an epoch without weights, pairs and files, in which the threads of a host work for
+// share of the parts. travel returns the seconds of an exchange of ghost rows without overlap.
+func (f *Forecast) Work(parts []partition.RankReport, r Rates, share int, travel func(Exchange) float64) (t Epoch) {
+	sent, _ := f.Config.Ghosts().Share(f.Config.Epochs)
+	more := f.corrections()
+	for _, p := range parts {
+		t.Tensor = max(t.Tensor, (1+more)*float64(share)*r.Row*(float64(p.Vertices)+waits*f.ghostRows(p)))
+	}
+	f.computedGathers(&t, 1+more, parts, r, float64(share))
+	f.passes(&t, f.Exchanges(), 1, sent, parts, r, float64(share), travel)
+	if more > 0 {
+		f.passes(&t, f.exchanges(true), more, more, parts, r, float64(share), travel)
+	}
+	t.Predict = float64(share) * f.predictSeconds(parts, r)
+	t.Sequential, t.Overlapping = t.Compute()+t.Rows, t.Compute()+t.Exposed
 	return t
 }
 
@@ -93,19 +108,19 @@ func (f *Forecast) predictSeconds(parts []partition.RankReport, r Rates) (second
 	return seconds
 }
 
-// passes adds the gathers of a number of passes, and their exchanges. travel is the number of
+// passes adds the gathers of a number of passes, and their exchanges. sent is the number of
 // exchanges that send rows, which a refresh policy may make smaller than passes.
-func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, parts []partition.RankReport, r Rates, l Link) {
-	share := float64(l.shared(f.Graph))
+func (f *Forecast) passes(t *Epoch, list []Exchange, passes, sent float64, parts []partition.RankReport, r Rates, share float64,
+	travel func(Exchange) float64) {
 	for _, e := range list {
 		var own, all, work float64
 		for _, p := range parts {
 			hidden, rest := f.along(e, p)
 			edge := f.edge(e, p, r)
 			own, all = max(own, passes*share*(edge*hidden+f.besides(e, p, r))), max(all, passes*share*edge*(hidden+rest))
-			work = max(work, travel*share*f.codecSeconds(e, p, r))
+			work = max(work, sent*share*f.codecSeconds(e, p, r))
 		}
-		rows := travel * f.rows(e, parts, l)
+		rows := sent * travel(e)
 		t.Gather += all
 		t.Codec += work
 		t.Rows += rows

@@ -191,14 +191,11 @@ func TestEpochOfComputedGhosts(t *testing.T) {
 	if got, want := f.Fetched(parts), int64(3*(37*4*4+37*ghostBytes+90*ghostEdgeBytes)); got != want {
 		t.Errorf("%d bytes are fetched, expected %d", got, want)
 	}
-	// The part that depends on the choice: ghosts' work, and both exchanges of two layers.
-	travel := func(Exchange) float64 { return 0.5 }
-	want := waits*(1e-3*67./4+120*1.1e-5) + 4*0.5
-	if got := f.GhostSeconds(parts[0], rates, travel, false); math.Abs(got-want) > 1e-9 {
-		t.Errorf("%v s, expected %v", got, want)
-	}
-	if got := f.GhostSeconds(parts[0], rates, travel, true); math.Abs(got-(want-2*900*1.1e-5)) > 1e-9 {
-		t.Errorf("%v s with overlap, expected %v", got, want-2*900*1.1e-5)
+	// One rank, over measured links: the same work, and both exchanges of two layers.
+	one := f.Work(parts[:1], rates, 1, func(Exchange) float64 { return 0.5 })
+	want := e.Tensor + gather + 4*0.5
+	if math.Abs(one.Sequential-want) > 1e-9 || math.Abs(one.Overlapping-(want-2*900*1.1e-5)) > 1e-9 {
+		t.Errorf("%v s and %v with overlap, expected %v and %v", one.Sequential, one.Overlapping, want, want-2*900*1.1e-5)
 	}
 	if exact := f.CountsGhosts(parts); !exact || f.CountsGhosts(triangle()) {
 		t.Errorf("counted %t", exact)

@@ -1,12 +1,12 @@
 package forecast
 
 import (
-	"math"
 	"time"
 
 	"siafu/graph/partition"
 	"siafu/kernels"
 	"siafu/lambda/bill"
+	"siafu/lambda/local"
 	"siafu/ranks/engine"
 )
 
@@ -29,9 +29,6 @@ func (f Functions) times(n int64) Functions {
 	x := float64(n)
 	return Functions{n * f.Invocations, n * f.To, n * f.From, x * f.GBSeconds, x * f.USD}
 }
-
-// aProcessor is the memory in MB that gives a function one processor.
-const aProcessor = 1769
 
 // Functions estimates the cost of one epoch, with its evaluation if there are any, and of a whole
 // synchronous run without early stopping. ops is one processor with the kernels of functions.
@@ -83,11 +80,9 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 // function is not parallel, so a second processor saves no time.
 func (f *Forecast) price(m engine.Messages) Functions {
 	all := bill.Functions{Tariff: f.Config.Tariff(), Memory: f.Config.LambdaMemory}
-	share := math.Min(float64(all.Memory)/aProcessor, 1)
+	share := min(local.VCPU(all.Memory), 1)
 	for _, d := range m.Work {
 		all.Add(bill.FirstUsed, 0, time.Duration(float64(d)/share))
 	}
-	gbs, _ := all.GBSeconds(bill.FirstUsed).Float64()
-	usd, _ := all.Total().Float64()
-	return Functions{Invocations: m.Tasks, To: m.To, From: m.From, GBSeconds: gbs, USD: usd}
+	return Functions{Invocations: m.Tasks, To: m.To, From: m.From, GBSeconds: all.GBSeconds(), USD: all.USD()}
 }

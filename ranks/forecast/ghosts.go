@@ -3,7 +3,6 @@ package forecast
 import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/halo/codec"
 	"siafu/internal/size"
 	"siafu/kernels/model"
 )
@@ -146,17 +145,17 @@ func (f *Forecast) edge(e Exchange, p partition.RankReport, r Rates) float64 {
 // which on it is chosen: a fraction also has an exchange, whose costs are not all estimated.
 const fractionGain = 0.9
 
-// ChooseGhosts returns the index of the value of --recompute-ghosts with the shortest epoch; seconds is
-// infinite for values that are excluded.
-func ChooseGhosts(values []string, seconds func(k int) float64) (best int) {
+// ChooseGhosts returns the index of the value of --recompute-ghosts with the shortest epoch. Values that
+// are excluded have the most seconds.
+func ChooseGhosts(values []string, seconds []float64) (best int) {
 	for _, whole := range []bool{true, false} {
-		limit := seconds(best)
+		limit := seconds[best]
 		if !whole {
 			limit *= fractionGain
 		}
 		for k, v := range values {
-			if _, share, _ := model.ParseLocal(v); (share == 0) == whole && seconds(k) < limit {
-				best, limit = k, seconds(k)
+			if _, share, _ := model.ParseLocal(v); (share == 0) == whole && seconds[k] < limit {
+				best, limit = k, seconds[k]
 			}
 		}
 	}
@@ -166,27 +165,6 @@ func ChooseGhosts(values []string, seconds func(k int) float64) (best int) {
 // waits is the time of ghosts' tasks in an epoch over that of their products and gathers alone: tasks
 // wait for others, and rows leave the caches. Measured ratios with two to four layers are 1.3 to 1.7.
 const waits = 1.5
-
-// GhostSeconds estimates the part of an epoch of one rank that depends on LocalLayers: products of
-// ghosts, gathers along edges into ghosts, and exchanges, less the part that gathers hide if they
-// overlap. travel returns the seconds of an exchange of the rank without overlap. Rates are those of
-// the rank's own threads.
-func (f *Forecast) GhostSeconds(p partition.RankReport, r Rates, travel func(Exchange) float64, overlap bool) float64 {
-	seconds := r.Row * f.ghostRows(p)
-	for _, e := range f.computed() {
-		seconds += f.edge(e, p, r) * f.ghostEdges(e.Layer, p)
-	}
-	seconds *= waits
-	for _, e := range f.Exchanges() {
-		own, _ := f.along(e, p)
-		hidden := own*f.edge(e, p, r) + f.besides(e, p, r)
-		if !overlap {
-			hidden = 0
-		}
-		seconds += f.codecSeconds(e, p, r) + codec.Exposed(travel(e), hidden)
-	}
-	return seconds
-}
 
 // besides returns the seconds in which a rank computes the rows of some ghosts, or their gradients,
 // while those of others travel: along the edges into them, and their products, of which a third is

@@ -7,9 +7,9 @@ import (
 	"siafu/kernels/model"
 )
 
-// Rehearsal returns a function that runs the tensor work of an epoch, with the loss, on the first n
+// rehearsal returns a function that runs the tensor work of an epoch, with the loss, on the first n
 // vertices of a dataset or shard, to be timed. Memory comes from a.
-func Rehearsal(net model.Spec, x graph.Features, labels []int32, split []uint8, n int, team *kernels.Team, a *mapped.Arena) func() {
+func rehearsal(net model.Spec, x graph.Features, labels []int32, split []uint8, n int, team *kernels.Team, a *mapped.Arena) func() {
 	ids := mapped.Make[uint32](a, n)
 	for i := range ids {
 		ids[i] = uint32(i)

@@ -103,9 +103,6 @@ func (f *Forecast) corrections() float64 {
 // Gathers returns the aggregations of each layer in an epoch.
 func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
 
-// Footprint returns the memory of the network without the graph.
-func (f *Forecast) Footprint() model.Footprint { return f.foot }
-
 // maxWidth returns the width of the widest rows that an epoch exchanges.
 func (f *Forecast) maxWidth() int64 {
 	width := 0

@@ -169,11 +169,7 @@ func (f *Forecast) blocks() int {
 // reverse returns the number of backward gathers along all edges, and along the edges into training
 // vertices.
 func (f *Forecast) reverse(p partition.RankReport, layers []int) (all, trained int) {
-	back := make([]bool, f.Net.Layers())
-	for _, l := range layers {
-		back[l] = true
-	}
-	if _, apart := graphwork.Reverse(back, f.Directed, p.TrainEdges, p.Edges); apart {
+	if f.trainedApart(p) {
 		trained = slices.IndexFunc(layers, func(l int) bool { return l != layers[0] })
 		if trained < 0 {
 			trained = len(layers)

@@ -48,18 +48,22 @@ type Coded struct {
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
 	Slices  int              `json:"slices,omitempty"` // in which columns are gathered (--memory slices=N)
-	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Other is the shortest epoch
-	// with another value that may be chosen, if times are estimated. Choices has all values.
-	Ghosts  string          `json:"recompute_ghosts,omitempty"`
+	// Ghosts is --recompute-ghosts if ranks on several hosts may choose. Counted reports whether ghosts of
+	// all hops are counted; otherwise auto does not choose it. Fetched has the bytes of the ghosts' inputs,
+	// once before the first epoch.
+	Ghosts  string `json:"recompute_ghosts,omitempty"`
+	Counted bool   `json:"counted,omitempty"`
+	Fetched int64  `json:"fetched_bytes,omitempty"`
+	// Choices has the estimates of all values of --recompute-ghosts. Other is the shortest epoch with another
+	// value that may be chosen, if times are estimated.
+	Choices []Coded         `json:"ghost_choices,omitempty"`
 	Other   *forecast.Epoch `json:"other_epoch,omitempty"`
-	Choices []GhostChoice   `json:"ghost_choices,omitempty"`
 
 	forecast *forecast.Forecast
 	memory   forecast.Memory // of the largest rank
 	whole    int64           // its peak with all pages of files
 	largest  int
 	network  string
-	choices  []Coded // by value of --recompute-ghosts; empty without a choice
 }
 
 // Functions is the cost of invocations.
@@ -126,36 +130,30 @@ func (c *Candidate) codedWith(q *request, run config.Config) (Coded, error) {
 		}
 	}
 	limit := q.memory / int64(max(1, q.view.Parts/q.view.Ranks))
+	estimate := func(run config.Config) (one Coded, err error) {
+		one.forecast, one.network, err = forecast.Of(run, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
+		if err == nil {
+			one.forecast.Limit, one.forecast.Whole = limit, c.whole
+			one.largest, one.memory = c.largestRank(one.forecast, q.view)
+		}
+		return one, err
+	}
 	run.Slices = forecast.FitSlices(run, q.memory, func(try config.Config) (int64, error) {
-		f, _, err := forecast.Of(try, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
-		if err != nil {
-			return 0, err
-		}
-		f.Limit, f.Whole = limit, c.whole
-		_, m := c.largestRank(f, q.view)
-		return m.Resident(), nil
+		one, err := estimate(try)
+		return one.memory.Resident(), err
 	})
-	f, network, err := forecast.Of(run, q.sized, q.view.Parts, q.view.Servers, q.fitsInput(q.sized, c.report))
+	one, err := estimate(run)
 	if err != nil {
-		return Coded{}, err
+		return one, err
 	}
-	f.Whole = c.whole
+	one.Codec, one.Slices, one.Traffic = run.Codec, run.Slices, one.forecast.Traffic(c.report.Ranks)
+	one.Peak, one.whole = size.Sum(one.memory.Peak(), forecast.Program), one.memory.Unlimited()
 	if run.Scratch != "" {
-		f.Limit = limit
+		one.Peak = one.memory.Resident()
+		err = forecast.CheckDisk(op, run.Scratch, size.Product(one.memory.Of(forecast.Disk), int64(q.link.RanksPerHost)))
 	}
-	rank, memory := c.largestRank(f, q.view)
-	peak := size.Sum(memory.Peak(), forecast.Program)
-	whole := memory.Unlimited()
-	if run.Scratch != "" {
-		peak = memory.Resident()
-		if err := forecast.CheckDisk(op, run.Scratch, size.Product(memory.Of(forecast.Disk), int64(q.link.RanksPerHost))); err != nil {
-			return Coded{}, err
-		}
-	}
-	return Coded{
-		Codec: run.Codec, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks), Slices: run.Slices,
-		forecast: f, memory: memory, whole: whole, largest: rank, network: network,
-	}, nil
+	one.Fits = one.Peak <= q.memory
+	return one, err
 }
 
 // describe sets what the candidate reports of its first codec.

@@ -27,7 +27,7 @@ func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {
 	some := p.fits() == nil
 	for i, one := range p.Candidates {
 		for k, coded := range one.Codecs {
-			s := p.seconds(coded.Epoch)
+			s := coded.Epoch.Seconds(p.Mode)
 			if (coded.Fits || !some) && allowed(one, coded) && s < 0.9*best.seconds {
 				best = choice{i, k, s}
 			}

@@ -146,7 +146,7 @@ func (p *Plan) PrintDisk(w io.Writer) error {
 	seconds := float64(f.Epoch.Read+f.Epoch.Written) / d.Rate
 	computing := ""
 	if e := best.Codecs[0].Epoch; p.Timed {
-		computing = fmt.Sprintf(", computing takes %s: an epoch takes %s", duration(e.Compute()), duration(p.seconds(e)))
+		computing = fmt.Sprintf(", computing takes %s: an epoch takes %s", duration(e.Compute()), duration(e.Seconds(p.Mode)))
 	}
 	fmt.Fprintf(w, "Disk: %s GB/s (%s), %s an epoch%s.\n", gigabytes(int64(d.Rate)), d.Source, duration(seconds), computing)
 	free := ""

@@ -13,7 +13,6 @@ import (
 	"siafu/internal/mapped"
 	"siafu/internal/progress"
 	"siafu/internal/table"
-	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
@@ -180,12 +179,12 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	p.Threads = c.team.Workers()
-	if need := c.peakMemory(p); need > c.memory {
+	defer c.Team.Close()
+	p.Threads = c.Team.Workers()
+	if need := c.peakMemory(p); need > c.Memory {
 		p.Verdict = append(p.Verdict,
 			fmt.Sprintf("Epochs are not timed: the measurement takes %s MB, but half of this host's free memory is %s MB.",
-				megabytes(need), megabytes(c.memory)))
+				megabytes(need), megabytes(c.Memory)))
 		return nil
 	}
 	if err := c.epochs(q, p); err != nil {
@@ -216,18 +215,18 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	defer mapped.Catch(&err)
 	link := q.link
 	if c.copies == 0 {
-		c.copies = copies()
+		c.copies = c.Copies()
 	}
 	link.Copy = c.copies
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
 			coded := &one.Codecs[i]
-			coded.Epoch = coded.forecast.Epoch(one.report.Ranks, c.ratesOf(coded), link)
-			for k := range coded.choices {
-				other := &coded.choices[k]
-				other.Epoch = other.forecast.Epoch(one.report.Ranks, c.ratesOf(other), link)
+			coded.Epoch = coded.forecast.Epoch(one.report.Ranks, c.ratesOf(q, coded), link)
+			for k := range coded.Choices {
+				other := &coded.Choices[k]
+				other.Epoch = other.forecast.Epoch(one.report.Ranks, c.ratesOf(q, other), link)
 			}
-			coded.chooseGhosts(p.seconds)
+			coded.chooseGhosts(p.Mode)
 		}
 		one.describe(q, one.Codecs[0])
 	}
@@ -236,18 +235,18 @@ func (c *calibration) epochs(q *request, p *Plan) (err error) {
 }
 
 // ratesOf returns the rates of an estimate's network and codec, measured at the first call.
-func (c *calibration) ratesOf(coded *Coded) forecast.Rates {
+func (c *calibration) ratesOf(q *request, coded *Coded) forecast.Rates {
 	f := coded.forecast
 	r, ok := c.known[coded.network]
 	if !ok {
-		r = c.rates(f)
+		r = c.Rates(f)
 		c.known[coded.network] = r
 	}
 	name := f.Codecs[0].Name()
 	if _, ok := c.coding[name]; !ok {
-		c.coding[name] = c.codec(f.Codecs[0], widest(f.Gathers()))
+		c.coding[name] = c.Codec(f.Codecs[0], f)
 	}
-	r.Codec, r.Disk = c.coding[name], c.disk
+	r.Codec, r.Disk = c.coding[name], q.disk
 	return r
 }
 
@@ -257,22 +256,6 @@ func (p *Plan) network(f *forecast.Forecast) {
 	if f.Servers > 0 {
 		p.Server = f.ServerRank((f.Graph + f.Servers - 1) / f.Servers)
 	}
-}
-
-func widest(list []model.Gathering) int {
-	w := 0
-	for _, g := range list {
-		w = max(w, g.Width)
-	}
-	return w
-}
-
-// seconds returns an epoch's time in the requested mode.
-func (p *Plan) seconds(e forecast.Epoch) float64 {
-	if p.Mode == "nopipe" {
-		return e.Sequential
-	}
-	return e.Overlapping
 }
 
 // fits returns a fault if nothing fits into memory.

@@ -46,10 +46,6 @@ func (a *Advice) String() string {
 	return flags + " --tensor " + a.Tensor
 }
 
-// invocation is the assumed overhead of an invocation in seconds, in addition to its work and
-// transfers. The command bench simulate assumes the same.
-const invocation = 0.01
-
 // advise finds the fastest and the cheapest configuration for several numbers of graph ranks. The
 // plan's own number is tried with all candidates, other numbers with the best partitioner.
 func (q *request) advise(ds *graph.Dataset, p *Plan, c *calibration) error {
@@ -131,10 +127,10 @@ func (q *request) ways(p *Plan, method string) (list []*Advice) {
 			}
 			a := Advice{
 				GraphRanks: q.view.Ranks, Servers: q.view.Servers, Hosts: hosts, Partitioner: one.Method, Codec: coded.Codec,
-				Tensor: "cpu", Exact: coded.forecast.Codecs[0].Lossless(), Seconds: p.seconds(coded.Epoch),
+				Tensor: "cpu", Exact: coded.forecast.Codecs[0].Lossless(), Seconds: coded.Epoch.Seconds(p.Mode),
 				Ghosts: coded.Ghosts,
 			}
-			a.USD = a.Seconds * q.hour(hosts) / 3600
+			a.USD = q.price().USD(hosts, a.Seconds)
 			list = append(list, &a)
 			if k == 0 && one.Method == method {
 				if b, err := q.inFunctions(one, a, coded.Epoch.Tensor); err == nil {
@@ -172,11 +168,11 @@ func (q *request) inFunctions(one *Candidate, a Advice, tensor float64) (*Advice
 	for _, part := range one.report.Ranks {
 		atOnce += min(c.IntervalsOf(f.Net, int(part.Vertices), part.Edges), pool.MaxInitial)
 	}
-	takes := work + float64(e.Invocations)*invocation + 8*float64(e.To+e.From)/local.Bandwidth(atOnce)
+	takes := work + float64(e.Invocations)*local.Overhead + 8*float64(e.To+e.From)/local.Bandwidth(atOnce)
 	link := float64(max(e.To, e.From)) / float64(a.Hosts) / (forecast.PayloadShare * q.link.Bandwidth)
 	a.Tensor = config.TensorLambda
 	a.Seconds += max(takes/float64(max(atOnce, 1)), link) - tensor
-	a.USD = a.Seconds*q.hour(a.Hosts)/3600 + e.USD
+	a.USD = q.price().USD(a.Hosts, a.Seconds) + e.USD
 	return &a, nil
 }
 
@@ -210,12 +206,6 @@ func (q *request) price() bill.Instance {
 		panic("plan: an instance without a price") // Validate has parsed the user's instance
 	}
 	return i
-}
-
-// hour returns the dollars of N hosts an hour.
-func (q *request) hour(hosts int) float64 {
-	usd, _ := q.price().Hour.USD.Float64()
-	return float64(hosts) * usd
 }
 
 // recommend returns up to three lines: the fastest configuration, the cheapest one, and the

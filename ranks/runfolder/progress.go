@@ -2,7 +2,6 @@ package runfolder
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,28 +62,26 @@ func (p *Progress) readMetrics(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, metricsFile)); err == nil {
 		p.Written = info.ModTime()
 	}
-	if len(seconds) > 0 {
-		p.Seconds = median(seconds)
-	}
+	p.Seconds = Median(seconds)
 	return err
 }
 
-// MedianSeconds returns the median duration of epochs; NaN without epochs.
+// MedianSeconds returns the median duration of epochs; 0 without epochs.
 func MedianSeconds(epochs []Epoch) float64 {
 	seconds := make([]float64, len(epochs))
 	for i, e := range epochs {
 		seconds[i] = e.Seconds
 	}
-	return median(seconds)
+	return Median(seconds)
 }
 
-// median sorts seconds and returns their median; NaN without any.
-func median(seconds []float64) float64 {
-	if len(seconds) == 0 {
-		return math.NaN()
+// Median returns the median of x; 0 if x is empty.
+func Median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
 	}
-	slices.Sort(seconds)
-	return seconds[len(seconds)/2]
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // IsRun reports whether a folder has the files of a run that has begun.

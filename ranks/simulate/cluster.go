@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/ranks/engine"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 )
 
@@ -107,17 +108,11 @@ func (s *simulation) sum() (m Result) {
 		steps = append(steps, end-before)
 		before = end
 	}
-	m.Median = Median(steps)
+	m.Median = runfolder.Median(steps)
 	if s.Functions != nil {
 		m.Bill = s.Functions.bill(spent, each)
 	}
 	return m
-}
-
-// Median sorts x and returns its median.
-func Median(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // pattern returns the pattern of rows, or of returned gradients.

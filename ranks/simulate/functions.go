@@ -52,16 +52,13 @@ type Bill struct {
 }
 
 // bill returns a fraction of the cost.
-func (f *Functions) bill(s Spent, share float64) (b Bill) {
+func (f *Functions) bill(s Spent, share float64) Bill {
 	all := bill.Functions{Tariff: f.Tariff, Memory: f.Memory, Usage: s.Usage}
-	for class, u := range s.Usage {
-		gbs, _ := all.GBSeconds(bill.Class(class)).Float64()
-		b.Invocations += share * float64(u.Invocations)
-		b.GBSeconds += share * gbs
+	invocations := int64(0)
+	for _, u := range s.Usage {
+		invocations += u.Invocations
 	}
-	usd, _ := all.Total().Float64()
-	b.USD, b.To, b.Back = share*usd, share*s.To, share*s.Back
-	return b
+	return Bill{share * float64(invocations), share * all.GBSeconds(), share * all.USD(), share * s.To, share * s.Back}
 }
 
 // remote is a rank's invocations.
@@ -242,7 +239,7 @@ func (o *Options) functions(p *recordedRun, c *Cluster) error {
 			Then("set 128 to 10240 MB of memory, at most %d bridges, and no negative value", mostRanks)
 	}
 	f := &Functions{
-		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01,
+		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: local.Overhead,
 		Cold: o.ColdStart.Seconds(), Hand: defaultHandover,
 	}
 	if f.AtOnce == 0 {

@@ -41,14 +41,13 @@ func (o *Options) applyCluster() error {
 	return nil
 }
 
-// hostCost returns the dollars per hour of the named cluster's hosts, one per rank and server;
-// 0 without a name.
-func (o *Options) hostCost(c *Cluster) float64 {
+// hostCost returns the dollars of the named cluster's hosts for some seconds, one host per rank and
+// server; 0 without a name.
+func (o *Options) hostCost(c *Cluster, seconds float64) float64 {
 	instance, _, _ := strings.Cut(cmp.Or(namedClusters[o.Cluster], o.Cluster), ":")
 	i, err := bill.ParseInstance(instance)
 	if o.Cluster == "" || err != nil {
 		return 0
 	}
-	usd, _ := i.Hour.USD.Float64()
-	return usd * float64(len(c.Ranks)+c.Servers)
+	return i.USD(len(c.Ranks)+c.Servers, seconds)
 }

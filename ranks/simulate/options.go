@@ -76,24 +76,15 @@ func (o *Options) load() (past *recordedRun, c *Cluster, err error) {
 	return past, c, err
 }
 
-// Epoch returns the seconds of an epoch that Print prints, and its modelled dollars: those of a
-// named cluster's hosts and of functions.
-func (o *Options) Epoch() (seconds, usd float64, err error) {
+// Replay returns the modelled epochs that Print prints, and the dollars of an epoch: those of a named
+// cluster's hosts and of functions.
+func (o *Options) Replay() (m Result, usd float64, err error) {
 	past, c, err := o.load()
 	if err != nil {
-		return 0, 0, err
+		return m, 0, err
 	}
-	m := c.Run(cmp.Or(o.Epochs, len(past.Epochs)))
-	return m.Epoch, m.Epoch/3600*o.hostCost(c) + m.USD, nil
-}
-
-// MedianEpoch returns the median of the modelled epochs in seconds.
-func (o *Options) MedianEpoch() (seconds float64, err error) {
-	past, c, err := o.load()
-	if err != nil {
-		return 0, err
-	}
-	return c.Run(o.epochs(past, c)).Median, nil
+	m = c.Run(o.epochs(past, c))
+	return m, o.hostCost(c, m.Epoch) + m.USD, nil
 }
 
 // epochs returns the number of epochs to replay.

@@ -89,7 +89,7 @@ func (r *Recording) arrived() string {
 
 // spent prints the cost of an epoch, as far as prices are known.
 func (o *Options) spent(w io.Writer, c *Cluster, m Result) {
-	hosts, functions := m.Epoch/3600*o.hostCost(c), 0.0
+	hosts, functions := o.hostCost(c, m.Epoch), 0.0
 	if f := c.Functions; f != nil {
 		functions = m.USD
 		fmt.Fprintf(w, "functions, an epoch: %.0f invocations, %.3f GB-seconds, %.6f USD, %.3f MB to them and %.3f MB back\n",

@@ -344,7 +344,7 @@ func TestNamedClusters(t *testing.T) {
 	if err := o.applyCluster(); err != nil || o.Ranks != 32 || o.Workers != 3 || o.Rate != "25gbit" {
 		t.Errorf("%+v %v", o, err)
 	}
-	if usd := o.hostCost(&Cluster{Ranks: make([]*Rank, 32)}); math.Abs(usd-32*0.864) > 1e-9 {
+	if usd := o.hostCost(&Cluster{Ranks: make([]*Rank, 32)}, 3600); math.Abs(usd-32*0.864) > 1e-9 {
 		t.Errorf("%g USD an hour", usd)
 	}
 	for _, bad := range []string{"moon", "c5n.2xlarge", "c5n.2xlarge:0", "c5n.2xlarge:x", "c5n.metal:2",

@@ -140,7 +140,7 @@ func (p *recordedRun) measure(run *runfolder.Run, set map[string]string) error {
 		return fault.New(fault.Data, op, run.Dir, "its epochs differ from those of the timeline").
 			Then("name the run's own timeline with --trace")
 	}
-	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, Median(all)
+	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, runfolder.Median(all)
 	var err error
 	if p.dims, err = dimsOf(run, set, len(p.Ranks[0].Outline.Layers)); err != nil {
 		return err

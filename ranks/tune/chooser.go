@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"siafu/ranks/runfolder"
 )
 
 // Chooser chooses a codec for each epoch of a run. Its states, in their order:
@@ -106,7 +108,7 @@ func (c *Chooser) Ended(epoch float64) (seconds float64, due bool) {
 	if c.state == settled && len(c.recent) < c.window {
 		return 0, false
 	}
-	seconds = median(c.recent)
+	seconds = runfolder.Median(c.recent)
 	c.recent = c.recent[:0]
 	return seconds, true
 }
@@ -254,10 +256,4 @@ func best(seconds []float64) int {
 
 // typical returns the mean of the median and the minimum, because other load on a machine only
 // makes epochs longer.
-func typical(seconds []float64) float64 { return (median(seconds) + slices.Min(seconds)) / 2 }
-
-// median sorts x and returns its median. x must not be empty.
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-}
+func typical(seconds []float64) float64 { return (runfolder.Median(seconds) + slices.Min(seconds)) / 2 }

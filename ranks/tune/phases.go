@@ -3,6 +3,8 @@ package tune
 import (
 	"fmt"
 	"slices"
+
+	"siafu/ranks/runfolder"
 )
 
 // Phases chooses the ghost rows of each epoch, for --refresh auto. An epoch trains without ghost
@@ -169,5 +171,5 @@ func steady(seconds []float64) float64 {
 	if len(seconds) < 2 {
 		return 0
 	}
-	return median(seconds[1:])
+	return runfolder.Median(seconds[1:])
 }
