@@ -17,6 +17,7 @@ import (
 
 	"siafu/bench"
 	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 )
 
 // programs builds siafu with MPI, and siafu-bench in the same folder.
@@ -29,6 +30,7 @@ func programs(t *testing.T) string {
 // Training over links of our own: every combination is there, bytes are those
 // of the codec, and an epoch takes as long as its bytes over the slow link.
 func TestBenchLinks(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "a link with a rate")
 	siafu, data := programs(t), small(t, "--vertices", "2000", "--edges", "20000")
 	args := []string{"bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none,s2",
 		"--partitioners", "hash", "--epochs", "8", "--turns", "1", "--json", "--",
@@ -62,6 +64,7 @@ func TestBenchLinks(t *testing.T) {
 
 // An interrupt takes hosts down too.
 func TestBenchLinksInterrupted(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "a link with a rate")
 	siafu, data := programs(t), small(t)
 	var said bytes.Buffer
 	cmd := exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--epochs", "1000000", "--", "--servers", "0")
@@ -115,6 +118,7 @@ func awaitMpirun(t *testing.T, cmd *exec.Cmd, ended <-chan error, said *bytes.Bu
 
 // When a bench is killed mpirun ends, and the next bench takes down the hosts.
 func TestBenchLinksKilled(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "a link with a rate")
 	siafu, data := programs(t), small(t)
 	bench := func(epochs string) *exec.Cmd {
 		return exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none",

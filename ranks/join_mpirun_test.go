@@ -67,6 +67,7 @@ func killRank(t *testing.T, run string, rank int) {
 // that writes its folder. The model has the bytes of a run without losses. Processes that do not fit are
 // refused, and the run continues.
 func TestJoin(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "siafu join")
 	t.Parallel()
 	siafu, data := program(t), generated(t, true)
 	folders := filepath.Join(t.TempDir(), "parts")

@@ -52,6 +52,7 @@ func losses() []loss {
 
 // A run continues after the loss of any rank in any task, and leaves the bytes of a run without losses.
 func TestSurvivesLosses(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	siafu, data := program(t), generated(t, true)
 	folders := filepath.Join(t.TempDir(), "parts")
@@ -96,6 +97,7 @@ func TestSurvivesLosses(t *testing.T) {
 
 // A launcher that ends all ranks when one ends is refused before any work.
 func TestSurvivalNeedsRecovery(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	siafu, data := program(t), generated(t, false)
 	cmd := mpitest.Mpirun(t, 2, siafu, "train", data, "--survive", "--out", filepath.Join(t.TempDir(), "run"))
 	text, _ := cmd.CombinedOutput()
@@ -108,6 +110,7 @@ func TestSurvivalNeedsRecovery(t *testing.T) {
 // A process with a stage of a pipeline is killed in the middle of a step: the process before it continues
 // with both stages, and the model has the bytes of a run without a loss.
 func TestKilledStageContinuesOnItsShadow(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	siafu, data := program(t), generated(t, true)
 	run := func(t *testing.T, fault string) ([]byte, string) {

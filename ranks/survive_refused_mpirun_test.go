@@ -78,6 +78,7 @@ func (s *survival) fails(t *testing.T, want fault.Kind, words []string, flags ..
 // After notice, the parts of a rank move to the spare one. The model has the bytes of a run without
 // notice.
 func TestNoticeMovesParts(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	s := newSurvival(t)
 	var models [2][]byte
@@ -98,6 +99,7 @@ func TestNoticeMovesParts(t *testing.T) {
 
 // A file of zones must name each host. All ranks read it, and one reports the error.
 func TestZones(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	s := newSurvival(t)
 	host, err := os.Hostname()
@@ -120,6 +122,7 @@ func TestZones(t *testing.T) {
 // A shard that was damaged after the start is found when another rank takes the part over. All ranks end
 // with the error.
 func TestDamagedShardAtATakeover(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	s := newSurvival(t)
 	s.env = []string{inject.Variable + "=2:GA:200:kill:" + filepath.Join(t.TempDir(), "mark")}
@@ -159,6 +162,7 @@ func mounted(t *testing.T, size string) string {
 
 // All ranks end if the disk is full, also a spare one, which writes nothing.
 func TestSurvivalWithAFullDisk(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	s := newSurvival(t)
 	s.out = filepath.Join(mounted(t, "48k"), "run")
@@ -167,6 +171,7 @@ func TestSurvivalWithAFullDisk(t *testing.T) {
 
 // A shard that a spare rank could not take over later is refused at the start.
 func TestUnreadableShards(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	t.Parallel()
 	s := newSurvival(t)
 	if code, text := s.run(t, "--epochs", "1"); code != 0 {

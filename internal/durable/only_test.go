@@ -26,7 +26,7 @@ var byHand = map[string][]string{
 	// of a file that is open for appending; a checkpoint syncs it
 	"ranks/checkpoint/metrics.go":    {"WriteFile"},
 	"internal/host/memory.go":        {"WriteFile"}, // to the kernel
-	"slurm/launch/launch.go":         {"WriteFile"}, // for as long as the launcher lives
+	"slurm/launch":                   {"WriteFile"}, // for as long as the launcher lives
 	"slurm/hosts":                    {"WriteFile"}, // until the hosts are closed
 	"slurm/testdata/standin/main.go": {"MkdirAll", "WriteFile"},
 	"bench":                          {"Create", "Mkdir", "MkdirAll", "MkdirTemp", "WriteFile"}, // measures, and keeps nothing

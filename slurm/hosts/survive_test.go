@@ -16,6 +16,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/internal/fault"
 	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 )
 
 // watched is the output of a run. It can be read while the run writes it.
@@ -50,6 +51,7 @@ func (w *watched) await(t *testing.T, text string) {
 // a moment. The other hosts write the bytes of a run without losses. The ranks that are cut off end
 // alone, with the exit code of a stopped run.
 func TestSurvivesTheLossOfAHost(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "--survive")
 	if !hosttest.Big() {
 		t.Skip("three hosts and five runs; set SIAFU_BIG=1")
 	}

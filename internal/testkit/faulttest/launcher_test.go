@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +26,7 @@ func TestLauncherKilled(t *testing.T) {
 		t.Run("mpirun, rank 1 in "+kind, func(t *testing.T) {
 			t.Parallel()
 			run, j := stage.begin(t, x)
-			_ = syscall.Kill(j.find(t, "mpirun"), syscall.SIGKILL)
+			_ = syscall.Kill(j.find(t, "mpirun", "mpiexec.hydra"), syscall.SIGKILL)
 			j.wait(t)
 			if j.code != 0 {
 				t.Fatalf("exit %d\n%s", j.code, j.text())
@@ -67,17 +69,17 @@ func awaitStopped(t *testing.T, pid int) {
 }
 
 // find returns the process of the job that executes a program.
-func (j *job) find(t *testing.T, program string) int {
+func (j *job) find(t *testing.T, programs ...string) int {
 	t.Helper()
 	for _, pid := range j.processes() {
 		line, _ := os.ReadFile("/proc/" + pid + "/cmdline") // it may have ended
-		if first, _, _ := bytes.Cut(line, []byte{0}); filepath.Base(string(first)) == program {
+		if first, _, _ := bytes.Cut(line, []byte{0}); slices.Contains(programs, filepath.Base(string(first))) {
 			n, _ := strconv.Atoi(pid)
 			return n
 		}
 	}
 	j.wait(t)
-	t.Fatalf("there is no %s\n%s", program, j.text())
+	t.Fatalf("there is no %s\n%s", programs, j.text())
 	return 0
 }
 
@@ -121,7 +123,7 @@ func (j *job) rank(t *testing.T, rank int) int {
 	t.Helper()
 	for _, pid := range j.processes() {
 		env, _ := os.ReadFile("/proc/" + pid + "/environ") // it may have ended
-		if bytes.Contains(env, fmt.Appendf(nil, "\x00OMPI_COMM_WORLD_RANK=%d\x00", rank)) {
+		if regexp.MustCompile(fmt.Sprintf("\x00(OMPI_COMM_WORLD|PMI)_RANK=%d\x00", rank)).Match(env) {
 			n, _ := strconv.Atoi(pid)
 			return n
 		}

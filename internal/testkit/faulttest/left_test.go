@@ -12,11 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/mpitest"
 )
 
 // If launcher, mpirun and ranks are all killed at the same time, their files remain. Doctor and the
 // next run name and remove all of them, but no files of a running job.
 func TestEverythingKilled(t *testing.T) {
+	mpitest.NeedOpenMPI(t, "removing the shared memory of killed ranks")
 	stage := newStage(t)
 	x := scene{kind: "wait", rank: 1, mode: "pipe", moment: "GA", epoch: 2}
 	lives := stage.launch(t, x, filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "mark"), "--stall-abort", "5m")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"siafu/internal/testkit/hosttest"
+	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 )
@@ -300,6 +301,9 @@ func (j *job) restartedInTime(t *testing.T, x scene) {
 // namesRank asserts that the line about the restart says which rank failed.
 func (j *job) namesRank(t *testing.T, x scene) {
 	t.Helper()
+	if !mpitest.OpenMPI() && x.kind != "stop" { // Hydra does not report which rank has ended
+		return
+	}
 	pattern := fmt.Sprintf(`the ranks ended with .*: rank %d .*; restart 1 of 2`, x.rank)
 	if x.kind == "stop" {
 		// Beside it may stand ranks that wait for it themselves.
