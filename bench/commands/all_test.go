@@ -1,4 +1,4 @@
-package all
+package commands
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func dataset(t *testing.T) string {
 // One page has the parts of all papers, also if none can be made, including all parts of
 // Dorylus.
 func TestAll(t *testing.T) {
-	o := Options{Data: []string{"amazon=" + dataset(t)}, Seeds: 1, Hours: 1, Scale: 0.0005, Work: t.TempDir()}
+	o := allOptions{Data: []string{"amazon=" + dataset(t)}, Seeds: 1, Hours: 1, Scale: 0.0005, Work: t.TempDir()}
 	books, err := o.Books()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAll(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	for _, o := range []Options{{Scale: -1}, {Hours: -1}, {Seeds: 1, Data: []string{"/nowhere"}}, {Seeds: 0, Scale: 0.001}} {
+	for _, o := range []allOptions{{Scale: -1}, {Hours: -1}, {Seeds: 1, Data: []string{"/nowhere"}}, {Seeds: 0, Scale: 0.001}} {
 		o.Work = t.TempDir()
 		if _, err := o.Books(); err == nil || fault.KindOf(err) == fault.Runtime {
 			t.Errorf("%+v: %v", o, err)

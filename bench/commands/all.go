@@ -1,6 +1,4 @@
-// Package all makes the tables and figures of all papers that siafu reproduces, one after
-// the other, as text and as one page.
-package all
+package commands
 
 import (
 	"context"
@@ -20,8 +18,9 @@ import (
 
 const op = "bench all"
 
-// Options are the options of bench all.
-type Options struct {
+// allOptions are the options of bench all, which makes the tables and figures of all papers, one after
+// the other, as text and as one page.
+type allOptions struct {
 	Data  []string `placeholder:"DIR" help:"Datasets that replace synthetic graphs, as DIR or NAME=DIR. NAME is a graph of Dorylus."`
 	Scale float64  `default:"0" help:"Factor for vertices and edges of synthetic graphs. 0: the default of each benchmark. The minimum for DIGEST, NeutronStar and SAT is 0.01."`
 	Seeds int      `default:"1" help:"Number of seeds to average, from 1."`
@@ -32,7 +31,7 @@ type Options struct {
 
 // Run makes all parts and writes each to w when it is finished. A part that this machine
 // cannot make is a line with the reason.
-func (o Options) Run(ctx context.Context, w io.Writer) error {
+func (o allOptions) Run(ctx context.Context, w io.Writer) error {
 	books, err := o.Books()
 	if err != nil {
 		return err
@@ -41,7 +40,7 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 }
 
 // Books returns the completed books of all papers, and the path of the page.
-func (o *Options) Books() ([]*trials.Book, error) {
+func (o *allOptions) Books() ([]*trials.Book, error) {
 	if o.Scale < 0 || o.Hours < 0 {
 		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("set 0 or more")
 	}

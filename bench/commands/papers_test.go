@@ -1,4 +1,4 @@
-package all
+package commands
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 type item struct{ name, part, none string }
 
 // paper has the items of a paper, and the further parts of its book.
-type paper struct {
+type book struct {
 	chapter         string // before the numbers of tables and figures
 	tables, figures int    // numbered from 1
 	items           []item
@@ -24,7 +24,7 @@ func made(names ...string) (list []item) {
 	return list
 }
 
-var papers = map[string]paper{
+var papers = map[string]book{
 	"Dorylus": {"", 5, 10,
 		append(made("table1", "table2", "table3", "table4", "table5", "figure5", "figure6", "figure7", "figure8", "figure9"),
 			item{"figure1", "", "a drawing of the computation model"},
@@ -50,7 +50,7 @@ var papers = map[string]paper{
 
 // The page has a part for every table and figure of Dorylus, DIGEST and Bamboo, or a reason for none.
 func TestPapers(t *testing.T) {
-	o := Options{Scale: 0.0001, Seeds: 1, Work: t.TempDir()}
+	o := allOptions{Scale: 0.0001, Seeds: 1, Work: t.TempDir()}
 	o.Data = []string{"amazon=" + dataset(t)}
 	books, err := o.Books()
 	if err != nil {
