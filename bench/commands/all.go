@@ -13,7 +13,7 @@ import (
 	"siafu/bench/spot"
 	"siafu/bench/trials"
 	"siafu/internal/fault"
-	"siafu/ranks/report/page"
+	"siafu/ranks/report/chart"
 )
 
 const op = "bench all"
@@ -47,7 +47,7 @@ func (o *allOptions) Books() ([]*trials.Book, error) {
 	if o.HTML == "" {
 		o.HTML = filepath.Join(o.Work, "all.html")
 	}
-	if err := page.Check(op, o.HTML); err != nil {
+	if err := chart.CheckPage(op, o.HTML); err != nil {
 		return nil, err
 	}
 	scale := 0.05

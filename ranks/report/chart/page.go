@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"siafu/internal/durable"
 	"siafu/internal/inventory"
 	"siafu/internal/table"
-	"siafu/ranks/report/chart"
 )
 
 // Page is the content of an HTML page.
@@ -69,7 +68,7 @@ const mark = `<meta name="generator" content="siafu">`
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
-	css := chart.Style(false) + "@media (prefers-color-scheme: dark) { " + chart.Style(true) + "}\n" + chart.Rules() + style
+	css := colourSheet(false) + "@media (prefers-color-scheme: dark) { " + colourSheet(true) + "}\n" + groupRules() + style
 	sum := sha256.Sum256([]byte(script))
 	return pageTemplate.Execute(w, struct {
 		*Page
@@ -83,18 +82,18 @@ func (p *Page) Write(w io.Writer) error {
 // Save writes the page to a file, which may be an older page. op names the operation in
 // a fault.
 func (p *Page) Save(op, path string) error {
-	if err := Check(op, path); err != nil {
+	if err := CheckPage(op, path); err != nil {
 		return err
 	}
 	return durable.Write(op, path, p.Write)
 }
 
-// Check returns a fault if path exists and is not a page that siafu has written.
-func Check(op, path string) error {
+// CheckPage returns a fault if path exists and is not a page that siafu has written.
+func CheckPage(op, path string) error {
 	return inventory.Overwrite(op, path, func(head []byte) bool { return bytes.Contains(head, []byte(mark)) })
 }
 
 // Swatch returns the legend line of k as SVG.
 func (k Key) Swatch() (template.HTML, error) {
-	return Figure{Draw: func(w io.Writer) error { return chart.Swatch(w, k.Group) }}.SVG()
+	return Figure{Draw: func(w io.Writer) error { return swatch(w, k.Group) }}.SVG()
 }
