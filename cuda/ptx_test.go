@@ -1,4 +1,4 @@
-package kernels
+package cuda
 
 import (
 	"os"
@@ -14,14 +14,14 @@ func TestPTXIsOfTheSources(t *testing.T) {
 		t.Skip("no clang-16, which makes the PTX: apt-get install clang-16")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("./make-ptx", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("kernels/make-ptx", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	sources, err := filepath.Glob("*.cu")
+	sources, err := filepath.Glob("kernels/*.cu")
 	if err != nil || len(sources) == 0 {
 		t.Fatal("no sources", err)
 	}
-	modules := Modules()
+	modules := ptxModules()
 	if len(modules) != len(sources) {
 		t.Errorf("%d modules of %d sources; run make-ptx", len(modules), len(sources))
 	}
@@ -50,7 +50,7 @@ func producer(text string) string {
 // Numbers are added by one thread or in a fixed order, never by atomics, and local memory,
 // which is slow, is not used. Products and sums that a device might fuse are marked.
 func TestPTXKeepsOrder(t *testing.T) {
-	for _, m := range Modules() {
+	for _, m := range ptxModules() {
 		for number, line := range strings.Split(m.Text, "\n") {
 			words := strings.Fields(line)
 			if len(words) > 1 && strings.HasPrefix(words[0], "@") {

@@ -1,4 +1,4 @@
-package kernels
+package cuda
 
 import (
 	"os/exec"
@@ -17,10 +17,10 @@ func TestPTXAssembles(t *testing.T) {
 		t.Skip("no ptxas, which is NVIDIA's: Debian has it in nvidia-cuda-toolkit, a package of non-free")
 	}
 	spills := regexp.MustCompile(`[1-9][0-9]* bytes (stack frame|spill)`)
-	for _, m := range Modules() {
+	for _, m := range ptxModules() {
 		for _, arch := range []string{"sm_70", "sm_80", "sm_90"} {
 			out, err := exec.Command("ptxas", "-v", "-arch="+arch, "-o", filepath.Join(t.TempDir(), "cubin"),
-				"ptx/"+m.Name+".ptx").CombinedOutput()
+				ptxFolder+"/"+m.Name+".ptx").CombinedOutput()
 			if err != nil {
 				t.Errorf("%s for %s: %v\n%s", m.Name, arch, err, out)
 			}
