@@ -13,7 +13,10 @@
 // refresh builds its policies from histories and batches.
 //
 // A Reduction is a plan with fewer rows: if a vertex gathers from many ghosts of one rank,
-// that rank sends their sum.
+// that rank sends their sum. It needs one row per vertex of a vertex cover of the edges between
+// two ranks: sources in the cover are sent unchanged, and each destination in the cover gets the
+// sum of its sources outside the cover. The cover is minimal, or certified to be near the minimum
+// if the search was cut short.
 //
 // Rows are sent unchanged or through a codec of package codec. Encoded rows are divided
 // into chunks. Each chunk is sent as soon as it is encoded, and decoded as soon as it

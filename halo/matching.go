@@ -1,4 +1,4 @@
-package cover
+package halo
 
 // none means no vertex.
 const none = -1
@@ -7,7 +7,7 @@ const none = -1
 // Hopcroft–Karp: augmenting paths lead from a free source to a free destination, and their edges
 // are alternately outside and inside the matching.
 type matcher struct {
-	Block
+	bipartite
 	source, dest []int32 // the partner of each, or none
 	level        []int32 // of sources: number of matching edges on the shortest path from a free source, none if there is no path
 	cursor       []int64 // of sources: the next edge to try; earlier ones are dead ends
@@ -17,9 +17,9 @@ type matcher struct {
 	queue, path []int32
 }
 
-func newMatcher(b Block) *matcher {
+func newMatcher(b bipartite) *matcher {
 	n := b.Sources()
-	m := &matcher{Block: b, source: make([]int32, n), dest: make([]int32, b.Dests), level: make([]int32, n), cursor: make([]int64, n)}
+	m := &matcher{bipartite: b, source: make([]int32, n), dest: make([]int32, b.Dests), level: make([]int32, n), cursor: make([]int64, n)}
 	for _, mates := range [][]int32{m.source, m.dest} {
 		for i := range mates {
 			mates[i] = none

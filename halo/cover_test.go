@@ -1,4 +1,4 @@
-package cover_test
+package halo
 
 import (
 	"fmt"
@@ -10,12 +10,11 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/importers"
-	"siafu/halo/cover"
 	"siafu/internal/testkit/realdata"
 )
 
-// random returns a block with random edges; with skew, low numbers are more frequent.
-func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
+// randomBlock returns a block with random edges; with skew, low numbers are more frequent.
+func randomBlock(rng *rand.Rand, sources, dests, edges int, skew bool) bipartite {
 	draw := func(n int) int {
 		if skew {
 			n = 1 + rng.IntN(n)
@@ -27,7 +26,7 @@ func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
 		u := draw(sources)
 		lists[u] = append(lists[u], uint32(draw(dests)))
 	}
-	b := cover.Block{Dests: dests, Offsets: []int64{3}, Cols: []uint32{9, 9, 9}} // a part of something larger
+	b := bipartite{Dests: dests, Offsets: []int64{3}, Cols: []uint32{9, 9, 9}} // a part of something larger
 	for _, list := range lists {
 		b.Cols = append(b.Cols, list...)
 		b.Offsets = append(b.Offsets, int64(len(b.Cols)))
@@ -35,8 +34,8 @@ func random(rng *rand.Rand, sources, dests, edges int, skew bool) cover.Block {
 	return b
 }
 
-// least returns the size of a minimum cover, by trying every set of sources.
-func least(b cover.Block) int {
+// leastCover returns the size of a minimum cover, by trying every set of sources.
+func leastCover(b bipartite) int {
 	best := b.Dests + b.Sources()
 	for set := range 1 << b.Sources() {
 		dests := uint64(0)
@@ -52,9 +51,9 @@ func least(b cover.Block) int {
 	return best
 }
 
-// covers tests that c is a cover, and counts the sources and the destinations
+// coverEnds tests that c is a cover, and counts the sources and the destinations
 // with edges.
-func covers(t testing.TB, b cover.Block, c cover.Cover) (sources, dests int) {
+func coverEnds(t testing.TB, b bipartite, c vertexCover) (sources, dests int) {
 	t.Helper()
 	ends := make([]bool, b.Dests)
 	for u := range b.Sources() {
@@ -81,11 +80,11 @@ func covers(t testing.TB, b cover.Block, c cover.Cover) (sources, dests int) {
 	return sources, in(ends)
 }
 
-// check tests the guarantees of a cover found in the given number of phases.
-func check(t testing.TB, b cover.Block, c cover.Cover, phases int) {
+// checkCover tests the guarantees of a cover found in the given number of phases.
+func checkCover(t testing.TB, b bipartite, c vertexCover, phases int) {
 	t.Helper()
 	size := c.Size
-	if sources, dests := covers(t, b, c); size > min(sources, dests) {
+	if sources, dests := coverEnds(t, b, c); size > min(sources, dests) {
 		t.Fatalf("%d vertices cover %d sources and %d destinations", size, sources, dests)
 	}
 	if phases == 0 && size != c.Least {
@@ -97,20 +96,20 @@ func check(t testing.TB, b cover.Block, c cover.Cover, phases int) {
 }
 
 // A cover covers all edges, is minimum with all phases, and is deterministic.
-func TestSmallBlocks(t *testing.T) {
+func TestCoversOfSmallBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 3000 {
-		b := random(rng, rng.IntN(11), 1+rng.IntN(10), rng.IntN(30), i%2 == 0)
-		want := least(b)
+		b := randomBlock(rng, rng.IntN(11), 1+rng.IntN(10), rng.IntN(30), i%2 == 0)
+		want := leastCover(b)
 		for most := range 11 {
-			c := cover.Find(b, 0, most)
-			if covers(t, b, c); c.Size != want && want <= most || c.Size < want {
+			c := findCover(b, 0, most)
+			if coverEnds(t, b, c); c.Size != want && want <= most || c.Size < want {
 				t.Fatalf("%d vertices where %d would do; at most %d are of use", c.Size, want, most)
 			}
 		}
 		for phases := range 4 {
-			c := cover.Find(b, phases, b.Dests)
-			check(t, b, c, phases)
+			c := findCover(b, phases, b.Dests)
+			checkCover(t, b, c, phases)
 			if phases == 0 && c.Size != want || c.Least > want {
 				t.Fatalf("%d vertices, at least %d; the minimum is %d", c.Size, c.Least, want)
 			}
@@ -123,24 +122,24 @@ func TestBoundOnPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, skew := range []bool{false, true} {
 		for _, edges := range []int{2000, 5000, 20000} {
-			b := random(rng, 2000, 2000, edges, skew)
+			b := randomBlock(rng, 2000, 2000, edges, skew)
 			for _, phases := range []int{1, 2, 3, 5, 8, 0} {
-				check(t, b, cover.Find(b, phases, b.Dests), phases)
+				checkCover(t, b, findCover(b, phases, b.Dests), phases)
 			}
 		}
 	}
 }
 
-// Of all minimum covers, Find returns the one with the most sources: they need no sum.
-func TestPrefersSources(t *testing.T) {
-	b := cover.Block{Dests: 2, Offsets: []int64{0, 1, 2}, Cols: []uint32{0, 1}}
-	if c := cover.Find(b, 0, 2); !slices.Equal(c.Sources, []bool{true, true}) || c.Size != 2 {
+// Of all minimum covers, findCover returns the one with the most sources: they need no sum.
+func TestCoverPrefersSources(t *testing.T) {
+	b := bipartite{Dests: 2, Offsets: []int64{0, 1, 2}, Cols: []uint32{0, 1}}
+	if c := findCover(b, 0, 2); !slices.Equal(c.Sources, []bool{true, true}) || c.Size != 2 {
 		t.Errorf("%+v", c)
 	}
 }
 
 // realBlock returns the edges of a real graph from one half to the other.
-func realBlock(t testing.TB, name string) cover.Block {
+func realBlock(t testing.TB, name string) bipartite {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), name)
 	if _, err := importers.Import("raw", importers.Options{Src: realdata.Dir(t, name), Dst: dst}); err != nil {
@@ -152,7 +151,7 @@ func realBlock(t testing.TB, name string) cover.Block {
 	}
 	defer ds.Close()
 	half := func(v uint32) uint32 { return v * 0x9e3779b1 >> 31 }
-	b := cover.Block{Dests: int(ds.Meta.Vertices), Offsets: []int64{0}}
+	b := bipartite{Dests: int(ds.Meta.Vertices), Offsets: []int64{0}}
 	for v := range uint32(ds.Meta.Vertices) {
 		if half(v) == 0 {
 			continue
@@ -168,14 +167,14 @@ func realBlock(t testing.TB, name string) cover.Block {
 }
 
 // On real blocks few phases come within 5 % of the minimum (3 % was seen).
-func TestRealBlocks(t *testing.T) {
+func TestCoversOfRealBlocks(t *testing.T) {
 	for _, name := range []string{"cora", "coauthor-cs", "tolokers"} {
 		t.Run(name, func(t *testing.T) {
 			b := realBlock(t, name)
-			exact := cover.Find(b, 0, b.Dests)
-			check(t, b, exact, 0)
-			c := cover.Find(b, 8, b.Dests)
-			check(t, b, c, 8)
+			exact := findCover(b, 0, b.Dests)
+			checkCover(t, b, exact, 0)
+			c := findCover(b, 8, b.Dests)
+			checkCover(t, b, c, 8)
 			if float64(c.Size) > 1.05*float64(exact.Size) {
 				t.Errorf("8 phases give %d vertices, the minimum is %d", c.Size, exact.Size)
 			}
@@ -183,14 +182,14 @@ func TestRealBlocks(t *testing.T) {
 	}
 }
 
-func BenchmarkFind(b *testing.B) {
+func BenchmarkFindCover(b *testing.B) {
 	for _, phases := range []int{0, 4} {
 		for _, edges := range []int{1 << 17, 1 << 20} {
 			for _, skew := range []bool{false, true} {
-				block := random(rand.New(rand.NewPCG(5, 6)), 50000, 50000, edges, skew)
+				block := randomBlock(rand.New(rand.NewPCG(5, 6)), 50000, 50000, edges, skew)
 				b.Run(fmt.Sprintf("edges=%d skew=%t phases=%d", edges, skew, phases), func(b *testing.B) {
 					for b.Loop() {
-						cover.Find(block, phases, block.Dests)
+						findCover(block, phases, block.Dests)
 					}
 					b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
 				})

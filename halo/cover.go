@@ -1,24 +1,24 @@
-package cover
+package halo
 
-// Block has the edges from some sources to some destinations: the edges of source u go to
+// bipartite is a graph with edges from some sources to some destinations: the edges of source u go to
 // Cols[Offsets[u]:Offsets[u+1]], each below Dests.
-type Block struct {
+type bipartite struct {
 	Dests   int
 	Offsets []int64 // [sources+1], from anywhere on
 	Cols    []uint32
 }
 
 // Sources returns the number of sources.
-func (b *Block) Sources() int { return len(b.Offsets) - 1 }
+func (b *bipartite) Sources() int { return len(b.Offsets) - 1 }
 
-// Cover is a set of vertices that touches every edge of a block.
-type Cover struct {
+// vertexCover is a set of vertices that touches every edge of a bipartite graph.
+type vertexCover struct {
 	Sources, Dests []bool // whether each is in it
 	Size           int
 	Least          int // no cover is smaller: a matching has this many edges
 }
 
-// Find returns a cover. With no bound on phases (0) it is a minimum, and of all
+// findCover returns a cover. With no bound on phases (0) it is a minimum, and of all
 // minima one with the most sources, made from a maximum matching (Hopcroft and
 // Karp, SIAM J. Comput. 2, 1973) by König's theorem; a phase takes time
 // proportional to the edges, and there are rarely more than ten. After k
@@ -30,7 +30,7 @@ type Cover struct {
 //
 // Covers of more than most vertices are of no use to the caller: where there is
 // no other, the search ends early with all sources.
-func Find(b Block, phases, most int) Cover {
+func findCover(b bipartite, phases, most int) vertexCover {
 	m := newMatcher(b)
 	for done := 0; m.findLevels() && (phases == 0 || done < phases); done++ {
 		m.lengthen()
@@ -42,7 +42,7 @@ func Find(b Block, phases, most int) Cover {
 }
 
 // all returns the cover of all sources.
-func (m *matcher) all() Cover {
+func (m *matcher) all() vertexCover {
 	for u := range m.level {
 		m.level[u] = none
 	}
@@ -51,7 +51,7 @@ func (m *matcher) all() Cover {
 
 // cover returns König's cover: sources that no path from a free source reaches, and
 // destinations that one reaches. Paths end at the layer with the least cost.
-func (m *matcher) cover() Cover {
+func (m *matcher) cover() vertexCover {
 	depth, size := m.cut()
 	touched, dests := m.ends()
 	switch {
@@ -67,8 +67,8 @@ func (m *matcher) cover() Cover {
 }
 
 // behind returns the cover if paths end at sources of the given depth.
-func (m *matcher) behind(depth int) Cover {
-	c := Cover{Sources: make([]bool, len(m.source)), Dests: make([]bool, m.Dests), Least: m.matched()}
+func (m *matcher) behind(depth int) vertexCover {
+	c := vertexCover{Sources: make([]bool, len(m.source)), Dests: make([]bool, m.Dests), Least: m.matched()}
 	for u, level := range m.level {
 		within := level >= 0 && int(level) <= depth
 		c.Sources[u] = !within && m.Offsets[u] < m.Offsets[u+1]
@@ -78,7 +78,7 @@ func (m *matcher) behind(depth int) Cover {
 			}
 		}
 	}
-	c.Size = count(c.Sources) + count(c.Dests)
+	c.Size = countTrue(c.Sources) + countTrue(c.Dests)
 	return c
 }
 
@@ -118,10 +118,10 @@ func (m *matcher) ends() (sources, dests int) {
 			seen[d] = true
 		}
 	}
-	return sources, count(seen)
+	return sources, countTrue(seen)
 }
 
-func count(set []bool) (n int) {
+func countTrue(set []bool) (n int) {
 	for _, in := range set {
 		if in {
 			n++
