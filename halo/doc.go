@@ -13,10 +13,11 @@
 // refresh builds its policies from histories and batches.
 //
 // A Reduction is a plan with fewer rows: if a vertex gathers from many ghosts of one rank,
-// that rank sends their sum. It needs one row per vertex of a vertex cover of the edges between
-// two ranks: sources in the cover are sent unchanged, and each destination in the cover gets the
-// sum of its sources outside the cover. The cover is minimal, or certified to be near the minimum
-// if the search was cut short.
+// that rank sends their sum.
+//
+// A Directory fetches rows of arbitrary vertices from their owners, and returns gradients: plans do
+// not contain the ends of pairs that are no edges. Directory.Request makes a RowSet, which may then
+// be fetched any number of times. Gradients are added in ascending order of ranks.
 //
 // Rows are sent unchanged or through a codec of package codec. Encoded rows are divided
 // into chunks. Each chunk is sent as soon as it is encoded, and decoded as soon as it

@@ -1,4 +1,4 @@
-package reach
+package halo
 
 import (
 	"math"
@@ -8,15 +8,16 @@ import (
 	"siafu/internal/fault"
 )
 
-// Directory maps a vertex to the rank that owns it and to its row there.
+// Directory maps a vertex to the rank that owns it and to its row there, in 4 bytes per vertex of the
+// whole graph. One goroutine at a time uses a Directory and its sets.
 type Directory struct {
 	comm  comm.Comm
 	start []int64  // rank q's vertices have slots start[q]..start[q+1]-1 [ranks+1]
 	slot  []uint32 // by vertex: its rank and, among that rank's, its row
 }
 
-// New exchanges the lists of own vertices of all ranks, n vertices in total. Collective.
-func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
+// NewDirectory exchanges the lists of own vertices of all ranks, n vertices in total. Collective.
+func NewDirectory(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 	messages := make([][]uint32, c.Size())
 	for q := range messages {
 		messages[q] = own
@@ -50,8 +51,8 @@ func (d *Directory) Row(v uint32) (row uint32, ok bool) {
 	return uint32(at), at >= 0 && int64(d.slot[v]) < d.start[d.comm.Rank()+1]
 }
 
-// Set has the rows of other ranks that this rank fetches, and the own rows that it sends.
-type Set struct {
+// RowSet has the rows of other ranks that this rank fetches, and the own rows that it sends.
+type RowSet struct {
 	comm     comm.Comm
 	ids      []uint32   // slots, ascending
 	from     []int64    // ids[from[q]:from[q+1]] are rank q's [ranks+1]
@@ -61,8 +62,8 @@ type Set struct {
 }
 
 // Request makes a set of vertices of other ranks. Vertices may be repeated. Collective.
-func (d *Directory) Request(vertices []uint32) (*Set, error) {
-	s := &Set{comm: d.comm, ids: make([]uint32, len(vertices)), from: make([]int64, len(d.start))}
+func (d *Directory) Request(vertices []uint32) (*RowSet, error) {
+	s := &RowSet{comm: d.comm, ids: make([]uint32, len(vertices)), from: make([]int64, len(d.start))}
 	for i, v := range vertices {
 		s.ids[i] = d.slot[v]
 	}
@@ -89,10 +90,10 @@ func (d *Directory) Request(vertices []uint32) (*Set, error) {
 }
 
 // Len returns the number of different vertices in the set.
-func (s *Set) Len() int { return len(s.ids) }
+func (s *RowSet) Len() int { return len(s.ids) }
 
 // At returns the row of a vertex of the set in the result of Fetch.
-func (d *Directory) At(s *Set, v uint32) int {
+func (d *Directory) At(s *RowSet, v uint32) int {
 	at, _ := slices.BinarySearch(s.ids, d.slot[v])
 	return at
 }

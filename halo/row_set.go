@@ -1,4 +1,4 @@
-package reach
+package halo
 
 import (
 	"siafu/internal/mapped"
@@ -6,7 +6,7 @@ import (
 
 // Fetch copies the set's rows from their owners' matrices own [· x width] to dst [Len x width].
 // Collective.
-func (s *Set) Fetch(dst, own []float32, width int) error {
+func (s *RowSet) Fetch(dst, own []float32, width int) error {
 	s.out = s.out[:0]
 	for _, rows := range s.sendRows {
 		for _, r := range rows {
@@ -18,7 +18,7 @@ func (s *Set) Fetch(dst, own []float32, width int) error {
 
 // Return adds the gradients of the rows of a set, src [Len x width], to grad [· x width]
 // of their owners. Collective.
-func (s *Set) Return(grad, src []float32, width int) error {
+func (s *RowSet) Return(grad, src []float32, width int) error {
 	total := 0
 	for _, rows := range s.sendRows {
 		total += len(rows) * width
@@ -43,7 +43,7 @@ func (s *Set) Return(grad, src []float32, width int) error {
 }
 
 // sendBytes and recvBytes return bytes by rank.
-func (s *Set) sendBytes(width int) []int {
+func (s *RowSet) sendBytes(width int) []int {
 	counts := make([]int, len(s.sendRows))
 	for q, rows := range s.sendRows {
 		counts[q] = 4 * width * len(rows)
@@ -51,7 +51,7 @@ func (s *Set) sendBytes(width int) []int {
 	return counts
 }
 
-func (s *Set) recvBytes(width int) []int {
+func (s *RowSet) recvBytes(width int) []int {
 	counts := make([]int, len(s.sendRows))
 	for q := range counts {
 		counts[q] = 4 * width * int(s.from[q+1]-s.from[q])
@@ -59,7 +59,7 @@ func (s *Set) recvBytes(width int) []int {
 	return counts
 }
 
-func (s *Set) exchange(out []float32, outBytes []int, in []float32, inBytes []int) error {
+func (s *RowSet) exchange(out []float32, outBytes []int, in []float32, inBytes []int) error {
 	if s.comm.Size() == 1 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package reach_test
+package halo_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/halo/reach"
+	"siafu/halo"
 	"siafu/internal/fault"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -28,7 +28,7 @@ func number(v uint32, c int) float32 { return float32(v) + float32(c)/16 }
 
 // Every rank finds each vertex and fetches the current rows of its requests, repeated or not,
 // any number of times. Some ranks own none or request none. Rows have any width.
-func TestFetch(t *testing.T) {
+func TestRowSetFetch(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		ranks, n := 1+int(seed), 1+r.IntN(60)
@@ -43,7 +43,7 @@ func TestFetch(t *testing.T) {
 		}
 		err := inproc.Run(ranks, func(c world.Comm) error {
 			mine := own[c.Rank()]
-			d, err := reach.New(c, mine, int64(n))
+			d, err := halo.NewDirectory(c, mine, int64(n))
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func TestFetch(t *testing.T) {
 
 // Owners add gradients in ascending order of ranks, in any order of arrival. The numbers lose
 // different digits in another order. Rows that are not requested stay unchanged.
-func TestReturn(t *testing.T) {
+func TestRowSetReturn(t *testing.T) {
 	const ranks, n, width = 5, 7, 2
 	given := []float32{1, 1e8, 3, -1e8, 0.25} // by rank
 	inOrder := func(owner int) float32 {
@@ -114,7 +114,7 @@ func TestReturn(t *testing.T) {
 				others = append(others, v)
 			}
 		}
-		d, err := reach.New(c, mine, n)
+		d, err := halo.NewDirectory(c, mine, n)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func TestReturn(t *testing.T) {
 }
 
 // A vertex without an owner, with two owners or out of range is an error on every rank.
-func TestNewRefuses(t *testing.T) {
+func TestNewDirectoryRefuses(t *testing.T) {
 	for name, own := range map[string][2][]uint32{
 		"nobody":       {{0, 1}, {3}},
 		"two":          {{0, 1, 2}, {2, 3}},
@@ -164,7 +164,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			failed := make([]error, 2)
 			_ = inproc.Run(2, func(c world.Comm) error {
-				_, err := reach.New(c, own[c.Rank()], 4)
+				_, err := halo.NewDirectory(c, own[c.Rank()], 4)
 				failed[c.Rank()] = err
 				return err
 			})
