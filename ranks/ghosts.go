@@ -18,7 +18,6 @@ import (
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
-	"siafu/ranks/world/link"
 )
 
 // chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: of the values of
@@ -129,8 +128,8 @@ func (r *joined) measureGhosts(values []string, fits bool) ([]ghostChoice, error
 	n := len(values)
 	worst := make([]float64, 3*n) // seconds, and 1 for choices that do not fit, and that are not counted
 	if !r.isServer() {
-		var table *link.Table
-		if table, err = link.Measure(peers); err == nil {
+		var table *world.Links
+		if table, err = world.MeasureLinks(peers); err == nil {
 			err = r.ghostCosts(values, fits, table, worst[:n], worst[n:2*n], worst[2*n:])
 		}
 	}
@@ -156,7 +155,7 @@ func (r *joined) measureGhosts(values []string, fits bool) ([]ghostChoice, error
 
 // ghostCosts sets the seconds of this rank for each value of --recompute-ghosts, and 1 for values
 // that do not fit into memory, or whose ghosts are not counted.
-func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds, large, unknown []float64) (err error) {
+func (r *joined) ghostCosts(values []string, fits bool, t *world.Links, seconds, large, unknown []float64) (err error) {
 	defer mapped.Catch(&err)
 	counts, c := r.counts(), r.cfg
 	var rates forecast.Rates
@@ -276,7 +275,7 @@ func meanOf(call func()) float64 {
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without
 // other work at the same time.
-func (r *joined) receiveGhosts(e forecast.Exchange, t *link.Table) (seconds float64) {
+func (r *joined) receiveGhosts(e forecast.Exchange, t *world.Links) (seconds float64) {
 	send, receive := r.shard.SendStart, r.shard.GhostStart
 	for q := range t.Size {
 		if q == r.rank {

@@ -1,4 +1,4 @@
-package link
+package world_test
 
 import (
 	"fmt"
@@ -9,41 +9,14 @@ import (
 	"siafu/ranks/world/inproc"
 )
 
-// In the rounds of a measurement every pair meets exactly once, and no rank has two peers at a
-// time.
-func TestEveryPairMeetsOnce(t *testing.T) {
-	for n := 2; n <= 17; n++ {
-		met := map[[2]int]int{}
-		for round := range roundsOf(n) {
-			for r := range n {
-				p := partner(r, round, n)
-				if p == r || p >= n || p >= 0 && partner(p, round, n) != r {
-					t.Fatalf("n=%d round %d: %d meets %d", n, round, r, p)
-				}
-				if r < p {
-					met[[2]int{r, p}]++
-				}
-			}
-		}
-		if len(met) != n*(n-1)/2 {
-			t.Errorf("n=%d: %d pairs have met", n, len(met))
-		}
-		for pair, times := range met {
-			if times != 1 {
-				t.Errorf("n=%d: %v met %d times", n, pair, times)
-			}
-		}
-	}
-}
-
 // Every rank gets the same table, filled except for the diagonal, in time.
 func TestMeasure(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			tables := make([]*Table, n)
+			tables := make([]*world.Links, n)
 			start := time.Now()
 			err := inproc.Run(n, func(c world.Comm) (err error) {
-				tables[c.Rank()], err = Measure(c)
+				tables[c.Rank()], err = world.MeasureLinks(c)
 				return err
 			})
 			if err != nil {
@@ -59,7 +32,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, got, first *Table, rank int) {
+func check(t *testing.T, got, first *world.Links, rank int) {
 	t.Helper()
 	for p := range got.Size {
 		for q := range got.Size {
@@ -94,7 +67,7 @@ func (d delayed) Recv(src, tag int) (world.Message, error) {
 // The slow link is found.
 func TestSlowLink(t *testing.T) {
 	err := inproc.Run(4, func(c world.Comm) error {
-		table, err := Measure(delayed{c, 1, 3})
+		table, err := world.MeasureLinks(delayed{c, 1, 3})
 		if err != nil {
 			return err
 		}
