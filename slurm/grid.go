@@ -1,4 +1,4 @@
-package sweep
+package slurm
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ type Axis struct {
 	Values []string
 }
 
-// most is the maximal number of combinations of a grid.
-const most = 10_000
+// mostSettings is the maximal number of combinations of a grid.
+const mostSettings = 10_000
 
 var (
-	flag     = regexp.MustCompile(`^[a-z][a-z-]*$`)
-	value    = regexp.MustCompile(`^[A-Za-z0-9_.:=+-]+$`) // valid in the name of a folder, and in a script without quotes
-	interval = regexp.MustCompile(`^(\d{1,18})\.\.(\d{1,18})$`)
+	flagName     = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	flagValue    = regexp.MustCompile(`^[A-Za-z0-9_.:=+-]+$`) // valid in the name of a folder, and in a script without quotes
+	integerRange = regexp.MustCompile(`^(\d{1,18})\.\.(\d{1,18})$`)
 )
 
 // NewAxis parses the values of a flag: A,B,C. A value A..B stands for the integers from A to B. op
@@ -30,15 +30,15 @@ func NewAxis(op, name, values string) (Axis, error) {
 	a := Axis{Flag: strings.TrimPrefix(name, "--")}
 	for word := range strings.SplitSeq(values, ",") {
 		list := []string{word}
-		if m := interval.FindStringSubmatch(word); m != nil {
+		if m := integerRange.FindStringSubmatch(word); m != nil {
 			list = between(m[1], m[2])
 		}
 		for _, v := range list {
-			if !value.MatchString(v) {
+			if !flagValue.MatchString(v) {
 				list = nil
 			}
 		}
-		if !flag.MatchString(a.Flag) || len(list) == 0 {
+		if !flagName.MatchString(a.Flag) || len(list) == 0 {
 			return a, fault.New(fault.Usage, op, "", "%s=%s", name, values).
 				Then("name a flag of train and its values, separated by commas, without spaces and slashes, such as seed=1,2,5..8")
 		}
@@ -52,7 +52,7 @@ func NewAxis(op, name, values string) (Axis, error) {
 func between(from, to string) (list []string) {
 	a, _ := strconv.Atoi(from)
 	b, _ := strconv.Atoi(to)
-	if b-a >= most {
+	if b-a >= mostSettings {
 		return nil
 	}
 	for ; a <= b; a++ {
@@ -83,8 +83,8 @@ func (s Setting) Flags() []string {
 func Grid(op string, axes []Axis) ([]Setting, error) {
 	all := []Setting{nil}
 	for _, a := range axes {
-		if len(all)*len(a.Values) > most {
-			return nil, fault.New(fault.Usage, op, "", "more than %d combinations", most).Then("give fewer values")
+		if len(all)*len(a.Values) > mostSettings {
+			return nil, fault.New(fault.Usage, op, "", "more than %d combinations", mostSettings).Then("give fewer values")
 		}
 		var next []Setting
 		for _, s := range all {

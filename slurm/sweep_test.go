@@ -1,4 +1,4 @@
-package sweep
+package slurm
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func shell(t *testing.T, commands map[string]string) (*Sweep, *bytes.Buffer) {
 
 // A training that fails, by its flags or its exit code, does not stop the others. The report
 // contains its last line.
-func TestFailures(t *testing.T) {
+func TestSweepFailures(t *testing.T) {
 	s, heard := shell(t, map[string]string{"k=1": `echo one >&2; echo "siafu: two" >&2; exit 76`, "k=3": `echo $1 > $1`})
 	failed, err := s.Run(t.Context())
 	if err != nil || len(failed) != 2 || failed[0].Kind != fault.Diverged || failed[0].Detail != "two" || failed[1].Kind != fault.Usage {
@@ -95,7 +95,7 @@ func TestFailures(t *testing.T) {
 }
 
 // A stopped sweep sends SIGTERM to the current training, waits for it, and starts no other.
-func TestStopped(t *testing.T) {
+func TestSweepStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s, heard := shell(t, map[string]string{"k=1": `trap 'sleep 0.3; echo saved >&2; exit 75' TERM; echo ready >&2; while :; do sleep ` +
 		`0.05; done`, "k=2": "echo no >&2", "k=3": "echo no >&2"})

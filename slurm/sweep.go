@@ -1,4 +1,4 @@
-package sweep
+package slurm
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 	"siafu/slurm/launch"
 )
 
-const op = "sweep"
-
-// Sweep is a sequence of trainings.
+// Sweep is a sequence of trainings on this machine, one for each combination of some flags' values.
+// Each training is a separate process, so a failure does not affect the others, and each reports its
+// own memory. The run folder of a training is named after its setting. An interrupted training resumes
+// there, and a finished training is not repeated.
 type Sweep struct {
 	Settings []Setting
 	Dir      string                               // folder of their run folders
@@ -55,7 +56,7 @@ func (s *Sweep) Run(ctx context.Context) ([]Failure, error) {
 			f = s.train(ctx, setting)
 		}
 		if ctx.Err() != nil {
-			return failed, fault.New(fault.Stopped, op, s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).
+			return failed, fault.New(fault.Stopped, "sweep", s.Dir, "stopped in %s, %d of %d", setting, i+1, len(s.Settings)).
 				Then("run the same command again to continue")
 		}
 		if f != nil {
