@@ -17,7 +17,6 @@ import (
 	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
-	"siafu/internal/owner"
 	"siafu/internal/scratch"
 	"siafu/internal/tensorboard"
 )
@@ -41,7 +40,7 @@ var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFil
 // marker, and shards that could not be stored next to the dataset.
 var bare = inventory.Folder{
 	{Name: inventory.Pattern("parts"), In: graph.Partitionings()},
-	{Name: inventory.Pattern(owner.LockFile), Proof: owner.IsLock},
+	{Name: inventory.Pattern(lockFile), Proof: isLock},
 	{Name: inventory.Pattern(regexp.QuoteMeta(markerFile) + scratch.Suffix)},
 }
 
@@ -61,7 +60,7 @@ type Folder struct {
 	launch   string
 	contents inventory.Folder
 	marker   *inventory.Marker // of the existing run; nil: the folder is empty
-	lock     *owner.Lock
+	lock     *Lock
 	made     []string     // folders that the claim has created, the deepest last
 	written  bool         // Begin or Continue was called
 	early    bytes.Buffer // log lines before the log file exists
@@ -131,7 +130,7 @@ func (f *Folder) acquire(wait time.Duration) (err error) {
 		if err = f.mkdirAll(f.dir); err != nil {
 			return err
 		}
-		if f.lock, err = owner.Acquire(f.dir, f.launch, wait); err == nil || fault.KindOf(err) != fault.Missing {
+		if f.lock, err = Acquire(f.dir, f.launch, wait); err == nil || fault.KindOf(err) != fault.Missing {
 			return err
 		}
 	}
@@ -234,7 +233,7 @@ func (f *Folder) Begin(of map[string]string, metrics Lines) error {
 	if err := os.Remove(filepath.Join(f.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.System(op, f.dir, err)
 	}
-	if err := f.contents.Clear(op, f.dir, markerFile, owner.LockFile); err != nil {
+	if err := f.contents.Clear(op, f.dir, markerFile, lockFile); err != nil {
 		return err
 	}
 	m := inventory.NewMarker(kind)

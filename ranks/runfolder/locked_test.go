@@ -1,4 +1,4 @@
-package owner
+package runfolder
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Held reports at once whether a process writes a folder, without taking its lock.
-func TestHeld(t *testing.T) {
+// Locked reports at once whether a process writes a folder, without taking its lock.
+func TestLocked(t *testing.T) {
 	dir := t.TempDir()
-	if _, known := Held(dir); known {
+	if _, known := Locked(dir); known {
 		t.Error("a folder without a lock is known")
 	}
 	l, err := Acquire(dir, "", 0)
@@ -22,7 +22,7 @@ func TestHeld(t *testing.T) {
 	if _, err := os.Stat("/proc/locks"); err != nil {
 		t.Skip("the kernel lists no locks here")
 	}
-	held, known := Held(dir)
+	held, known := Locked(dir)
 	if !known {
 		t.Skipf("the list of locks is not of this file system, or there is none: %s", l.Warning)
 	}
@@ -32,17 +32,17 @@ func TestHeld(t *testing.T) {
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if held, known := Held(dir); held || !known {
+	if held, known := Locked(dir); held || !known {
 		t.Errorf("after its end: held=%v known=%v", held, known)
 	}
-	other := filepath.Join(dir, LockFile)
+	other := filepath.Join(dir, lockFile)
 	host, _ := os.Hostname()
 	ended := exec.Command("true")
 	if err := ended.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer ended.Wait()
-	for deadline := time.Now().Add(2 * time.Minute); alive(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); isRunning(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	// A living process, an id beyond the maximum, and an ended process.
 	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {
@@ -50,19 +50,19 @@ func TestHeld(t *testing.T) {
 		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if held, known := Held(dir); held || known != want {
+		if held, known := Locked(dir); held || known != want {
 			t.Errorf("process %d without a lock: held=%v known=%v", pid, held, known)
 		}
 	}
 	if err := os.WriteFile(other, []byte(`{"pid":1,"host":"elsewhere.invalid","since":"2020-01-01T00:00:00Z"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, known := Held(dir); known {
+	if _, known := Locked(dir); known {
 		t.Error("another host's lock is known here")
 	}
 }
 
-func TestListed(t *testing.T) {
+func TestInLockTable(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "locks")
 	text := "1: POSIX  ADVISORY  WRITE 7 08:01:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 08:01:13 0 EOF\n2: -> FLOCK  " +
 		"ADVISORY  WRITE 9 08:01:14 0 EOF\n"
@@ -70,11 +70,11 @@ func TestListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]bool{"08:01:12": false, "08:01:13": true, "08:01:14": false} {
-		if held, known := listed(table, file); held != want || !known {
+		if held, known := inLockTable(table, file); held != want || !known {
 			t.Errorf("%s: %v %v", file, held, known)
 		}
 	}
-	if _, known := listed(table+"x", ""); known {
+	if _, known := inLockTable(table+"x", ""); known {
 		t.Error("no table tells something")
 	}
 }

@@ -1,4 +1,4 @@
-package owner
+package runfolder
 
 import (
 	"encoding/json"
@@ -16,14 +16,12 @@ import (
 	"siafu/internal/scratch"
 )
 
-const opLock = "run folder"
-
-// LockFile is the name of the lock in a run folder.
-const LockFile = "lock"
+// lockFile is the name of the lock in a run folder.
+const lockFile = "lock"
 
 const (
-	// poll is the interval of attempts to take a held lock.
-	poll = 50 * time.Millisecond
+	// lockPoll is the interval of attempts to take a held lock.
+	lockPoll = 50 * time.Millisecond
 	// launchWait is the time to wait for a process of the same launch. It must be ending, because
 	// a launch runs one process at a time per folder.
 	launchWait = 10 * time.Second
@@ -60,9 +58,9 @@ var errHeld, errStale = errors.New("held"), errors.New("stale")
 // It then returns a fault of kind Usage that names the process. A lock file that siafu has not
 // written is also a fault.
 func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
-	path := filepath.Join(run, LockFile)
+	path := filepath.Join(run, lockFile)
 	for began := time.Now(); ; {
-		l, err := try(path, launch)
+		l, err := tryLock(path, launch)
 		switch {
 		case err == nil:
 			return l, nil
@@ -71,24 +69,24 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 		case !errors.Is(err, errHeld):
 			return nil, err
 		}
-		text, _ := readNamed(path)
-		h := parse(text) // nil if the file is empty
+		text, _ := readLockAt(path)
+		h := parseHolder(text) // nil if the file is empty
 		if h != nil && launch != "" && h.Launch == launch {
 			wait = max(wait, launchWait)
 		}
 		if time.Since(began) >= wait {
-			return nil, fault.New(fault.Usage, opLock, run, "%s", h.describe()).
+			return nil, fault.New(fault.Usage, op, run, "%s", h.describe()).
 				Then("wait for it, or choose another --out")
 		}
-		time.Sleep(poll)
+		time.Sleep(lockPoll)
 	}
 }
 
-// try takes the lock if it is free; otherwise it returns errHeld or errStale.
-func try(path, launch string) (*Lock, error) {
-	l, err := open(path)
+// tryLock takes the lock if it is free; otherwise it returns errHeld or errStale.
+func tryLock(path, launch string) (*Lock, error) {
+	l, err := openLock(path)
 	if err != nil {
-		return nil, fault.System(opLock, path, err)
+		return nil, fault.System(op, path, err)
 	}
 	if err := l.take(path); err != nil {
 		l.file.Close()
@@ -101,8 +99,8 @@ func try(path, launch string) (*Lock, error) {
 	return l, nil
 }
 
-// open opens the lock file, and creates it if missing.
-func open(path string) (*Lock, error) {
+// openLock opens the lock file, and creates it if missing.
+func openLock(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 		if err == nil {
@@ -130,7 +128,7 @@ func (l *Lock) take(path string) error {
 		l.Warning = fmt.Sprintf(
 			"%s: this file system does not support locks: make sure that no other process trains into this folder", path)
 	case err != nil:
-		return fault.System(opLock, path, err)
+		return fault.System(op, path, err)
 	}
 	if !scratch.IsAt(path, l.file) {
 		return errStale
@@ -141,21 +139,21 @@ func (l *Lock) take(path string) error {
 // sign writes the holder to the lock file. A full disk does not prevent locking.
 func (l *Lock) sign(path, launch string) error {
 	var err error
-	if l.before, err = read(l.file); err != nil {
-		return fault.System(opLock, path, err)
+	if l.before, err = readLock(l.file); err != nil {
+		return fault.System(op, path, err)
 	}
-	if !ours(l.before) {
-		return fault.New(fault.Usage, opLock, path, "siafu would overwrite this file, but has not written it").
+	if !isLockText(l.before) {
+		return fault.New(fault.Usage, op, path, "siafu would overwrite this file, but has not written it").
 			Then("move it away, or choose another --out")
 	}
 	l.signed = true
 	host, _ := os.Hostname() // without a host name, the file contains none
 	text, err := json.Marshal(holder{os.Getpid(), host, launch, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
-		return fault.System(opLock, path, err)
+		return fault.System(op, path, err)
 	}
 	if err := l.write(append(text, '\n')); err != nil && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
-		return fault.System(opLock, path, err)
+		return fault.System(op, path, err)
 	}
 	return nil
 }
@@ -172,33 +170,33 @@ func (l *Lock) write(text []byte) error {
 	return err
 }
 
-// IsLock reports whether path is a lock file of siafu: a file that is empty or was written by sign,
+// isLock reports whether path is a lock file of siafu: a file that is empty or was written by sign,
 // or a file that no longer exists, because its holder may remove it after the caller has listed it.
-func IsLock(path string) bool {
-	text, err := readNamed(path)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && ours(text)
+func isLock(path string) bool {
+	text, err := readLockAt(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && isLockText(text)
 }
 
-// ours reports whether the content is empty or was written by sign.
-func ours(text []byte) bool {
-	return len(text) == 0 || parse(text) != nil
+// isLockText reports whether the content is empty or was written by sign.
+func isLockText(text []byte) bool {
+	return len(text) == 0 || parseHolder(text) != nil
 }
 
-func read(f *os.File) ([]byte, error) {
+func readLock(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(io.NewSectionReader(f, 0, maxHolder+1), maxHolder+1))
 }
 
-func readNamed(path string) ([]byte, error) {
+func readLockAt(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return read(f)
+	return readLock(f)
 }
 
-// parse parses the content that sign writes. It returns nil for any other content.
-func parse(text []byte) *holder {
+// parseHolder parses the content that sign writes. It returns nil for any other content.
+func parseHolder(text []byte) *holder {
 	h := &holder{}
 	if json.Unmarshal(text, h) != nil || h.PID <= 0 || h.Since.IsZero() {
 		return nil

@@ -1,4 +1,4 @@
-package owner
+package runfolder
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held reports whether a process holds the lock of a run folder. It reads /proc/locks instead of
+// Locked reports whether a process holds the lock of a run folder. It reads /proc/locks instead of
 // taking the lock, because taking it would refuse a run that starts at the same time. The answer
 // is known only if the lock file is empty (released) or names a process of this host.
-func Held(run string) (held, known bool) {
-	path := filepath.Join(run, LockFile)
-	text, err := readNamed(path)
-	if err != nil || !ours(text) {
+func Locked(run string) (held, known bool) {
+	path := filepath.Join(run, lockFile)
+	text, err := readLockAt(path)
+	if err != nil || !isLockText(text) {
 		return false, false
 	}
-	h := parse(text) // nil if the file is empty
+	h := parseHolder(text) // nil if the file is empty
 	if host, _ := os.Hostname(); h != nil && h.Host != host {
 		return false, false
 	}
@@ -29,24 +29,24 @@ func Held(run string) (held, known bool) {
 	if unix.Stat(path, &info) != nil {
 		return false, false
 	}
-	held, known = listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
-	if !held && h != nil && alive(h.PID) {
+	held, known = inLockTable("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
+	if !held && h != nil && isRunning(h.PID) {
 		return false, false // some file systems report another device number in /proc/locks than in stat
 	}
 	return held, known
 }
 
-// alive reports whether a process runs. A zombie, which its parent has not reaped (common in
+// isRunning reports whether a process runs. A zombie, which its parent has not reaped (common in
 // containers), does not run.
-func alive(pid int) bool {
+func isRunning(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name
 	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// listed reports whether a lock table like /proc/locks contains a flock lock of a file (device
+// inLockTable reports whether a lock table like /proc/locks contains a flock lock of a file (device
 // and inode). A line reads "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF".
-func listed(table, file string) (held, known bool) {
+func inLockTable(table, file string) (held, known bool) {
 	f, err := os.Open(table)
 	if err != nil {
 		return false, false

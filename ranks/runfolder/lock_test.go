@@ -1,4 +1,4 @@
-package owner
+package runfolder
 
 import (
 	"fmt"
@@ -40,20 +40,20 @@ func TestLock(t *testing.T) {
 	host, _ := os.Hostname()
 	wantFault(t, err, fault.Usage, run, "process", strconv.Itoa(os.Getpid()), host, "another --out")
 
-	time.AfterFunc(2*poll, func() { first.Release() })
+	time.AfterFunc(2*lockPoll, func() { first.Release() })
 	second, err := Acquire(run, "", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A lock of a replaced folder does not lock the new one.
-	if err := os.Remove(filepath.Join(run, LockFile)); err != nil {
+	if err := os.Remove(filepath.Join(run, lockFile)); err != nil {
 		t.Fatal(err)
 	}
 	third, err := Acquire(run, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path := filepath.Join(run, LockFile); scratch.IsAt(path, second.file) || !scratch.IsAt(path, third.file) {
+	if path := filepath.Join(run, lockFile); scratch.IsAt(path, second.file) || !scratch.IsAt(path, third.file) {
 		t.Error("the lock of a file that is gone counts")
 	}
 	for _, l := range []*Lock{second, third} {
@@ -96,7 +96,7 @@ func TestLockUndone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := t.TempDir()
-			path := filepath.Join(run, LockFile)
+			path := filepath.Join(run, lockFile)
 			if tc.before != "absent" {
 				if err := os.WriteFile(path, []byte(tc.before), 0o644); err != nil {
 					t.Fatal(err)
@@ -131,7 +131,7 @@ func TestLockOfOneLaunch(t *testing.T) {
 	}
 	_, err = Acquire(run, "another", 0)
 	wantFault(t, err, fault.Usage, "has been writing it")
-	time.AfterFunc(2*poll, func() { first.Release() })
+	time.AfterFunc(2*lockPoll, func() { first.Release() })
 	second, err := Acquire(run, "mine", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +166,11 @@ func TestLockBesideAChild(t *testing.T) {
 // A holder removes its lock on release; a process that opened it before must not treat it as a
 // foreign file.
 func TestLockThatIsGone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), LockFile)
-	if !IsLock(path) {
+	path := filepath.Join(t.TempDir(), lockFile)
+	if !isLock(path) {
 		t.Error("a lock that was removed is not one")
 	}
-	if err := os.WriteFile(path, []byte("a letter"), 0o644); err != nil || IsLock(path) {
+	if err := os.WriteFile(path, []byte("a letter"), 0o644); err != nil || isLock(path) {
 		t.Errorf("anything is a lock (%v)", err)
 	}
 }
