@@ -18,7 +18,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
 	"siafu/internal/scratch"
-	"siafu/internal/tensorboard"
 )
 
 // FromMemory is the source of a resumption by another rank of the same start, in the log.
@@ -68,7 +67,7 @@ type Folder struct {
 	log      *os.File
 
 	eventsFile *os.File
-	events     *tensorboard.Writer // nil: no event file
+	events     *eventWriter // nil: no event file
 }
 
 // Take claims the run folder. The folder must not exist, or be empty, or have a marker of siafu.

@@ -1,4 +1,4 @@
-package tensorboard_test
+package runfolder_test
 
 import (
 	"context"
