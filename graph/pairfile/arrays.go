@@ -6,7 +6,6 @@ import (
 	"siafu/graph"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
-	"siafu/internal/torchfile"
 )
 
 // openArrays returns a function that reads an array of a file by name. It returns nil for an
@@ -24,7 +23,7 @@ func openArrays(r reader) (get func(name string) (*npy.Array, error), done func(
 			return z.Get(name)
 		}, z.Close, nil
 	}
-	f, err := torchfile.Open(r.path)
+	f, err := pickle.OpenTorch(r.path)
 	if err != nil {
 		return nil, nil, err
 	}

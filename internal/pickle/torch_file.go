@@ -1,4 +1,4 @@
-package torchfile
+package pickle
 
 import (
 	"archive/zip"
@@ -8,14 +8,13 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/internal/npy"
-	"siafu/internal/pickle"
 )
 
 const op = "read torch file"
 
-// File is an open file.
-type File struct {
-	Value any // the saved value, of a type of package pickle
+// TorchFile is an open file.
+type TorchFile struct {
+	Value any // the saved value
 
 	path     string
 	bytes    []byte
@@ -24,13 +23,13 @@ type File struct {
 	close    func() error
 }
 
-// Open opens the file at path and reads its pickle. Faults have kind Missing, Data or IO.
-func Open(path string) (*File, error) {
+// OpenTorch opens the file at path and reads its pickle. Faults have kind Missing, Data or IO.
+func OpenTorch(path string) (*TorchFile, error) {
 	m, err := mapped.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := New(m.Bytes(), path)
+	f, err := NewTorch(m.Bytes(), path)
 	if err != nil {
 		m.Close()
 		return nil, err
@@ -39,25 +38,25 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// New opens the bytes of a file. Messages contain path.
-func New(b []byte, path string) (*File, error) {
-	f := &File{path: path, bytes: b, storages: map[string]*zip.File{}, close: func() error { return nil }}
+// NewTorch opens the bytes of a file. Messages contain path.
+func NewTorch(b []byte, path string) (*TorchFile, error) {
+	f := &TorchFile{path: path, bytes: b, storages: map[string]*zip.File{}, close: func() error { return nil }}
 	return f, f.read()
 }
 
-// Is reports whether begin are the first bytes of a file of torch.save.
-func Is(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
+// IsTorch reports whether begin are the first bytes of a file of torch.save.
+func IsTorch(begin []byte) bool { return bytes.HasPrefix(begin, []byte("PK\x03\x04")) }
 
 // Close closes the file and ends all arrays of it.
-func (f *File) Close() error { return f.close() }
+func (f *TorchFile) Close() error { return f.close() }
 
 // Bad returns a Data fault about the file.
-func (f *File) Bad(format string, args ...any) *fault.Error {
+func (f *TorchFile) Bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, op, f.path, format, args...)
 }
 
 // read finds the parts of the archive and decodes the pickle.
-func (f *File) read() error {
+func (f *TorchFile) read() error {
 	// A pickle before version 1.6 began with this number.
 	if bytes.HasPrefix(f.bytes, []byte("\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")) {
 		return f.Bad("it has the format of PyTorch before version 1.6").
@@ -92,14 +91,14 @@ func (f *File) read() error {
 	if err != nil {
 		return err
 	}
-	if f.Value, err = pickle.DecodeKnown(b, known); err != nil {
+	if f.Value, err = decodeKnown(b, isTorchClass); err != nil {
 		return f.Bad("%s: %v", script.Name, err).
 			Then("save tensors in dicts or a Data of PyTorch Geometric, and no objects of other classes")
 	}
 	return nil
 }
 
-func (f *File) stored(z *zip.File) ([]byte, error) {
+func (f *TorchFile) stored(z *zip.File) ([]byte, error) {
 	if z.Method != zip.Store {
 		return nil, f.Bad("%s is compressed, but torch.save compresses nothing", z.Name).Then("save it again")
 	}
@@ -110,8 +109,8 @@ func (f *File) stored(z *zip.File) ([]byte, error) {
 	return b, nil
 }
 
-// known reports whether a pickle of data may contain a name.
-func known(name pickle.Global) bool {
+// isTorchClass reports whether a pickle of data may contain a name.
+func isTorchClass(name Global) bool {
 	module, what, _ := strings.Cut(string(name), " ")
 	switch module {
 	case "collections":
@@ -121,7 +120,7 @@ func known(name pickle.Global) bool {
 	case "_codecs":
 		return what == "encode"
 	case "torch":
-		return strings.HasSuffix(what, "Storage") || what == "Size" || what == "device" || types[what] != ""
+		return strings.HasSuffix(what, "Storage") || what == "Size" || what == "device" || elementTypes[what] != ""
 	case "torch._utils", "torch._tensor", "torch.storage", "torch.serialization":
 		return strings.HasPrefix(what, "_rebuild") || strings.HasSuffix(what, "Storage")
 	case "numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric":
@@ -130,9 +129,9 @@ func known(name pickle.Global) bool {
 	return module == "torch_geometric.data" || strings.HasPrefix(module, "torch_geometric.") || strings.HasPrefix(module, "torch_sparse.")
 }
 
-// types maps PyTorch's names of supported element types to NumPy's, without byte order.
+// elementTypes maps PyTorch's names of supported element types to NumPy's, without byte order.
 // npy.BFloat16 is B2.
-var types = map[string]string{
+var elementTypes = map[string]string{
 	"float64": "f8", "float32": "f4", "float16": "f2", "bfloat16": "B2", "int64": "i8", "int32": "i4", "int16": "i2",
 	"int8": "i1", "uint8": "u1", "bool": "b1",
 }

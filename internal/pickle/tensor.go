@@ -1,10 +1,9 @@
-package torchfile
+package pickle
 
 import (
 	"strings"
 
 	"siafu/internal/npy"
-	"siafu/internal/pickle"
 )
 
 // Functions of PyTorch that make a tensor.
@@ -15,7 +14,7 @@ const (
 
 // IsTensor reports whether v is a tensor. Tensor does not support all kinds of tensors.
 func IsTensor(v any) bool {
-	o, ok := v.(*pickle.Object)
+	o, ok := v.(*Object)
 	return ok && strings.HasPrefix(string(o.Class), "torch._utils _rebuild")
 }
 
@@ -28,7 +27,7 @@ type storage struct {
 
 // Array returns the tensor or the array of NumPy that v describes, called name in messages. It is
 // valid until Close.
-func (f *File) Array(v any, name string) (*npy.Array, error) {
+func (f *TorchFile) Array(v any, name string) (*npy.Array, error) {
 	if IsTensor(v) {
 		return f.Tensor(v, name)
 	}
@@ -40,13 +39,13 @@ func (f *File) Array(v any, name string) (*npy.Array, error) {
 }
 
 // Tensor returns the array that v describes, called name in messages. It is valid until Close.
-func (f *File) Tensor(v any, name string) (*npy.Array, error) {
-	o, ok := v.(*pickle.Object)
+func (f *TorchFile) Tensor(v any, name string) (*npy.Array, error) {
+	o, ok := v.(*Object)
 	if ok && o.Class == parameterMaker && len(o.Args) > 0 {
-		o, ok = o.Args[0].(*pickle.Object)
+		o, ok = o.Args[0].(*Object)
 	}
 	if !ok || o.Class != tensorMaker || len(o.Args) < 4 {
-		return nil, f.Bad("%s is %s instead of a dense tensor", name, pickle.Describe(v)).
+		return nil, f.Bad("%s is %s instead of a dense tensor", name, Describe(v)).
 			Then("save dense tensors: to_dense(), and edge_index for an adjacency matrix")
 	}
 	s, err := f.storage(o.Args[0], name)
@@ -57,24 +56,24 @@ func (f *File) Tensor(v any, name string) (*npy.Array, error) {
 	shape, ok2 := ints(o.Args[2])
 	stride, ok3 := ints(o.Args[3])
 	if !ok1 || !ok2 || !ok3 || len(shape) != len(stride) {
-		return nil, f.Bad("%s has the offset %s, the shape %s and the strides %s", name, pickle.Describe(o.Args[1]),
-			pickle.Describe(o.Args[2]), pickle.Describe(o.Args[3]))
+		return nil, f.Bad("%s has the offset %s, the shape %s and the strides %s", name, Describe(o.Args[1]),
+			Describe(o.Args[2]), Describe(o.Args[3]))
 	}
 	return f.view(s, offset, shape, stride, name)
 }
 
 // storage returns the data outside the pickle with the id (storage, class, key, device,
 // elements).
-func (f *File) storage(v any, name string) (storage, error) {
-	p, _ := v.(*pickle.Persistent)
+func (f *TorchFile) storage(v any, name string) (storage, error) {
+	p, _ := v.(*Persistent)
 	if p == nil {
-		return storage{}, f.Bad("the storage of %s is %s", name, pickle.Describe(v))
+		return storage{}, f.Bad("the storage of %s is %s", name, Describe(v))
 	}
-	id, _ := p.ID.(pickle.Tuple)
+	id, _ := p.ID.(Tuple)
 	if len(id) < 5 {
-		return storage{}, f.Bad("the storage of %s is called %s", name, pickle.Describe(p.ID))
+		return storage{}, f.Bad("the storage of %s is called %s", name, Describe(p.ID))
 	}
-	class, _ := id[1].(pickle.Global)
+	class, _ := id[1].(Global)
 	key, _ := id[2].(string)
 	_, what, _ := strings.Cut(string(class), " ")
 	kind := storageTypes[what]
@@ -93,10 +92,10 @@ func (f *File) storage(v any, name string) (storage, error) {
 
 // ints returns the integers of a tuple or of a torch.Size.
 func ints(v any) ([]int64, bool) {
-	if o, ok := v.(*pickle.Object); ok && o.Class == "torch Size" && len(o.Args) == 1 {
+	if o, ok := v.(*Object); ok && o.Class == "torch Size" && len(o.Args) == 1 {
 		v = o.Args[0]
 	}
-	t, ok := v.(pickle.Tuple)
+	t, ok := v.(Tuple)
 	list := make([]int64, 0, len(t))
 	for _, x := range t {
 		n, whole := x.(int64)
@@ -109,7 +108,7 @@ func ints(v any) ([]int64, bool) {
 // view returns the part of a storage that a tensor refers to: in place if row-major or
 // column-major, else a copy. A tensor with more elements than its storage, as made by expand,
 // is refused: its bytes do not prove its size.
-func (f *File) view(s storage, offset int64, shape, stride []int64, name string) (*npy.Array, error) {
+func (f *TorchFile) view(s storage, offset int64, shape, stride []int64, name string) (*npy.Array, error) {
 	held := int64(len(s.bytes) / s.size)
 	count, last := int64(1), offset
 	for i, n := range shape {
@@ -145,7 +144,7 @@ func (f *File) view(s storage, offset int64, shape, stride []int64, name string)
 }
 
 // typeOf returns the NumPy name of a type.
-func (f *File) typeOf(kind string) string {
+func (f *TorchFile) typeOf(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "1"):
 		return "|" + kind
