@@ -1,4 +1,4 @@
-package dglfile
+package importers
 
 import (
 	"encoding/binary"
@@ -7,21 +7,21 @@ import (
 	"siafu/internal/npy"
 )
 
-// cursor reads a file from a byte on. Its first error is sticky: all later reads return 0.
-type cursor struct {
-	file *File
+// dglCursor reads a file from a byte on. Its first error is sticky: all later reads return 0.
+type dglCursor struct {
+	file *dglFile
 	at   int
 	err  error
 }
 
-func (c *cursor) fail(format string, args ...any) {
+func (c *dglCursor) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = c.file.Bad("byte %d: %s", c.at, fmt.Sprintf(format, args...)).Then(truncated)
+		c.err = c.file.bad("byte %d: %s", c.at, fmt.Sprintf(format, args...)).Then(dglTruncated)
 	}
 }
 
 // take returns the next n bytes, or nil if fewer remain.
-func (c *cursor) take(n uint64) []byte {
+func (c *dglCursor) take(n uint64) []byte {
 	if left := uint64(len(c.file.bytes) - c.at); c.err == nil && n > left {
 		c.fail("%d bytes expected, %d left", n, left)
 	}
@@ -33,17 +33,17 @@ func (c *cursor) take(n uint64) []byte {
 	return b
 }
 
-func (c *cursor) u64() uint64 {
+func (c *dglCursor) u64() uint64 {
 	if b := c.take(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
 }
 
-func (c *cursor) i64() int64 { return int64(c.u64()) }
+func (c *dglCursor) i64() int64 { return int64(c.u64()) }
 
 // magic reads the number with which the part called what begins.
-func (c *cursor) magic(want uint64, what string) {
+func (c *dglCursor) magic(want uint64, what string) {
 	at := c.at
 	if got := c.u64(); c.err == nil && got != want {
 		c.at = at
@@ -52,15 +52,15 @@ func (c *cursor) magic(want uint64, what string) {
 }
 
 // text reads a length and that number of bytes.
-func (c *cursor) text() string { return string(c.take(c.u64())) }
+func (c *dglCursor) text() string { return string(c.take(c.u64())) }
 
 // tensors reads a count, then pairs of a name and an array. what describes an array in messages
 // until its name is known.
-func (c *cursor) tensors(what string) (list []Tensor) {
+func (c *dglCursor) tensors(what string) (list []dglTensor) {
 	n := c.u64()
 	for i := uint64(0); i < n && c.err == nil; i++ {
 		name := c.text()
-		list = append(list, Tensor{name, c.array(fmt.Sprintf("%s %.60q", what, name))})
+		list = append(list, dglTensor{name, c.array(fmt.Sprintf("%s %.60q", what, name))})
 	}
 	return list
 }
@@ -72,16 +72,16 @@ const (
 
 // array reads magic, 0, device (two of 4 bytes), dimensions (4), kind and bits (1 each), lanes
 // (2), shape (8 each), bytes (8), elements. The elements are not copied.
-func (c *cursor) array(name string) *npy.Array {
-	c.magic(arrayMagic, name)
+func (c *dglCursor) array(name string) *npy.Array {
+	c.magic(dglArrayMagic, name)
 	b := c.take(24)
 	if c.err != nil {
 		return nil
 	}
 	dims, kind := binary.LittleEndian.Uint32(b[16:]), b[20:]
-	kindOf, size := elementOf(kind[0], kind[1], binary.LittleEndian.Uint16(kind[2:]))
+	kindOf, size := dglElement(kind[0], kind[1], binary.LittleEndian.Uint16(kind[2:]))
 	if kindOf == "" {
-		c.err = c.file.Bad("%s has elements of kind %d with %d bits, which are not supported", name, kind[0], kind[1]).
+		c.err = c.file.bad("%s has elements of kind %d with %d bits, which are not supported", name, kind[0], kind[1]).
 			Then("convert it with float() or long() before saving")
 		return nil
 	}
@@ -107,8 +107,8 @@ func (c *cursor) array(name string) *npy.Array {
 	return a.Called(c.file.path + "[" + name + "]")
 }
 
-// elementOf returns NumPy's name of the element type, and its bytes; "" if unsupported.
-func elementOf(kind, bits uint8, lanes uint16) (string, uint64) {
+// dglElement returns NumPy's name of the element type, and its bytes; "" if unsupported.
+func dglElement(kind, bits uint8, lanes uint16) (string, uint64) {
 	letter, known := map[uint8]string{signed: "i", unsigned: "u", float: "f", boolean: "b"}[kind]
 	size := uint64(bits) / 8
 	switch {
