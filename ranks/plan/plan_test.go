@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"siafu/graph/generate"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/internal/progress"
@@ -28,7 +28,7 @@ import (
 func linked(t *testing.T, o *Options) {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
-	if _, err := holdout.Write(o.Data, dst, holdout.Options{Split: "85/5/10", Seed: 3}, false); err != nil {
+	if _, err := pairs.HoldOut(o.Data, dst, pairs.HoldOutOptions{Split: "85/5/10", Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
 	o.Data = dst

@@ -1,4 +1,4 @@
-package holdout_test
+package pairs_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 )
 
 // random returns a dataset folder of a graph whose edges are drawn.
@@ -19,11 +19,11 @@ func random(t *testing.T, n, edges int, directed bool) string {
 		Name: "random", Vertices: int64(n), Symmetrise: !directed, Labels: make([]int32, n), Split: make([]uint8, n),
 		Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
 	}
-	var pairs graph.EdgePairs
+	var ends graph.EdgePairs
 	for range edges {
-		pairs = append(pairs, rng.Uint32N(uint32(n)), rng.Uint32N(uint32(n)))
+		ends = append(ends, rng.Uint32N(uint32(n)), rng.Uint32N(uint32(n)))
 	}
-	c.Edges = pairs
+	c.Edges = ends
 	dir := filepath.Join(t.TempDir(), "random")
 	if _, err := graph.Write(dir, c, false); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func pairsOf(ds *graph.Dataset) map[[2]uint32]bool {
 func TestEveryPairIsInOnePlace(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		dir, dst := random(t, 120, 900, directed), filepath.Join(t.TempDir(), "links")
-		if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}, false); err != nil {
+		if _, err := pairs.HoldOut(dir, dst, pairs.HoldOutOptions{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}, false); err != nil {
 			t.Fatal(err)
 		}
 		from, to := open(t, dir), open(t, dst)
@@ -107,7 +107,7 @@ func TestEveryPairIsInOnePlace(t *testing.T) {
 // Of a vertex with fewer candidates than requested, each is ranked once.
 func TestAllCandidatesOfSmallGraphs(t *testing.T) {
 	dir, dst := random(t, 60, 400, false), filepath.Join(t.TempDir(), "links")
-	if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Ranked: 100, Negatives: 20, Seed: 2}, false); err != nil {
+	if _, err := pairs.HoldOut(dir, dst, pairs.HoldOutOptions{Split: "70/10/20", Ranked: 100, Negatives: 20, Seed: 2}, false); err != nil {
 		t.Fatal(err)
 	}
 	whole := pairsOf(open(t, dir))
@@ -137,19 +137,19 @@ func TestRefusals(t *testing.T) {
 	sparse, full := random(t, 60, 100, false), random(t, 8, 900, false)
 	for _, r := range []struct {
 		dir  string
-		o    holdout.Options
+		o    pairs.HoldOutOptions
 		want string
 	}{
-		{sparse, holdout.Options{Split: "85/15"}, "as 85/5/10"},
-		{sparse, holdout.Options{Split: "85/5/20"}, "as 85/5/10"},
-		{sparse, holdout.Options{Split: "100/0/0"}, "as 85/5/10"},
-		{sparse, holdout.Options{Split: "85/5/x"}, "as 85/5/10"},
-		{sparse, holdout.Options{Split: "85/5/10", Ranked: -1}, "0 or more"},
-		{sparse, holdout.Options{Split: "98/1/1"}, "set larger percentages"},
-		{sparse, holdout.Options{Split: "85/5/10", Negatives: 1e6}, "set a smaller --negatives"},
-		{full, holdout.Options{Split: "60/20/20"}, "set a smaller --negatives"},
+		{sparse, pairs.HoldOutOptions{Split: "85/15"}, "as 85/5/10"},
+		{sparse, pairs.HoldOutOptions{Split: "85/5/20"}, "as 85/5/10"},
+		{sparse, pairs.HoldOutOptions{Split: "100/0/0"}, "as 85/5/10"},
+		{sparse, pairs.HoldOutOptions{Split: "85/5/x"}, "as 85/5/10"},
+		{sparse, pairs.HoldOutOptions{Split: "85/5/10", Ranked: -1}, "0 or more"},
+		{sparse, pairs.HoldOutOptions{Split: "98/1/1"}, "set larger percentages"},
+		{sparse, pairs.HoldOutOptions{Split: "85/5/10", Negatives: 1e6}, "set a smaller --negatives"},
+		{full, pairs.HoldOutOptions{Split: "60/20/20"}, "set a smaller --negatives"},
 	} {
-		_, err := holdout.Write(r.dir, filepath.Join(t.TempDir(), "links"), r.o, false)
+		_, err := pairs.HoldOut(r.dir, filepath.Join(t.TempDir(), "links"), r.o, false)
 		if !strings.Contains(fmt.Sprint(err), r.want) {
 			t.Errorf("%+v: it says %v, want %q", r.o, err, r.want)
 		}
@@ -160,21 +160,21 @@ func TestRefusals(t *testing.T) {
 func TestWhatIsLeftKeepsFeatures(t *testing.T) {
 	for _, weighted := range []bool{false, true} {
 		n := 60
-		var pairs graph.EdgePairs
+		var ends graph.EdgePairs
 		for u := range uint32(n) {
 			for d := range uint32(5) {
-				pairs = append(pairs, u, (u+d+1)%uint32(n))
+				ends = append(ends, u, (u+d+1)%uint32(n))
 			}
 		}
-		var edges graph.EdgeSource = pairs
+		var edges graph.EdgeSource = ends
 		if weighted {
-			edges = heavy{pairs}
+			edges = heavy{ends}
 		}
 		c := graph.Content{
 			Name: "ring", Vertices: int64(n), Labels: make([]int32, n), Split: make([]uint8, n),
 			Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
 			Edges: graph.WithFeatures(edges, 2, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
-				return pairs.Each(func(src, dst uint32) error {
+				return ends.Each(func(src, dst uint32) error {
 					return yield(src, dst, float32(src+1), []float32{float32(src), float32(dst)})
 				})
 			}),
@@ -183,11 +183,11 @@ func TestWhatIsLeftKeepsFeatures(t *testing.T) {
 		if _, err := graph.Write(dir, c, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Seed: 2}, false); err != nil {
+		if _, err := pairs.HoldOut(dir, dst, pairs.HoldOutOptions{Split: "70/10/20", Seed: 2}, false); err != nil {
 			t.Fatal(err)
 		}
 		ds := open(t, dst)
-		if ds.Meta.Name != "links" || int(ds.Meta.Edges) >= len(pairs)/2 || ds.Meta.EdgeDim != 2 || ds.Meta.Weighted != weighted {
+		if ds.Meta.Name != "links" || int(ds.Meta.Edges) >= len(ends)/2 || ds.Meta.EdgeDim != 2 || ds.Meta.Weighted != weighted {
 			t.Fatalf("%+v", ds.Meta)
 		}
 		for v := range n {

@@ -1,4 +1,4 @@
-package pairfile
+package pairs
 
 import (
 	"path/filepath"
@@ -27,11 +27,11 @@ type Split struct {
 //	             between commas or, of a .tsv file, tabs
 //
 // Numbers in arrays are ids as well. op is the operation of faults.
-func Read(op, path string, names *Names) (*Split, error) { return ReadPart(op, path, "", names) }
+func Read(op, path string, names *Names) (*Split, error) { return readPart(op, path, "", names) }
 
-// ReadPart is Read for a file with several splits. If a .pt file contains a dictionary per split,
-// as in ogbl-vessel, ReadPart reads the dictionary called part ("train", "valid" or "test").
-func ReadPart(op, path, part string, names *Names) (*Split, error) {
+// readPart is Read for a file with several splits. If a .pt file contains a dictionary per split,
+// as in ogbl-vessel, readPart reads the dictionary called part ("train", "valid" or "test").
+func readPart(op, path, part string, names *Names) (*Split, error) {
 	s, err := new(Split), error(nil)
 	r := reader{op: op, path: path, part: part, names: names}
 	if kindOf(path) == "text" {
@@ -48,9 +48,9 @@ func ReadPart(op, path, part string, names *Names) (*Split, error) {
 	return s, nil
 }
 
-// ReadEach reads candidate vertices for n edges: an array [n x ranked] in a .npy file, or text
+// readEach reads candidate vertices for n edges: an array [n x ranked] in a .npy file, or text
 // with one line per edge and no header line.
-func ReadEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
+func readEach(op, path string, names *Names, n int) (each []uint32, ranked int, err error) {
 	r := reader{op: op, path: path, names: names}
 	if kindOf(path) == "text" {
 		each, ranked, err = textRows(r)

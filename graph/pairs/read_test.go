@@ -1,4 +1,4 @@
-package pairfile_test
+package pairs
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/pairfile"
 	"siafu/internal/fault"
 )
 
 // words are ids of three vertices.
-func words() *pairfile.Names {
-	return pairfile.NewNames(&graph.IDs{Offsets: []int64{0, 1, 2, 4}, Text: []byte("ab17")}, 3)
+func words() *Names {
+	return NewNames(&graph.IDs{Offsets: []int64{0, 1, 2, 4}, Text: []byte("ab17")}, 3)
 }
 
 func file(t *testing.T, name, text string) string {
@@ -31,22 +30,22 @@ func file(t *testing.T, name, text string) string {
 func TestText(t *testing.T) {
 	want := graph.Pairs{Src: []uint32{2, 0}, Dst: []uint32{0, 1}}
 	for name, c := range map[string]struct {
-		names      *pairfile.Names
+		names      *Names
 		file, text string
 	}{
 		"words":   {words(), "p.csv", "dst,year,src\na,1999,17\n b,2000,a\n"},
 		"tabs":    {words(), "p.tsv", "src\tdst\n17\ta\na\tb\n"},
-		"numbers": {pairfile.NewNames(&graph.IDs{Ints: []int64{30, 20, 10}}, 3), "p.txt", "src,dst\n10,30\n30,20\n"},
-		"guarded": {pairfile.NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3),
+		"numbers": {NewNames(&graph.IDs{Ints: []int64{30, 20, 10}}, 3), "p.txt", "src,dst\n10,30\n30,20\n"},
+		"guarded": {NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3),
 			"p.csv", "src,dst\n'@c,'=a\n=a,b\n"},
-		"none": {pairfile.NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
+		"none": {NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
 	} {
-		s, err := pairfile.Read("test", file(t, c.file, c.text), c.names)
-		if err != nil || !reflect.DeepEqual(s, &pairfile.Split{Edges: want}) {
+		s, err := Read("test", file(t, c.file, c.text), c.names)
+		if err != nil || !reflect.DeepEqual(s, &Split{Edges: want}) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	each, ranked, err := pairfile.ReadEach("test", file(t, "each.csv", "a,17\nb,b\n"), words(), 2)
+	each, ranked, err := readEach("test", file(t, "each.csv", "a,17\nb,b\n"), words(), 2)
 	if err != nil || ranked != 2 || !reflect.DeepEqual(each, []uint32{0, 2, 1, 1}) {
 		t.Errorf("%v of %d, %v", each, ranked, err)
 	}
@@ -61,7 +60,7 @@ func TestBadText(t *testing.T) {
 		{"src,dst\na,b\n\na,c\n", `line 4 names "c"`, "give ids of the dataset"},
 		{"src,dst\na\n", "line 2", "two ids per line"},
 	} {
-		_, err := pairfile.Read("test", file(t, "p.csv", c[0]), words())
+		_, err := Read("test", file(t, "p.csv", c[0]), words())
 		says(t, err, "p.csv", c[1], c[2])
 	}
 	for _, c := range [][3]string{
@@ -69,10 +68,10 @@ func TestBadText(t *testing.T) {
 		{"a,b\n", "1 rows for 2 edges", "a row for each edge"},
 		{"a,b\na,0\n", `line 2 names "0"`, "give ids of the dataset"},
 	} {
-		_, _, err := pairfile.ReadEach("test", file(t, "e.csv", c[0]), words(), 2)
+		_, _, err := readEach("test", file(t, "e.csv", c[0]), words(), 2)
 		says(t, err, "e.csv", c[1], c[2])
 	}
-	if _, err := pairfile.Read("test", "nowhere.csv", words()); fault.KindOf(err) != fault.Missing {
+	if _, err := Read("test", "nowhere.csv", words()); fault.KindOf(err) != fault.Missing {
 		t.Errorf("a file that is not there is %v", err)
 	}
 }
@@ -131,33 +130,33 @@ func TestArrays(t *testing.T) {
 		}
 		t.Fatalf("%v\n%s", err, out)
 	}
-	names := pairfile.NewNames(&graph.IDs{Ints: []int64{10, 20, 30}}, 3)
+	names := NewNames(&graph.IDs{Ints: []int64{10, 20, 30}}, 3)
 	edges := graph.Pairs{Src: []uint32{0, 2, 2}, Dst: []uint32{1, 0, 2}}
-	plain := pairfile.Split{Edges: edges}
-	both := pairfile.Split{Edges: edges, Not: graph.Pairs{Src: []uint32{1}, Dst: []uint32{1}}}
-	ranked := pairfile.Split{Edges: edges, Each: []uint32{1, 2, 0, 0, 1, 0}, Ranked: 2}
-	for name, want := range map[string]pairfile.Split{
+	plain := Split{Edges: edges}
+	both := Split{Edges: edges, Not: graph.Pairs{Src: []uint32{1}, Dst: []uint32{1}}}
+	ranked := Split{Edges: edges, Each: []uint32{1, 2, 0, 0, 1, 0}, Ranked: 2}
+	for name, want := range map[string]Split{
 		"rows.npy": plain, "columns.npy": plain, "words.npy": plain, "both.npz": both, "both.pt": both,
 		"ranked.npz": ranked, "ranked.pt": ranked,
 	} {
-		if s, err := pairfile.Read("test", filepath.Join(dir, name), names); err != nil || !reflect.DeepEqual(*s, want) {
+		if s, err := Read("test", filepath.Join(dir, name), names); err != nil || !reflect.DeepEqual(*s, want) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
 	parts := filepath.Join(dir, "parts.pt")
-	for part, want := range map[string]pairfile.Split{"train": {Edges: both.Not}, "valid": both, "test": plain} {
-		if s, err := pairfile.ReadPart("test", parts, part, names); err != nil || !reflect.DeepEqual(*s, want) {
+	for part, want := range map[string]Split{"train": {Edges: both.Not}, "valid": both, "test": plain} {
+		if s, err := readPart("test", parts, part, names); err != nil || !reflect.DeepEqual(*s, want) {
 			t.Errorf("%s of parts.pt: %+v, %v", part, s, err)
 		}
 	}
-	if s, err := pairfile.ReadPart("test", filepath.Join(dir, "both.pt"), "valid", names); err != nil || !reflect.DeepEqual(*s, both) {
+	if s, err := readPart("test", filepath.Join(dir, "both.pt"), "valid", names); err != nil || !reflect.DeepEqual(*s, both) {
 		t.Errorf("a file of one split: %+v, %v", s, err)
 	}
 	for _, part := range []string{"", "other"} {
-		_, err := pairfile.ReadPart("test", parts, part, names)
+		_, err := readPart("test", parts, part, names)
 		says(t, err, "parts.pt", "neither edge")
 	}
-	each, n, err := pairfile.ReadEach("test", filepath.Join(dir, "each.npy"), names, 3)
+	each, n, err := readEach("test", filepath.Join(dir, "each.npy"), names, 3)
 	if err != nil || n != 2 || !reflect.DeepEqual(each, ranked.Each) {
 		t.Errorf("%v of %d, %v", each, n, err)
 	}
@@ -165,7 +164,7 @@ func TestArrays(t *testing.T) {
 		"shape.npy": "[3 1]", "value.npy": `element 0 of array names "11"`, "half.npy": "not a whole number", "names.npz": "neither edge",
 		"ends.npz": "3 elements, target_node 2", "short.npz": "[2 2], for 3 edges", "tensor.pt": "a dict", "word.pt": "edge",
 	} {
-		_, err := pairfile.Read("test", filepath.Join(dir, name), names)
+		_, err := Read("test", filepath.Join(dir, name), names)
 		says(t, err, name, want)
 	}
 }

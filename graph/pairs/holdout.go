@@ -1,4 +1,4 @@
-package holdout
+package pairs
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"siafu/internal/fault"
 )
 
-// Options select the edges to hold out.
-type Options struct {
+// HoldOutOptions select the edges to hold out.
+type HoldOutOptions struct {
 	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Percent of connected pairs for training, validation and test. Pairs for training stay in the graph."`
 	Negatives int    `default:"0" help:"Negative pairs in each split; 0: the number of positive pairs. Kipf & Welling 2016 use equal numbers."`
 	Ranked    int    `default:"1000" help:"Number of candidate vertices to rank each held-out edge with, for MRR; 0: none. Candidates differ, and none is adjacent to the edge's source; if there are fewer, all are ranked."`
@@ -29,14 +29,14 @@ type Options struct {
 	KeepHeld bool `help:"Keep edges of --val and --test that are in the graph. The Open Graph Benchmark keeps them."`
 }
 
-const op = "hold out"
+const opHoldOut = "hold out"
 
 func usage(remedy, format string, args ...any) error {
-	return fault.New(fault.Usage, op, "", format, args...).Then("%s", remedy)
+	return fault.New(fault.Usage, opHoldOut, "", format, args...).Then("%s", remedy)
 }
 
 // shares returns the fractions of validation and test in Split.
-func (o *Options) shares() (val, test float64, err error) {
+func (o *HoldOutOptions) shares() (val, test float64, err error) {
 	of, ok := graph.ParsePercentages(o.Split)
 	if (o.Val == "") != (o.Test == "") {
 		return 0, 0, usage("give both, or neither for randomly held-out edges", "--val=%s --test=%s", o.Val, o.Test)
@@ -53,10 +53,10 @@ func (o *Options) shares() (val, test float64, err error) {
 	return of[1] / 100, of[2] / 100, nil
 }
 
-// Write creates the dataset folder dst from the dataset in dir. With force it replaces an
+// HoldOut creates the dataset folder dst from the dataset in dir. With force it replaces an
 // existing dataset folder. Faults have kind Usage for invalid options, Data for a graph with
 // too few or too many edges, or the kinds of graph.Open and graph.Write.
-func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
+func HoldOut(dir, dst string, o HoldOutOptions, force bool) (*graph.WriteReport, error) {
 	val, test, err := o.shares()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	}
 	defer ds.Close()
 	if ds.Meta.Task == graph.Links {
-		return nil, fault.New(fault.Usage, op, dir, "it already has held-out edges").Then("use the dataset that it was created from")
+		return nil, fault.New(fault.Usage, opHoldOut, dir, "it already has held-out edges").Then("use the dataset that it was created from")
 	}
 	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	held := &graph.HeldOut{Ranked: o.Ranked}
@@ -95,9 +95,9 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 
 // content returns the dataset without the held-out edges. It has no labels, and all vertices
 // are in the training set.
-func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
+func (d *drawer) content(h *graph.HeldOut, o HoldOutOptions) graph.Content {
 	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
-	without := rest{d.ds, d.taken}
+	without := remaining{d.ds, d.taken}
 	c := graph.Content{
 		Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
 		Source: strings.TrimPrefix(m.Source+", "+o.source(), ", "),
@@ -121,32 +121,32 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 }
 
 // source describes the held-out edges, for meta.json.
-func (o *Options) source() string {
+func (o *HoldOutOptions) source() string {
 	if o.Val != "" {
 		return fmt.Sprintf("without the held-out edges in %s and %s", filepath.Base(o.Val), filepath.Base(o.Test))
 	}
 	return fmt.Sprintf("without the edges held out with split %s and seed %d", o.Split, o.Seed)
 }
 
-// pair returns a key of a pair of vertices that does not depend on their order.
-func pair(u, v uint32) uint64 { return uint64(min(u, v))<<32 | uint64(max(u, v)) }
+// pairKey returns a key of a pair of vertices that does not depend on their order.
+func pairKey(u, v uint32) uint64 { return uint64(min(u, v))<<32 | uint64(max(u, v)) }
 
-// rest contains the edges of a dataset except the pairs in taken.
-type rest struct {
+// remaining contains the edges of a dataset except the pairs in taken.
+type remaining struct {
 	ds    *graph.Dataset
 	taken []uint64 // ascending
 }
 
 // Each implements graph.EdgeSource.
-func (r rest) Each(yield func(src, dst uint32) error) error {
+func (r remaining) Each(yield func(src, dst uint32) error) error {
 	return r.each(func(src, dst uint32, _ int64) error { return yield(src, dst) })
 }
 
-func (r rest) each(yield func(src, dst uint32, at int64) error) error {
+func (r remaining) each(yield func(src, dst uint32, at int64) error) error {
 	in := r.ds.In
 	for v := range in.Rows() {
 		for i := in.Offsets[v]; i < in.Offsets[v+1]; i++ {
-			if _, taken := slices.BinarySearch(r.taken, pair(in.Cols[i], uint32(v))); taken {
+			if _, taken := slices.BinarySearch(r.taken, pairKey(in.Cols[i], uint32(v))); taken {
 				continue
 			}
 			if err := yield(in.Cols[i], uint32(v), i); err != nil {
@@ -158,12 +158,12 @@ func (r rest) each(yield func(src, dst uint32, at int64) error) error {
 }
 
 // eachWeight yields edges with their weights.
-func (r rest) eachWeight(yield func(src, dst uint32, weight float32) error) error {
+func (r remaining) eachWeight(yield func(src, dst uint32, weight float32) error) error {
 	return r.each(func(src, dst uint32, at int64) error { return yield(src, dst, r.ds.Weights[at]) })
 }
 
 // eachFeatures yields edges with their features and weights, or weight 1 if they have none.
-func (r rest) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+func (r remaining) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
 	dim := r.ds.Meta.EdgeDim
 	return r.each(func(src, dst uint32, at int64) error {
 		w := float32(1)

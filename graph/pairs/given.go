@@ -1,49 +1,48 @@
-package holdout
+package pairs
 
 import (
 	"slices"
 
 	"siafu/graph"
-	"siafu/graph/pairfile"
 	"siafu/internal/fault"
 )
 
 // read reads the held-out edges, negative pairs and candidates from files. If the files contain
 // negative pairs or candidates, no other candidates are sampled.
-func (d *drawer) read(h *graph.HeldOut, o Options) error {
-	names := pairfile.NewNames(d.ds.IDs, d.ds.Meta.Vertices)
+func (d *drawer) read(h *graph.HeldOut, o HoldOutOptions) error {
+	names := NewNames(d.ds.IDs, d.ds.Meta.Vertices)
 	var ranked [2]int
 	d.drawn = map[uint64]bool{}
 	for k, from := range []struct {
 		to                     *graph.Held
 		part, edges, not, each string
 	}{{&h.Val, "valid", o.Val, o.ValNegatives, o.ValCandidates}, {&h.Test, "test", o.Test, o.TestNegatives, o.TestCandidates}} {
-		s, err := pairfile.ReadPart(op, from.edges, from.part, names)
+		s, err := readPart(opHoldOut, from.edges, from.part, names)
 		if err != nil {
 			return err
 		}
 		if from.not != "" {
-			list, err := pairfile.Read(op, from.not, names)
+			list, err := Read(opHoldOut, from.not, names)
 			if err != nil {
 				return err
 			}
 			s.Not = list.Edges
 		}
 		if from.each != "" {
-			if s.Each, s.Ranked, err = pairfile.ReadEach(op, from.each, names, s.Edges.Len()); err != nil {
+			if s.Each, s.Ranked, err = readEach(opHoldOut, from.each, names, s.Edges.Len()); err != nil {
 				return err
 			}
 		}
 		*from.to, ranked[k] = graph.Held{Edges: s.Edges, Not: s.Not, Each: s.Each}, s.Ranked
 		for i, u := range s.Edges.Src {
-			held := pair(u, s.Edges.Dst[i])
+			held := pairKey(u, s.Edges.Dst[i])
 			if d.drawn[held] = true; !o.KeepHeld { // a held-out edge must not be a negative pair
 				d.taken = append(d.taken, held)
 			}
 		}
 	}
 	if ranked[0] != ranked[1] {
-		return fault.New(fault.Data, op, o.Test,
+		return fault.New(fault.Data, opHoldOut, o.Test,
 			"it ranks each edge among %d vertices, but %s ranks among %d", ranked[1], o.Val, ranked[0]).
 			Then("give the same number for both")
 	}
@@ -69,7 +68,7 @@ func countHeld(h *graph.HeldOut, directed bool) (c heldCounts) {
 		seen := map[[2]uint32]bool{}
 		for i, u := range held.Edges.Src {
 			v := held.Edges.Dst[i]
-			key := pair(u, v)
+			key := pairKey(u, v)
 			if directed {
 				key = uint64(u)<<32 | uint64(v)
 			}
@@ -89,7 +88,7 @@ func countHeld(h *graph.HeldOut, directed bool) (c heldCounts) {
 	return c
 }
 
-func warnOfHeld(h *graph.HeldOut, directed bool, o Options) {
+func warnOfHeld(h *graph.HeldOut, directed bool, o HoldOutOptions) {
 	if c := countHeld(h, directed); c.any() && o.Log != nil {
 		o.Log("warning: %s and %s: pairs (v, v)=%d, repeated=%d, reversed=%d, in both files=%d: they count twice "+
 			"or are no links; remove them",

@@ -1,4 +1,4 @@
-package holdout_test
+package pairs_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 	"siafu/internal/fault"
 	"siafu/internal/host"
 )
@@ -53,22 +53,22 @@ func TestGiven(t *testing.T) {
 	test := graph.Held{Edges: graph.Pairs{Src: []uint32{2}, Dst: []uint32{3}}}
 	shared := graph.Pairs{Src: []uint32{7, 7}, Dst: []uint32{9, 9}}
 	for name, c := range map[string]struct {
-		o        holdout.Options
+		o        pairs.HoldOutOptions
 		ranked   int
 		not      graph.Pairs
 		val      []uint32
 		edges    int
 		negative int
 	}{
-		"edges alone":   {holdout.Options{Ranked: 4}, 4, graph.Pairs{}, nil, 2*100 - 4, 2},
-		"a shared list": {holdout.Options{Ranked: 4, ValNegatives: f[2], TestNegatives: f[2]}, 0, shared, nil, 2*100 - 4, 2},
-		"lists of each": {holdout.Options{Ranked: 4, ValCandidates: f[3], TestCandidates: f[4], Negatives: 3}, 3, graph.Pairs{},
+		"edges alone":   {pairs.HoldOutOptions{Ranked: 4}, 4, graph.Pairs{}, nil, 2*100 - 4, 2},
+		"a shared list": {pairs.HoldOutOptions{Ranked: 4, ValNegatives: f[2], TestNegatives: f[2]}, 0, shared, nil, 2*100 - 4, 2},
+		"lists of each": {pairs.HoldOutOptions{Ranked: 4, ValCandidates: f[3], TestCandidates: f[4], Negatives: 3}, 3, graph.Pairs{},
 			[]uint32{5, 6, 7, 8, 9, 10}, 2*100 - 4, 3},
-		"kept": {holdout.Options{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
+		"kept": {pairs.HoldOutOptions{KeepHeld: true}, 0, graph.Pairs{}, nil, 2 * 100, 2},
 	} {
 		dst := filepath.Join(t.TempDir(), "links")
 		c.o.Split, c.o.Val, c.o.Test = "85/5/10", f[0], f[1]
-		if _, err := holdout.Write(ring(t), dst, c.o, false); err != nil {
+		if _, err := pairs.HoldOut(ring(t), dst, c.o, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -97,18 +97,18 @@ func TestGiven(t *testing.T) {
 func TestGivenRefused(t *testing.T) {
 	f := write(t, "src,dst\n1,0\n", "src,dst\n2,3\n", "5,6\n", "5\n")
 	for _, c := range []struct {
-		o    holdout.Options
+		o    pairs.HoldOutOptions
 		want string
 	}{
-		{holdout.Options{Val: f[0]}, "give both"},
-		{holdout.Options{ValNegatives: f[0]}, "give the edges with --val and --test"},
-		{holdout.Options{KeepHeld: true}, "give the edges with --val and --test"},
-		{holdout.Options{Val: f[0], Test: f[1], ValCandidates: f[2]}, "the same number for both"},
-		{holdout.Options{Val: f[0], Test: f[1], ValCandidates: f[2], TestCandidates: f[3]}, "the same number for both"},
-		{holdout.Options{Val: f[0], Test: f[2]}, "src,dst"},
+		{pairs.HoldOutOptions{Val: f[0]}, "give both"},
+		{pairs.HoldOutOptions{ValNegatives: f[0]}, "give the edges with --val and --test"},
+		{pairs.HoldOutOptions{KeepHeld: true}, "give the edges with --val and --test"},
+		{pairs.HoldOutOptions{Val: f[0], Test: f[1], ValCandidates: f[2]}, "the same number for both"},
+		{pairs.HoldOutOptions{Val: f[0], Test: f[1], ValCandidates: f[2], TestCandidates: f[3]}, "the same number for both"},
+		{pairs.HoldOutOptions{Val: f[0], Test: f[2]}, "src,dst"},
 	} {
 		c.o.Split = "85/5/10"
-		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil ||
+		if _, err := pairs.HoldOut(ring(t), filepath.Join(t.TempDir(), "links"), c.o, false); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
@@ -125,9 +125,9 @@ func TestGivenTwice(t *testing.T) {
 		{f[0], f[3], "pairs (v, v)=0, repeated=0, reversed=0, in both files=1"},
 	} {
 		var log strings.Builder
-		o := holdout.Options{Split: "85/5/10", Val: c.val, Test: c.test,
+		o := pairs.HoldOutOptions{Split: "85/5/10", Val: c.val, Test: c.test,
 			Log: func(format string, args ...any) { fmt.Fprintf(&log, format, args...) }}
-		if _, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), o, false); err != nil {
+		if _, err := pairs.HoldOut(ring(t), filepath.Join(t.TempDir(), "links"), o, false); err != nil {
 			t.Fatal(err)
 		}
 		if (log.Len() > 0) != (c.want != "") || !strings.Contains(log.String(), c.want) {
@@ -139,7 +139,7 @@ func TestGivenTwice(t *testing.T) {
 // TestMemoryFirst: candidates that do not fit into memory are refused before they are sampled.
 func TestMemoryFirst(t *testing.T) {
 	defer host.LimitMemory(1 << 20)()
-	_, err := holdout.Write(ring(t), filepath.Join(t.TempDir(), "links"), holdout.Options{Split: "85/5/10", Ranked: 100_000}, false)
+	_, err := pairs.HoldOut(ring(t), filepath.Join(t.TempDir(), "links"), pairs.HoldOutOptions{Split: "85/5/10", Ranked: 100_000}, false)
 	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "set a smaller --ranked") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package pairfile
+package pairs
 
 import (
 	"strconv"

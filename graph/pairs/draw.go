@@ -1,4 +1,4 @@
-package holdout
+package pairs
 
 import (
 	"cmp"
@@ -49,11 +49,11 @@ func (d *drawer) pairs() (n int64) {
 }
 
 // draw holds out the fractions val and test of the pairs with an edge.
-func (d *drawer) draw(h *graph.HeldOut, o Options, val, test float64) error {
+func (d *drawer) draw(h *graph.HeldOut, o HoldOutOptions, val, test float64) error {
 	pairs := d.pairs()
 	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
 	if min(sizes[0], sizes[1]) == 0 {
-		return fault.New(fault.Data, op, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).
+		return fault.New(fault.Data, opHoldOut, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).
 			Then("set larger percentages")
 	}
 	if err := require(d.ds.Dir, heldBytes*(sizes[0]+sizes[1]), "set smaller percentages in --split"); err != nil {
@@ -70,7 +70,7 @@ const (
 )
 
 func require(dir string, bytes int64, remedy string) error {
-	return host.RequireMemory(op, dir, bytes, remedy)
+	return host.RequireMemory(opHoldOut, dir, bytes, remedy)
 }
 
 // requireNegatives returns a fault if the memory is too small for the negative pairs and the
@@ -108,7 +108,7 @@ func (d *drawer) hold(h *graph.HeldOut, left int64, sizes [2]int64) {
 			return
 		}
 		sizes[k]--
-		d.taken = append(d.taken, pair(u, v))
+		d.taken = append(d.taken, pairKey(u, v))
 		if !d.ds.Meta.Directed && d.rng.Uint64()&1 == 1 {
 			u, v = v, u
 		}
@@ -141,16 +141,16 @@ func (d *drawer) without(h *graph.Held, count int) error {
 	}
 	// At most half of the free pairs are used, so that rejection sampling ends soon.
 	if free := float64(n)*float64(n-1)/2 - float64(d.ds.Meta.Edges); float64(len(d.drawn)+count) > free/2 {
-		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f",
+		return fault.New(fault.Data, opHoldOut, d.ds.Dir, "%d pairs without an edge are needed, but there are about %.0f",
 			len(d.drawn)+count, max(free, 0)).
 			Then("set a smaller --negatives")
 	}
 	for h.Not.Len() < count {
 		u, v := d.vertex(), d.vertex()
-		if u == v || d.drawn[pair(u, v)] || d.linked(u, v) {
+		if u == v || d.drawn[pairKey(u, v)] || d.linked(u, v) {
 			continue
 		}
-		d.drawn[pair(u, v)] = true
+		d.drawn[pairKey(u, v)] = true
 		h.Not.Src, h.Not.Dst = append(h.Not.Src, u), append(h.Not.Dst, v)
 	}
 	return nil
@@ -164,7 +164,7 @@ func (d *drawer) ranked(h *graph.Held, each int) error {
 	h.Each = make([]uint32, 0, h.Edges.Len()*each)
 	for i, u := range h.Edges.Src {
 		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
-			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).
+			return fault.New(fault.Data, opHoldOut, d.ds.Dir, "vertex %s has an edge to every other vertex", d.ds.IDs.At(int(u))).
 				Then("disable MRR with --ranked 0")
 		}
 		list := d.candidates(u, each)
