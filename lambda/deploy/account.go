@@ -1,6 +1,4 @@
-// Package account loads the region and the credentials of an AWS account from the SDK's
-// configuration. Its fault names the missing one.
-package account
+package deploy
 
 import (
 	"context"
@@ -12,14 +10,14 @@ import (
 	"siafu/internal/fault"
 )
 
-// loadTimeout bounds the time for loading the credentials.
-const loadTimeout = 20 * time.Second
+// accountTimeout bounds the time for loading the credentials.
+const accountTimeout = 20 * time.Second
 
-// Load returns the configuration of AWS clients with the given options. Region and credentials come
+// LoadAccount returns the configuration of AWS clients in the user's account, with the given options. Region and credentials come
 // from the environment, the shared files or the role of the machine. If one of them is missing, it
 // returns a fault of kind Config.
-func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+func LoadAccount(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
 	defer cancel()
 	missing := func(what, remedy string) error {
 		return fault.New(fault.Config, "lambda", "", "%s", what).Then("%s", remedy)
