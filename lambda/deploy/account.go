@@ -13,9 +13,9 @@ import (
 // accountTimeout bounds the time for loading the credentials.
 const accountTimeout = 20 * time.Second
 
-// LoadAccount returns the configuration of AWS clients in the user's account, with the given options. Region and credentials come
-// from the environment, the shared files or the role of the machine. If one of them is missing, it
-// returns a fault of kind Config.
+// LoadAccount returns the configuration of AWS clients in the user's account, with the given options.
+// Region and credentials come from the environment, the shared files or the role of the machine. If
+// one of them is missing, it returns a fault of kind Config, which names it.
 func LoadAccount(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
 	defer cancel()

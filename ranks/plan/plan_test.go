@@ -18,7 +18,7 @@ import (
 	"siafu/graph/pairs"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
-	"siafu/internal/progress"
+	"siafu/internal/screen"
 	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -256,7 +256,7 @@ func TestPlanSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSteps(time.Minute)
 		var said strings.Builder
-		stop := progress.Start(&said, s.line)
+		stop := screen.Repeat(&said, s.line)
 		time.Sleep(6 * time.Second)
 		s.begin("measuring")
 		time.Sleep(6 * time.Second)
