@@ -1,14 +1,14 @@
-package buffers
+package wire
 
 import "testing"
 
 // Sizes ascend with their classes, and exceed the length by less than an eighth.
-func TestClasses(t *testing.T) {
+func TestBufferClasses(t *testing.T) {
 	last, lastSize := -1, 0
-	for n := 1; n <= 1<<mostLog+1; n += 1 + n/999 {
-		index, size := class(n)
+	for n := 1; n <= 1<<mostPoolLog+1; n += 1 + n/999 {
+		index, size := poolClass(n)
 		switch {
-		case n <= 1<<leastLog || n > 1<<mostLog:
+		case n <= 1<<leastPoolLog || n > 1<<mostPoolLog:
 			if index != -1 || size != n {
 				t.Fatalf("%d bytes: class %d of %d bytes", n, index, size)
 			}
@@ -16,7 +16,7 @@ func TestClasses(t *testing.T) {
 		case size < n || 8*(size-n) >= n || index < last || index > last+1 || (size == lastSize) != (index == last):
 			t.Fatalf("%d bytes: class %d of %d bytes, after class %d of %d", n, index, size, last, lastSize)
 		}
-		if i, s := class(size); i != index || s != size {
+		if i, s := poolClass(size); i != index || s != size {
 			t.Fatalf("%d bytes: class %d of %d bytes, but these are class %d of %d", n, index, size, i, s)
 		}
 		last, lastSize = index, size
@@ -26,19 +26,19 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// Memory of Get comes back, and other memory does not.
-func TestReuse(t *testing.T) {
+// Memory of GetBuffer comes back, and other memory does not.
+func TestBuffersAreReused(t *testing.T) {
 	const n = 60 << 10
 	allocations := testing.AllocsPerRun(100, func() {
-		b := Get(n)
+		b := GetBuffer(n)
 		b[n-1] = 1
-		Put(b)
+		PutBuffer(b)
 	})
 	if allocations > 0.5 { // a collection empties the pools
 		t.Errorf("%g allocations for each message", allocations)
 	}
-	for _, b := range [][]byte{nil, make([]byte, n-1), Get(n)[1:], make([]byte, 10)} {
-		if index, size := class(cap(b)); index >= 0 && size == cap(b) {
+	for _, b := range [][]byte{nil, make([]byte, n-1), GetBuffer(n)[1:], make([]byte, 10)} {
+		if index, size := poolClass(cap(b)); index >= 0 && size == cap(b) {
 			t.Errorf("memory of %d bytes is reused", cap(b))
 		}
 	}
