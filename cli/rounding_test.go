@@ -15,7 +15,7 @@ import (
 // exactFolders are the packages whose bits reach models, datasets or decisions between
 // computations.
 var exactFolders = []string{
-	"kernels", "kernels/level3", "kernels/model", "kernels/objective", "halo/codec", "halo/history", "halo/predict", "halo/refresh",
+	"kernels", "kernels/model", "kernels/objective", "halo/codec", "halo/history", "halo/predict", "halo/refresh",
 	"halo/sample", "ranks/params", "ranks/params/protocol", "graph", "graph/generate", "graph/importers", "graph/order", "graph/partition",
 	"graph/partition/multilevel", "internal/elementary",
 }

@@ -1,6 +1,6 @@
 //go:build openblas && cgo
 
-package level3
+package kernels
 
 // #cgo LDFLAGS: -lopenblas
 // void openblas_set_num_threads(int n);
@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/netlib/blas/netlib"
 )
 
-// OpenBLAS returns the machine's OpenBLAS with one thread, because callers have their own
+// openBLASLevel3 returns the machine's OpenBLAS with one thread, because callers have their own
 // workers. It returns false in a build without OpenBLAS.
-func OpenBLAS() (blas.Float32Level3, bool) {
+func openBLASLevel3() (blas.Float32Level3, bool) {
 	C.openblas_set_num_threads(1)
 	return netlib.Implementation{}, true
 }

@@ -1,9 +1,4 @@
-// Package level3 implements gonum's BLAS interface with this project's dense product. Thus
-// float32 products through blas32 use training's routines, and training can use another
-// implementation of the interface.
-//
-// A call uses one goroutine: callers divide products among workers.
-package level3
+package kernels
 
 import (
 	"sync"
@@ -14,15 +9,18 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Level3 is gonum's implementation with an Sgemm that gives the same bits with every instruction set.
-type Level3 struct {
+// level3 implements gonum's BLAS interface with this project's dense product: gonum's implementation with
+// an Sgemm that gives the same bits with every instruction set. Thus float32 products through blas32 use
+// training's routines, and training can use another implementation of the interface. A call uses one
+// goroutine: callers divide products among workers.
+type level3 struct {
 	gonum.Implementation
 	set avx.Set
 }
 
-// New returns the implementation for an instruction set that this machine has; for avx.None it is
+// newLevel3 returns the implementation for an instruction set that this machine has; for avx.None it is
 // in plain Go.
-func New(set avx.Set) blas.Float32Level3 { return Level3{set: set} }
+func newLevel3(set avx.Set) blas.Float32Level3 { return level3{set: set} }
 
 // Sgemm computes c = alpha·op(a)·op(b) + beta·c with c [m x n], op(a) [m x k]
 // and op(b) [k x n], row-major. As in BLAS, a NaN or an infinity in one operand
@@ -31,21 +29,21 @@ func New(set avx.Set) blas.Float32Level3 { return Level3{set: set} }
 //
 // An alpha but 1 and a transposed b are rare and cost a copy of b; a
 // transposed a is packed piece by piece.
-func (l Level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []float32, lda int,
+func (l level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []float32, lda int,
 	b []float32, ldb int, beta float32, c []float32, ldc int) {
-	check(ta, m, k, a, lda)
-	check(tb, k, n, b, ldb)
-	check(blas.NoTrans, m, n, c, ldc)
+	checkOperand(ta, m, k, a, lda)
+	checkOperand(tb, k, n, b, ldb)
+	checkOperand(blas.NoTrans, m, n, c, ldc)
 	if m == 0 || n == 0 {
 		return
 	}
 	add := beta != 0
 	if add && beta != 1 {
-		scale(c, m, n, ldc, beta)
+		scaleMatrix(c, m, n, ldc, beta)
 	}
 	if k == 0 || alpha == 0 {
 		if !add {
-			scale(c, m, n, ldc, 0)
+			scaleMatrix(c, m, n, ldc, 0)
 		}
 		return
 	}
@@ -59,9 +57,9 @@ func (l Level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []flo
 	l.multiply(p)
 }
 
-func (l Level3) multiply(p avx.Product) {
+func (l level3) multiply(p avx.Product) {
 	if l.set == avx.None {
-		Multiply(p, false)
+		multiplyPlain(p, false)
 		return
 	}
 	if p.ColStride != 1 {
@@ -75,22 +73,22 @@ func (l Level3) multiply(p avx.Product) {
 // packs are scratch memory for transposed operands.
 var packs = sync.Pool{New: func() any { return new([avx.PackSize]float32) }}
 
-// check panics unless op(x) can be [rows x cols].
-func check(t blas.Transpose, rows, cols int, x []float32, ld int) {
+// checkOperand panics unless op(x) can be [rows x cols].
+func checkOperand(t blas.Transpose, rows, cols int, x []float32, ld int) {
 	if t != blas.NoTrans {
 		rows, cols = cols, rows
 	}
 	switch {
 	case rows < 0 || cols < 0:
-		panic("level3: negative size")
+		panic("kernels: negative size")
 	case ld < max(cols, 1):
-		panic("level3: stride below the number of columns")
+		panic("kernels: stride below the number of columns")
 	case rows > 0 && len(x) < (rows-1)*ld+cols:
-		panic("level3: short matrix")
+		panic("kernels: short matrix")
 	}
 }
 
-func scale(c []float32, m, n, ldc int, s float32) {
+func scaleMatrix(c []float32, m, n, ldc int, s float32) {
 	for i := range m {
 		row := c[i*ldc : i*ldc+n]
 		for j := range row {

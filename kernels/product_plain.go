@@ -1,4 +1,4 @@
-package level3
+package kernels
 
 import (
 	"sync"
@@ -21,10 +21,10 @@ type panel [blockK * tileColumns]float64
 
 var panels = sync.Pool{New: func() any { return new(panel) }}
 
-// Multiply computes p in plain Go, with the bits of package avx: an element of C is the sum over
+// multiplyPlain computes p in plain Go, with the bits of package avx: an element of C is the sum over
 // blocks of K, each in ascending order. With skipZeros it skips the zeros of A. Pack is not
 // used.
-func Multiply(p avx.Product, skipZeros bool) {
+func multiplyPlain(p avx.Product, skipZeros bool) {
 	b := panels.Get().(*panel)
 	defer panels.Put(b)
 	block := blockK

@@ -1,4 +1,4 @@
-package level3
+package kernels
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-var _ blas.Float32 = Level3{} // what blas32.Use takes
+var _ blas.Float32 = level3{} // what blas32.Use takes
 
 // Sgemm equals gonum's up to rounding, for any transposes and factors, also inside larger
 // matrices. All instruction sets give the same bits.
@@ -24,7 +24,7 @@ func TestSgemm(t *testing.T) {
 				{blas.Trans, blas.NoTrans}, {blas.Trans, blas.Trans}} {
 				for _, factor := range [][2]float32{{1, 0}, {1, 1}, {-0.5, 2}, {0, 0.5}} {
 					t.Run(fmt.Sprint(set, s, trans, factor), func(t *testing.T) {
-						compare(t, Level3{set: set}, s[0], s[1], s[2], trans, factor[0], factor[1])
+						compareSgemm(t, level3{set: set}, s[0], s[1], s[2], trans, factor[0], factor[1])
 					})
 				}
 			}
@@ -32,12 +32,12 @@ func TestSgemm(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, l Level3, m, n, k int, trans [2]blas.Transpose, alpha, beta float32) {
-	a, lda := matrix(trans[0], m, k, 1)
-	b, ldb := matrix(trans[1], k, n, 2)
-	got, ldc := matrix(blas.NoTrans, m, n, 3)
+func compareSgemm(t *testing.T, l level3, m, n, k int, trans [2]blas.Transpose, alpha, beta float32) {
+	a, lda := blasMatrix(trans[0], m, k, 1)
+	b, ldb := blasMatrix(trans[1], k, n, 2)
+	got, ldc := blasMatrix(blas.NoTrans, m, n, 3)
 	want, exact := slices.Clone(got), slices.Clone(got)
-	Level3{}.Sgemm(trans[0], trans[1], m, n, k, alpha, a, lda, b, ldb, beta, exact, ldc)
+	level3{}.Sgemm(trans[0], trans[1], m, n, k, alpha, a, lda, b, ldb, beta, exact, ldc)
 	l.Sgemm(trans[0], trans[1], m, n, k, alpha, a, lda, b, ldb, beta, got, ldc)
 	gonum.Implementation{}.Sgemm(trans[0], trans[1], m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
 	// k products of numbers below 1, each side rounding each sum once or twice.
@@ -52,8 +52,8 @@ func compare(t *testing.T, l Level3, m, n, k int, trans [2]blas.Transpose, alpha
 	}
 }
 
-// matrix returns a matrix with op(x) [rows x cols] and three unused columns.
-func matrix(t blas.Transpose, rows, cols int, seed uint32) ([]float32, int) {
+// blasMatrix returns a matrix with op(x) [rows x cols] and three unused columns.
+func blasMatrix(t blas.Transpose, rows, cols int, seed uint32) ([]float32, int) {
 	if t != blas.NoTrans {
 		rows, cols = cols, rows
 	}
@@ -67,8 +67,8 @@ func matrix(t blas.Transpose, rows, cols int, seed uint32) ([]float32, int) {
 }
 
 // Through blas32, registered as a program of gonum's would.
-func ExampleLevel3() {
-	blas32.Use(New(avx.Best()).(blas.Float32))
+func Example_blas32() {
+	blas32.Use(newLevel3(avx.Best()).(blas.Float32))
 	defer blas32.Use(gonum.Implementation{})
 	a := blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 2, 3, 4}}
 	b := blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{5, 6, 7, 8}}
@@ -79,9 +79,9 @@ func ExampleLevel3() {
 }
 
 func TestSgemmPanics(t *testing.T) {
-	for name, call := range map[string]func(l Level3){
-		"short c":       func(l Level3) { l.sgemm(2, 2, 2, make([]float32, 3)) },
-		"negative size": func(l Level3) { l.sgemm(-1, 2, 2, make([]float32, 4)) },
+	for name, call := range map[string]func(l level3){
+		"short c":       func(l level3) { l.sgemm(2, 2, 2, make([]float32, 3)) },
+		"negative size": func(l level3) { l.sgemm(-1, 2, 2, make([]float32, 4)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -89,12 +89,12 @@ func TestSgemmPanics(t *testing.T) {
 					t.Error("no panic")
 				}
 			}()
-			call(Level3{set: avx.Best()})
+			call(level3{set: avx.Best()})
 		})
 	}
 }
 
-func (l Level3) sgemm(m, n, k int, c []float32) {
+func (l level3) sgemm(m, n, k int, c []float32) {
 	x := make([]float32, 100)
 	l.Sgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, x, 10, x, 10, 0, c, 2)
 }
