@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // Block sizes of K in package avx: of a plain and of a transposed A.
@@ -59,7 +58,7 @@ func (b *panel) multiply(c, a []float32, stride, rows int, skipZeros, add bool) 
 	sum := sums[:len(c)]
 	for k := range rows {
 		if v := a[k*stride]; v != 0 || !skipZeros {
-			fma.AddWide(sum, b[k*len(c):][:len(c)], float64(v))
+			avx.AddScaledWide(sum, b[k*len(c):][:len(c)], float64(v))
 		}
 	}
 	for j, v := range sum {

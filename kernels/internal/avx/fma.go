@@ -1,18 +1,16 @@
-// Package fma has fused multiply-adds of float32: x·y + z with one rounding, as the assembly of
-// package avx computes it.
-//
-// The compiler may fuse x*y + z too, and does so on arm64. Go code whose bits matter therefore
-// calls this package, or rounds the product explicitly: float32(x*y) + z.
-package fma
+package avx
 
 import "math"
 
-// Single returns x·y + z.
+// FMA returns x·y + z with one rounding, in Go, as the assembly computes it.
+//
+// The compiler may fuse x*y + z too, and does so on arm64. Go code whose bits matter therefore
+// calls FMA or a function below, or rounds the product explicitly: float32(x*y) + z.
 //
 // The product of two float32 is exact in float64. The sum in float64 is rounded a second time
 // in float32. The second rounding is wrong only if the sum is halfway between two float32, or
 // if it is subnormal in float32, whose halfway points are elsewhere.
-func Single(x, y, z float32) float32 {
+func FMA(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
 	if isCritical(s) {
 		return roundOnce(float64(x)*float64(y), float64(z), s)
@@ -45,11 +43,11 @@ func roundOnce(p, z, s float64) float32 {
 	return float32(s)
 }
 
-// Add adds scale times x to dst, of the same length: dst[j] = scale·x[j] + dst[j].
+// AddScaled adds scale times x to dst, of the same length: dst[j] = scale·x[j] + dst[j].
 //
 // Four elements at a time: conversions depend on the last value of a register, so that
 // one register would make a chain of all elements.
-func Add(dst, x []float32, scale float32) {
+func AddScaled(dst, x []float32, scale float32) {
 	x = x[:len(dst)]
 	w := float64(scale)
 	j := 0
@@ -59,19 +57,19 @@ func Add(dst, x []float32, scale float32) {
 		c, e := w*float64(x[2])+float64(d[2]), w*float64(x[3])+float64(d[3])
 		if isCritical(a) || isCritical(b) || isCritical(c) || isCritical(e) {
 			for i, v := range x {
-				d[i] = Single(scale, v, d[i])
+				d[i] = FMA(scale, v, d[i])
 			}
 			continue
 		}
 		d[0], d[1], d[2], d[3] = float32(a), float32(b), float32(c), float32(e)
 	}
 	for ; j < len(dst); j++ {
-		dst[j] = Single(scale, x[j], dst[j])
+		dst[j] = FMA(scale, x[j], dst[j])
 	}
 }
 
-// AddWide is Add for float32 that are stored as float64: it takes no conversions.
-func AddWide(dst, x []float64, scale float64) {
+// AddScaledWide is AddScaled for float32 that are stored as float64: it takes no conversions.
+func AddScaledWide(dst, x []float64, scale float64) {
 	x = x[:len(dst)]
 	j := 0
 	for ; j+4 <= len(dst); j += 4 {
@@ -81,13 +79,13 @@ func AddWide(dst, x []float64, scale float64) {
 		a, b := math.Float64bits(scale*x[0]+d[0])+half, math.Float64bits(scale*x[1]+d[1])+half
 		c, e := math.Float64bits(scale*x[2]+d[2])+half, math.Float64bits(scale*x[3]+d[3])+half
 		if isCriticalSum(a) || isCriticalSum(b) || isCriticalSum(c) || isCriticalSum(e) {
-			addWideSlowly(d, x, scale)
+			addScaledSlowly(d, x, scale)
 			continue
 		}
 		d[0], d[1] = math.Float64frombits(a&^rest), math.Float64frombits(b&^rest)
 		d[2], d[3] = math.Float64frombits(c&^rest), math.Float64frombits(e&^rest)
 	}
-	addWideSlowly(dst[j:], x[j:], scale)
+	addScaledSlowly(dst[j:], x[j:], scale)
 }
 
 // isCriticalSum reports whether bits, with half a unit in the last place of float32 added, may not be
@@ -96,7 +94,7 @@ func isCriticalSum(b uint64) bool {
 	return b&(1<<29-1) == 0 || b<<1-leastNormal<<1 >= (254<<53)
 }
 
-func addWideSlowly(dst, x []float64, scale float64) {
+func addScaledSlowly(dst, x []float64, scale float64) {
 	for j, z := range dst {
 		p := scale * x[j]
 		s := p + z
@@ -114,7 +112,7 @@ func AddProducts(dst, x, y []float32) {
 	for j, z := range dst {
 		s := float64(x[j])*float64(y[j]) + float64(z)
 		if isCritical(s) {
-			dst[j] = Single(x[j], y[j], z)
+			dst[j] = FMA(x[j], y[j], z)
 			continue
 		}
 		dst[j] = float32(s)

@@ -1,4 +1,4 @@
-package fma
+package avx
 
 import (
 	"math"
@@ -17,22 +17,22 @@ var special = []float32{
 }
 
 // Every triple of special values is rounded once.
-func TestSpecialValues(t *testing.T) {
+func TestFMAOfSpecialValues(t *testing.T) {
 	for _, x := range special {
 		for _, y := range special {
 			for _, z := range special {
-				check(t, x, y, z)
+				checkFMA(t, x, y, z)
 			}
 		}
 	}
 }
 
 // Random values of random exponents are rounded once, also near halfway points.
-func TestRandomValues(t *testing.T) {
+func TestFMAOfRandomValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 60000 {
-		x, y := random(rng, 60), random(rng, 60)
-		z := random(rng, 130)
+		x, y := randomFloat(rng, 60), randomFloat(rng, 60)
+		z := randomFloat(rng, 130)
 		switch i % 3 {
 		case 1:
 			x, y, z = nearHalfway(rng)
@@ -40,12 +40,12 @@ func TestRandomValues(t *testing.T) {
 			x, y = x*0x1p-40, y*0x1p-38 // the result may be subnormal
 			z *= 0x1p-60
 		}
-		check(t, x, y, z)
+		checkFMA(t, x, y, z)
 	}
 }
 
-// random returns a number of either sign, with an exponent within the given distance of 0.
-func random(rng *rand.Rand, exponent int) float32 {
+// randomFloat returns a number of either sign, with an exponent within the given distance of 0.
+func randomFloat(rng *rand.Rand, exponent int) float32 {
 	v := math.Ldexp(1+float64(rng.Uint32N(1<<23))*0x1p-23, rng.IntN(2*exponent+1)-exponent)
 	if rng.Uint32N(2) == 0 {
 		v = -v
@@ -63,24 +63,24 @@ func nearHalfway(rng *rand.Rand) (x, y, z float32) {
 	return x, 1 / x, z
 }
 
-// check compares all functions with exact arithmetic. A critical element has others beside it.
-func check(t *testing.T, x, y, z float32) {
+// checkFMA compares all functions with exact arithmetic. A critical element has others beside it.
+func checkFMA(t *testing.T, x, y, z float32) {
 	t.Helper()
-	want := exact(x, y, z)
+	want := exactFMA(x, y, z)
 	row, products := []float32{1, 2, z, 3, z}, []float32{z}
-	Add(row, []float32{1, 2, y, 3, y}, x)
+	AddScaled(row, []float32{1, 2, y, 3, y}, x)
 	AddProducts(products, []float32{x}, []float32{y})
 	wide := []float64{1, 2, float64(z), 3, float64(z)}
-	AddWide(wide, []float64{1, 2, float64(y), 3, float64(y)}, float64(x))
-	for _, got := range []float32{Single(x, y, z), row[2], row[4], products[0], float32(wide[2]), float32(wide[4])} {
+	AddScaledWide(wide, []float64{1, 2, float64(y), 3, float64(y)}, float64(x))
+	for _, got := range []float32{FMA(x, y, z), row[2], row[4], products[0], float32(wide[2]), float32(wide[4])} {
 		if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
 			t.Fatalf("%x·%x + %x is %x, want %x", x, y, z, got, want)
 		}
 	}
 }
 
-// exact returns x·y + z with arithmetic of any precision.
-func exact(x, y, z float32) float32 {
+// exactFMA returns x·y + z with arithmetic of any precision.
+func exactFMA(x, y, z float32) float32 {
 	direct := float64(x)*float64(y) + float64(z)
 	if math.IsNaN(direct) || math.IsInf(direct, 0) || direct == 0 && float64(x)*float64(y) == 0 {
 		return float32(direct)
@@ -98,7 +98,7 @@ func TestTwoRoundingsDiffer(t *testing.T) {
 	wrong := 0
 	for range 20000 {
 		x, y, z := nearHalfway(rng)
-		if float32(float64(x)*float64(y)+float64(z)) != Single(x, y, z) {
+		if float32(float64(x)*float64(y)+float64(z)) != FMA(x, y, z) {
 			wrong++
 		}
 	}
@@ -107,13 +107,13 @@ func TestTwoRoundingsDiffer(t *testing.T) {
 	}
 }
 
-func BenchmarkAdd(b *testing.B) {
+func BenchmarkAddScaled(b *testing.B) {
 	dst, x := make([]float32, 1024), make([]float32, 1024)
 	for i := range x {
 		x[i] = float32(i)/1024 + 0.1
 	}
 	for b.Loop() {
-		Add(dst, x, 0.3)
+		AddScaled(dst, x, 0.3)
 	}
 	b.ReportMetric(float64(len(dst))*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "elements/ns")
 }
