@@ -1,4 +1,4 @@
-package splitmix
+package elementary
 
 import "testing"
 
