@@ -24,7 +24,8 @@ import (
 func linked(t testing.TB, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
-	if _, err := pairs.HoldOut(generated(t, directed), dst, pairs.HoldOutOptions{Split: "80/10/10", Ranked: 20, Seed: 3}, false); err != nil {
+	o := pairs.HoldOutOptions{Split: "80/10/10", Ranked: 20, Seed: 3}
+	if _, err := pairs.HoldOut(generated(t, directed), dst, o, false); err != nil {
 		t.Fatal(err)
 	}
 	return dst

@@ -53,7 +53,8 @@ func (d *drawer) draw(h *graph.HeldOut, o HoldOutOptions, val, test float64) err
 	pairs := d.pairs()
 	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
 	if min(sizes[0], sizes[1]) == 0 {
-		return fault.New(fault.Data, opHoldOut, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).
+		return fault.New(fault.Data, opHoldOut, d.ds.Dir, "of %d pairs with an edge %s holds out %d and %d",
+			pairs, o.Split, sizes[0], sizes[1]).
 			Then("set larger percentages")
 	}
 	if err := require(d.ds.Dir, heldBytes*(sizes[0]+sizes[1]), "set smaller percentages in --split"); err != nil {

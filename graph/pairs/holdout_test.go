@@ -56,7 +56,8 @@ func pairsOf(ds *graph.Dataset) map[[2]uint32]bool {
 func TestEveryPairIsInOnePlace(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		dir, dst := random(t, 120, 900, directed), filepath.Join(t.TempDir(), "links")
-		if _, err := pairs.HoldOut(dir, dst, pairs.HoldOutOptions{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}, false); err != nil {
+		o := pairs.HoldOutOptions{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}
+		if _, err := pairs.HoldOut(dir, dst, o, false); err != nil {
 			t.Fatal(err)
 		}
 		from, to := open(t, dir), open(t, dst)

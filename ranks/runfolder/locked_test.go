@@ -42,7 +42,8 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ended.Wait()
-	for deadline := time.Now().Add(2 * time.Minute); isRunning(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	pid := ended.Process.Pid
+	for deadline := time.Now().Add(2 * time.Minute); isRunning(pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	// A living process, an id beyond the maximum, and an ended process.
 	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {
