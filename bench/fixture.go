@@ -3,8 +3,8 @@ package bench
 import (
 	"time"
 
+	"siafu/internal/elementary"
 	"siafu/internal/mapped"
-	"siafu/internal/splitmix"
 	"siafu/kernels"
 )
 
@@ -55,7 +55,7 @@ func (b *fixture) regular(n, length int) []int64 {
 }
 
 // scramble returns a random number that depends on z.
-func scramble(z uint64) uint64 { return splitmix.Mix(z + splitmix.Golden) }
+func scramble(z uint64) uint64 { return elementary.Mix(z + elementary.Golden) }
 
 // minSeconds repeats call until the budget is used, at least once, and returns the
 // least seconds of a repetition.

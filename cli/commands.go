@@ -12,8 +12,8 @@ import (
 	"siafu/graph"
 	"siafu/graph/download"
 	"siafu/graph/generate"
-	"siafu/graph/holdout"
 	"siafu/graph/importers"
+	"siafu/graph/pairs"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
 	"siafu/ranks"
@@ -108,15 +108,15 @@ func (c *generateCmd) Run(io commandline.Console) error {
 }
 
 type holdoutCmd struct {
-	Data    string          `arg:"" help:"Dataset folder."`
-	Dst     string          `arg:"" help:"Dataset folder to create."`
-	Options holdout.Options `embed:""`
-	Force   bool            `help:"Replace an existing dataset folder."`
+	Data    string               `arg:"" help:"Dataset folder."`
+	Dst     string               `arg:"" help:"Dataset folder to create."`
+	Options pairs.HoldOutOptions `embed:""`
+	Force   bool                 `help:"Replace an existing dataset folder."`
 }
 
 func (c *holdoutCmd) Run(io commandline.Console) error {
 	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.Out, "holdout "+format+"\n", args...) }
-	report, err := holdout.Write(c.Data, c.Dst, c.Options, c.Force)
+	report, err := pairs.HoldOut(c.Data, c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err
 	}

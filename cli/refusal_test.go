@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/internal/owner"
+	"siafu/ranks/runfolder"
 )
 
 // gallery returns the fixture of refusal cases: a run of six epochs with a checkpoint of each, its
@@ -220,7 +220,7 @@ func TestRefusalChangesNothing(t *testing.T) {
 func TestInUse(t *testing.T) {
 	data, run := small(t), filepath.Join(t.TempDir(), "run")
 	must(t, "train", data, "--epochs", "2", "--out", run, "--quiet")
-	lock, err := owner.Acquire(run, "", 0)
+	lock, err := runfolder.Acquire(run, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,18 +15,18 @@ import (
 // exactFolders are the packages whose bits reach models, datasets or decisions between
 // computations.
 var exactFolders = []string{
-	"kernels", "kernels/level3", "kernels/model", "kernels/objective", "halo/codec", "halo/history", "halo/predict", "halo/refresh",
+	"kernels", "kernels/model", "kernels/objective", "halo/codec", "halo/history", "halo/predict", "halo/refresh",
 	"halo/sample", "ranks/params", "ranks/params/protocol", "graph", "graph/generate", "graph/importers", "graph/order", "graph/partition",
 	"graph/partition/multilevel", "internal/elementary",
 }
 
 // TestProductsAreRounded: no product of floating-point numbers is an operand of a sum. The compiler
 // may fuse both, and does so on arm64, so that processors would compute other bits. A
-// conversion rounds the product: float32(x*y) + z. Package fma fuses on every processor.
+// conversion rounds the product: float32(x*y) + z. Function avx.FMA fuses on every processor.
 func TestProductsAreRounded(t *testing.T) {
 	for _, folder := range exactFolders {
 		for _, at := range unroundedProducts(t, folder) {
-			t.Errorf("%s: a sum of a product that is not rounded; convert the product, or call package fma", at)
+			t.Errorf("%s: a sum of a product that is not rounded; convert the product, or call avx.FMA", at)
 		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
 	"siafu/slurm"
-	"siafu/slurm/sweep"
 )
 
 type sweepCmd struct {
@@ -37,8 +36,8 @@ func (c *sweepCmd) Run(ctx context.Context, io commandline.Console, flags trainF
 	if c.Slurm != nil {
 		return c.submit(io, data, axes, flags)
 	}
-	s := &sweep.Sweep{Dir: c.Out, Out: io.Out, Err: io.Err}
-	if s.Settings, err = sweep.Grid("sweep", axes); err != nil {
+	s := &slurm.Sweep{Dir: c.Out, Out: io.Out, Err: io.Err}
+	if s.Settings, err = slurm.Grid("sweep", axes); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -46,11 +45,11 @@ func (c *sweepCmd) Run(ctx context.Context, io commandline.Console, flags trainF
 		return fault.System("sweep", "", err)
 	}
 	train := slices.Concat([]string{"train"}, data, flags)
-	s.Check = func(s sweep.Setting) error {
+	s.Check = func(s slurm.Setting) error {
 		_, err := parseTrain(slices.Concat(train, s.Flags()))
 		return err
 	}
-	s.Command = func(s sweep.Setting, out string) []string {
+	s.Command = func(s slurm.Setting, out string) []string {
 		line := []string{self}
 		if c.Launch > 0 {
 			line = append(line, "launch", "--ranks", strconv.Itoa(c.Launch))
@@ -105,7 +104,7 @@ func sweepFlagsFirst(args []string) []string {
 var notAxes = []string{"resume", "force"}
 
 // gridOf splits arguments into [CONFIG.toml] DATA and the axes after it.
-func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
+func gridOf(args []string) (data []string, axes []slurm.Axis, err error) {
 	for len(args) > 0 && !strings.HasPrefix(args[0], "--") {
 		data, args = append(data, args[0]), args[1:]
 	}
@@ -119,7 +118,7 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 		if !whole && len(args) > 0 {
 			values, args = args[0], args[1:]
 		}
-		a, err := sweep.NewAxis("sweep", flag, values)
+		a, err := slurm.NewAxis("sweep", flag, values)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -133,7 +132,7 @@ func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
 }
 
 // submit submits the grid as a Slurm job.
-func (c *sweepCmd) submit(io commandline.Console, data []string, axes []sweep.Axis, flags trainFlags) error {
+func (c *sweepCmd) submit(io commandline.Console, data []string, axes []slurm.Axis, flags trainFlags) error {
 	args := append([]string{"submit"}, strings.Fields(*c.Slurm)...)
 	for _, a := range axes {
 		args = append(args, "--array="+a.Flag+"="+strings.Join(a.Values, ","))
@@ -142,7 +141,7 @@ func (c *sweepCmd) submit(io commandline.Console, data []string, axes []sweep.Ax
 }
 
 // conclude compares the existing runs.
-func (c *sweepCmd) conclude(io commandline.Console, s *sweep.Sweep, failed []sweep.Failure) error {
+func (c *sweepCmd) conclude(io commandline.Console, s *slurm.Sweep, failed []slurm.Failure) error {
 	o := report.Options{HTML: c.HTML}
 	for _, setting := range s.Settings {
 		if dir := filepath.Join(c.Out, setting.Folder()); runfolder.IsRun(dir) {
@@ -166,7 +165,7 @@ func (c *sweepCmd) conclude(io commandline.Console, s *sweep.Sweep, failed []swe
 }
 
 // failure returns the fault of failed trainings, with the kind of the first failure.
-func failure(s *sweep.Sweep, failed []sweep.Failure) error {
+func failure(s *slurm.Sweep, failed []slurm.Failure) error {
 	if len(failed) == 0 {
 		return nil
 	}

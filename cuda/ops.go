@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"siafu/cuda/device"
-	compiled "siafu/cuda/kernels"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -75,7 +74,7 @@ type Products string
 const (
 	Auto   Products = "auto"   // cuBLAS if available, else siafu's kernels
 	CuBLAS Products = "cublas" // cuBLAS, or an error
-	Own    Products = "own"    // package cuda/kernels
+	Own    Products = "own"    // in folder kernels
 )
 
 // New returns the first Ops of a rank on d; others are its Forks. The caller owns d, and
@@ -152,7 +151,7 @@ func (p *program) end() {
 
 // load loads the functions.
 func (p *program) load() error {
-	for _, m := range compiled.Modules() {
+	for _, m := range ptxModules() {
 		module, err := p.device.Load(m.Name, m.Text)
 		if err != nil {
 			return err

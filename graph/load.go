@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"siafu/internal/arrayfile"
+	"siafu/internal/elementary"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
-	"siafu/internal/splitmix"
 )
 
 // loader fills a dataset. It keeps the first error; later reads return nil.
@@ -226,7 +226,7 @@ func (p part) checkReverse(in, out CSR) {
 				if reversed {
 					key = bits.RotateLeft64(key, 32)
 				}
-				sum += splitmix.Mix(key ^ seed)
+				sum += elementary.Mix(key ^ seed)
 			}
 		}
 		return sum

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"siafu/halo/codec"
-	"siafu/internal/buffers"
 	"siafu/internal/fault"
+	"siafu/internal/wire"
 )
 
 func (h *chunked) arrived() (bool, error) {
@@ -137,7 +137,7 @@ func (h *chunked) decodeReady() error {
 	}
 	for _, c := range h.ready {
 		if !h.direction.coded { // a device may copy it later
-			buffers.Put(c.data)
+			wire.PutBuffer(c.data)
 		}
 	}
 	clear(h.ready)

@@ -15,6 +15,10 @@
 // A Reduction is a plan with fewer rows: if a vertex gathers from many ghosts of one rank,
 // that rank sends their sum.
 //
+// A Directory fetches rows of arbitrary vertices from their owners, and returns gradients: plans do
+// not contain the ends of pairs that are no edges. Directory.Request makes a RowSet, which may then
+// be fetched any number of times. Gradients are added in ascending order of ranks.
+//
 // Rows are sent unchanged or through a codec of package codec. Encoded rows are divided
 // into chunks. Each chunk is sent as soon as it is encoded, and decoded as soon as it
 // arrives, while others are in transit. Received bytes are not trusted: the result is rows

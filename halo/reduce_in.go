@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"siafu/graph/shard"
-	"siafu/halo/cover"
 	"siafu/internal/mapped"
 )
 
@@ -24,7 +23,7 @@ type ghostHolder struct {
 	shard  *shard.Shard
 	terms  SumCosts
 	arena  *mapped.Arena
-	covers []cover.Cover // by owner; without Sources: all rows are sent as they are
+	covers []vertexCover // by owner; without Sources: all rows are sent as they are
 	// The requests, by owner.
 	requests []rowRequest
 	// The ghosts of the reduction.
@@ -56,9 +55,9 @@ func (h *ghostHolder) findCovers(team Parallel) {
 			if from == to {
 				continue
 			}
-			b := cover.Block{Dests: s.NumOwn(), Offsets: edges.Offsets[from : to+1], Cols: edges.Cols}
+			b := bipartite{Dests: s.NumOwn(), Offsets: edges.Offsets[from : to+1], Cols: edges.Cols}
 			size := b.Offsets[to-from] - b.Offsets[0]
-			c := cover.Find(b, int(max(leastPhases, mostEdges/size)), h.terms.most(b.Sources()))
+			c := findCover(b, int(max(leastPhases, mostEdges/size)), h.terms.most(b.Sources()))
 			if h.terms.worthwhile(b, c) {
 				h.covers[q] = c
 			}
@@ -67,7 +66,7 @@ func (h *ghostHolder) findCovers(team Parallel) {
 }
 
 // worthwhile reports whether a cover saves enough rows.
-func (t SumCosts) worthwhile(b cover.Block, c cover.Cover) bool {
+func (t SumCosts) worthwhile(b bipartite, c vertexCover) bool {
 	sums, edges := c.Size, int64(0)
 	for u, sent := range c.Sources {
 		if sent {
@@ -90,7 +89,7 @@ func (h *ghostHolder) sends(q int, g int64) bool {
 func (h *ghostHolder) reduce() [][]uint32 {
 	s := h.shard
 	messages := make([][]uint32, s.Parts)
-	if !slices.ContainsFunc(h.covers, func(c cover.Cover) bool { return c.Sources != nil }) {
+	if !slices.ContainsFunc(h.covers, func(c vertexCover) bool { return c.Sources != nil }) {
 		return messages
 	}
 	h.collectRequests()

@@ -4,7 +4,6 @@ import (
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/halo/comm"
-	"siafu/halo/cover"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
 )
@@ -69,7 +68,7 @@ func (t SumCosts) most(rows int) int { return min(rows-1, int((1-t.MinSaving)*fl
 // pays, else all ghosts. Memory comes from a. team finds covers, which depend only on the
 // edges. Collective.
 func Reduce(c comm.Comm, s *shard.Shard, t SumCosts, team Parallel, a *mapped.Arena) (*Reduction, error) {
-	h := &ghostHolder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), requests: make([]rowRequest, s.Parts)}
+	h := &ghostHolder{shard: s, terms: t, arena: a, covers: make([]vertexCover, s.Parts), requests: make([]rowRequest, s.Parts)}
 	h.findCovers(team)
 	messages := h.reduce()
 	answers, err := comm.Swap(c, messages, func(q int) uint64 { return uint64(longest(s, q)) })

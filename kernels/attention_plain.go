@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // The loops of attention in plain Go, with the operations of package avx: sums over columns have
@@ -31,7 +30,7 @@ func laneDot(x, y []float32) float32 {
 	var sums [dotLanes]float32
 	for j := 0; j < len(x); j += dotLanes {
 		n := min(dotLanes, len(x)-j)
-		fma.AddProducts(sums[:n], x[j:j+n], y[j:j+n])
+		avx.AddProducts(sums[:n], x[j:j+n], y[j:j+n])
 	}
 	return sumLanes(&sums)
 }
@@ -57,10 +56,10 @@ func weighRows(set avx.Set, dst, signed, x []float32, stride int, ids []uint32, 
 		eachHead(heads, len(dst), func(h uint32, from, to int) {
 			w := weights[e*step+int(h)]
 			if signed != nil {
-				fma.Add(signed[from:to], row[from:to], w)
+				avx.AddScaled(signed[from:to], row[from:to], w)
 				w = float32(math.Abs(float64(w)))
 			}
-			fma.Add(dst[from:to], row[from:to], w)
+			avx.AddScaled(dst[from:to], row[from:to], w)
 		})
 	}
 }
@@ -102,7 +101,7 @@ func leakyDot(row, vector, x []float32, slope float32) float32 {
 		for i, v := range row[j : j+n] {
 			bent[i] = leaky(x[j+i]+v, slope)
 		}
-		fma.AddProducts(sums[:n], bent[:n], vector[j:j+n])
+		avx.AddProducts(sums[:n], bent[:n], vector[j:j+n])
 	}
 	return sumLanes(&sums)
 }
@@ -144,11 +143,11 @@ func leakyGradient(set avx.Set, dst, along, near, vector, x []float32, stride in
 				}
 				sums[j-from] += d
 				if along != nil {
-					bent[j-from] = fma.Single(d, t, bent[j-from])
+					bent[j-from] = avx.FMA(d, t, bent[j-from])
 				}
 			}
 		}
-		fma.AddProducts(dst[from:to], vector[from:to], sums[:])
+		avx.AddProducts(dst[from:to], vector[from:to], sums[:])
 		if along != nil {
 			addRow(set, along[from:to], bent[:to-from])
 		}

@@ -9,7 +9,7 @@
 //
 // A kernel's plain Go form is its specification. The assembly of package avx has the same order of
 // sums and the same fused multiply-adds, so that every processor computes the same bits: a product before
-// a sum is either fused (package fma) or rounded by a conversion, as in float32(x*y) + z, because the
+// a sum is either fused (avx.FMA) or rounded by a conversion, as in float32(x*y) + z, because the
 // compiler may fuse it on some architectures. Results do not depend on the
 // number of workers: work is split so that every sum has a fixed order.
 // Wrong sizes panic with a constant string; only NewOptimizer and Team.Use

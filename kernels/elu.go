@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // The epilogue of a layer with ELU (Clevert et al. 2016) and its gradient.
@@ -91,7 +90,7 @@ func (k *meanHeadsTask) chunk(lo, hi int) {
 		default:
 			copy(mean, k.bias)
 			for h := range k.heads {
-				fma.Add(mean, rowOf(x, h, k.width), scale)
+				avx.AddScaled(mean, rowOf(x, h, k.width), scale)
 			}
 		}
 	}

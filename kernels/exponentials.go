@@ -3,7 +3,7 @@ package kernels
 import (
 	"math"
 
-	"siafu/kernels/internal/fma"
+	"siafu/kernels/internal/avx"
 )
 
 // Exponential functions with the operations of package avx: 2^n·e^r with |r| ≤ ln2/2, by a Taylor
@@ -31,7 +31,7 @@ func exp32(x float32) float32 {
 	n, x := reduce32(x)
 	p := factorials32[len(factorials32)-1]
 	for k := len(factorials32) - 2; k >= 0; k-- {
-		p = fma.Single(p, x, factorials32[k])
+		p = avx.FMA(p, x, factorials32[k])
 	}
 	return math.Float32frombits(math.Float32bits(p) + uint32(int32(n))<<23)
 }
@@ -39,8 +39,8 @@ func exp32(x float32) float32 {
 // reduce32 returns n and the rest r of x = n·ln2 + r.
 func reduce32(x float32) (n, r float32) {
 	n = float32(math.RoundToEven(float64(float32(x * math.Log2E))))
-	r = fma.Single(-n, ln2hi, x)
-	return n, fma.Single(-n, ln2lo, r)
+	r = avx.FMA(-n, ln2hi, x)
+	return n, avx.FMA(-n, ln2lo, r)
 }
 
 // expLess1 returns e^x - 1 for x in [-30, 0], as (e^r - 1)·2^n + (2^n - 1).
@@ -52,10 +52,10 @@ func expLess1(x float32) float32 {
 	power := math.Float32frombits(math.Float32bits(1) + uint32(int32(n))<<23)
 	q := factorials32[len(factorials32)-1]
 	for k := len(factorials32) - 2; k >= 2; k-- {
-		q = fma.Single(q, x, factorials32[k])
+		q = avx.FMA(q, x, factorials32[k])
 	}
-	q = fma.Single(x, x*q, x)
-	return fma.Single(q, power, power-1)
+	q = avx.FMA(x, x*q, x)
+	return avx.FMA(q, power, power-1)
 }
 
 // factorials64 has 1/k!.

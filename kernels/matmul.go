@@ -13,7 +13,7 @@ import (
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]      Hᵀ G, k long
 //
 // Variant: blocks of rows; for each block a worker calls an implementation of gonum's BLAS
-// interface, which the Team selects (package level3). W of G Wᵀ is transposed first, which is
+// interface, which the Team selects (level3). W of G Wᵀ is transposed first, which is
 // little work compared with the product. In MatMulTransA, k is cut into blocks by a rule that
 // depends only on shapes; the blocks' products are summed in order.
 //
@@ -24,10 +24,10 @@ type product struct {
 	blas.Float32Level3
 	rows    int  // of dst in MatMul
 	tall    int  // rows of dst in MatMulTransA
-	builtin bool // by package level3, which can skip the zeros of an operand with the same bits
+	builtin bool // by level3, which can skip the zeros of an operand with the same bits
 }
 
-// A call of package level3 gets a multiple of the 12 and 6 rows that its routines take at a
+// A call of level3 gets a multiple of the 12 and 6 rows that its routines take at a
 // time. OpenBLAS packs both operands in each call, which more rows amortize.
 const (
 	avxRows      = 96

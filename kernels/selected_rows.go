@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // Operations on one row and selected rows of a matrix, for the scores of pairs and their
@@ -36,7 +35,7 @@ func (t *Team) AddChosen(dst, x []float32, ids []uint32, weights []float32) {
 		t.set.Weigh(dst, nil, x, len(dst), ids, weights, 1, len(ids), nil)
 	default:
 		for i, id := range ids {
-			fma.Add(dst, rowOf(x, int(id), len(dst)), weights[i])
+			avx.AddScaled(dst, rowOf(x, int(id), len(dst)), weights[i])
 		}
 	}
 }

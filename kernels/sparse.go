@@ -5,7 +5,6 @@ import (
 
 	"siafu/graph"
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // Products with a sparse feature matrix X [rows x m], for the first layer of
@@ -165,6 +164,6 @@ func (k *sparseTask) put(s *keptNonZeros, dst []float32, cols []uint32, vals []f
 
 func (k *sparseTask) gather(dst []float32, cols []uint32, vals []float32) {
 	for i, v := range vals {
-		fma.Add(dst, rowOf(k.x, int(cols[i]), k.width), v)
+		avx.AddScaled(dst, rowOf(k.x, int(cols[i]), k.width), v)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/internal/fma"
 )
 
 // Gathers in plain Go, with the operations of package avx.
@@ -63,7 +62,7 @@ func (k *spmmTask) addSource(sum []float32, c uint32, j int, scale float32, scal
 	case k.x == nil:
 		k.addHalf(sum, k.half[int(c-k.Base)*k.width+j:][:len(sum)], scale)
 	case scaled:
-		fma.Add(sum, k.source(c)[j:][:len(sum)], scale)
+		avx.AddScaled(sum, k.source(c)[j:][:len(sum)], scale)
 	default:
 		addRow(avx.None, sum, k.source(c)[j:][:len(sum)])
 	}
@@ -73,7 +72,7 @@ func (k *spmmTask) addSource(sum []float32, c uint32, j int, scale float32, scal
 func (k *spmmTask) addHalf(sum []float32, x []uint16, scale float32) {
 	var wide [sumColumns]float32
 	widenRow(avx.None, wide[:len(sum)], x, false)
-	fma.Add(sum, wide[:len(sum)], scale)
+	avx.AddScaled(sum, wide[:len(sum)], scale)
 }
 
 // plainLists computes rows [lo, hi) of lists, with a buffer for the sums of a row.
@@ -93,7 +92,7 @@ func (k *spmmTask) plainLists(sum []float32, lo, hi int) {
 // addList adds the list of column c.
 func (k *spmmTask) addList(sum []float32, c uint32) {
 	scale := k.edge(c, 1)
-	k.eachListed(c, func(col int, v float32) { sum[col] = fma.Single(v, scale, sum[col]) })
+	k.eachListed(c, func(col int, v float32) { sum[col] = avx.FMA(v, scale, sum[col]) })
 }
 
 // eachListed calls do for each value of the list of column c, and its column.

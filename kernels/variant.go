@@ -7,7 +7,6 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/level3"
 )
 
 // The variants of kernels. All but openblas give the same bits.
@@ -27,7 +26,7 @@ func Variants() []string {
 	for set := avx.Best(); set > avx.None; set-- {
 		names = append(names, set.String())
 	}
-	if _, ok := level3.OpenBLAS(); ok {
+	if _, ok := openBLASLevel3(); ok {
 		names = append(names, openBLAS)
 	}
 	return append(names, avx.None.String())
@@ -44,7 +43,7 @@ func (t *Team) Use(kernel string) error {
 	for set := avx.None; set <= avx.Best(); set++ {
 		if set.String() == kernel {
 			t.kernel, t.set = kernel, set
-			t.product = product{level3.New(set), avxRows, avxTall, true}
+			t.product = product{newLevel3(set), avxRows, avxTall, true}
 			return nil
 		}
 	}
@@ -53,7 +52,7 @@ func (t *Team) Use(kernel string) error {
 }
 
 func (t *Team) useOpenBLAS() error {
-	blas, ok := level3.OpenBLAS()
+	blas, ok := openBLASLevel3()
 	if !ok {
 		return fault.New(fault.Config, "kernels", "", "this build has no OpenBLAS").
 			Then("install libopenblas-dev and build with -tags openblas, or use %s", Variants()[0])

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"siafu/kernels/internal/avx"
-	"siafu/kernels/level3"
 )
 
 // Dense products that skip zeros. After ReLU half of an activation are zeros, after ReLU and
@@ -79,7 +78,7 @@ var scratches = sync.Pool{New: func() any { return new(avx.Scratch) }}
 
 func multiplySparse(set avx.Set, p avx.Product) {
 	if set == avx.None {
-		level3.Multiply(p, true)
+		multiplyPlain(p, true)
 		return
 	}
 	scratch := scratches.Get().(*avx.Scratch)

@@ -14,7 +14,6 @@ import (
 	"siafu/internal/host"
 	"siafu/kernels"
 	"siafu/ranks/world"
-	"siafu/ranks/world/link"
 	"siafu/ranks/world/mpi"
 )
 
@@ -107,7 +106,7 @@ func doctorWorld(c world.Comm, f *doctorReport) error {
 	if err != nil {
 		return err
 	}
-	table, err := link.Measure(c)
+	table, err := world.MeasureLinks(c)
 	if err != nil || c.Rank() != 0 {
 		return err
 	}
@@ -130,7 +129,7 @@ func doctorWorld(c world.Comm, f *doctorReport) error {
 // allPairs is the maximal number of ranks for which every pair is printed.
 const allPairs = 8
 
-func findLinks(f *doctorReport, t *link.Table) {
+func findLinks(f *doctorReport, t *world.Links) {
 	print := func(name string, p, q int) {
 		latency, bandwidth := t.At(p, q)
 		f.add(name, "", "a", p, "b", q, "latency_us", math.Round(latency*1e7)/10, "bandwidth_mb_s", math.Round(bandwidth/1e6))

@@ -17,7 +17,6 @@ import (
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
-	"siafu/ranks/world/link"
 )
 
 // chooseGhosts resolves --recompute-ghosts=auto for graph ranks on several hosts: of the values of
@@ -118,8 +117,8 @@ func (r *joined) measureGhosts(values []string, fits bool) ([]float64, error) {
 	}
 	seconds := make([]float64, len(values))
 	if !r.isServer() {
-		var table *link.Table
-		if table, err = link.Measure(peers); err == nil {
+		var table *world.Links
+		if table, err = world.MeasureLinks(peers); err == nil {
 			err = r.ghostCosts(values, fits, table, seconds)
 		}
 	}
@@ -130,7 +129,7 @@ func (r *joined) measureGhosts(values []string, fits bool) ([]float64, error) {
 }
 
 // ghostCosts sets the seconds of this rank for each value of --recompute-ghosts.
-func (r *joined) ghostCosts(values []string, fits bool, t *link.Table, seconds []float64) (err error) {
+func (r *joined) ghostCosts(values []string, fits bool, t *world.Links, seconds []float64) (err error) {
 	defer mapped.Catch(&err)
 	counts, c := r.counts(), r.cfg
 	var rates forecast.Rates
@@ -196,7 +195,7 @@ func (r *joined) randomEdges() *forecast.Sample {
 
 // receiveGhosts returns the seconds of this rank's part of an exchange over the measured links, without
 // other work at the same time.
-func (r *joined) receiveGhosts(e forecast.Exchange, t *link.Table) (seconds float64) {
+func (r *joined) receiveGhosts(e forecast.Exchange, t *world.Links) (seconds float64) {
 	send, receive := r.shard.SendStart, r.shard.GhostStart
 	for q := range t.Size {
 		if q == r.rank {

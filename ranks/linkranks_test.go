@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 )
 
 // An edge is ranked among all vertices without an edge to its source, however many are requested, on any
@@ -16,8 +16,8 @@ func TestLinksOfSmallGraphs(t *testing.T) {
 	var first float64
 	for k, ranked := range []int{64, 500, 500} {
 		data := filepath.Join(t.TempDir(), "links")
-		if _, err := holdout.Write(whole, data,
-			holdout.Options{Split: "70/10/20", Ranked: ranked, Negatives: 15, Seed: 3}, false); err != nil {
+		if _, err := pairs.HoldOut(whole, data,
+			pairs.HoldOutOptions{Split: "70/10/20", Ranked: ranked, Negatives: 15, Seed: 3}, false); err != nil {
 			t.Fatal(err)
 		}
 		c := quick(t)

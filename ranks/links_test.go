@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 	"siafu/internal/npy"
 	"siafu/internal/safetensors"
 	"siafu/ranks/predictions"
@@ -24,7 +24,8 @@ import (
 func linked(t testing.TB, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
-	if _, err := holdout.Write(generated(t, directed), dst, holdout.Options{Split: "80/10/10", Ranked: 20, Seed: 3}, false); err != nil {
+	o := pairs.HoldOutOptions{Split: "80/10/10", Ranked: 20, Seed: 3}
+	if _, err := pairs.HoldOut(generated(t, directed), dst, o, false); err != nil {
 		t.Fatal(err)
 	}
 	return dst
@@ -329,18 +330,18 @@ func TestLinksOfBlocks(t *testing.T) {
 		Features: graph.Features{Rows: n, Dim: blocks, Dense: make([]float32, n*blocks)},
 	}
 	rng := rand.New(rand.NewPCG(4, 4))
-	var pairs graph.EdgePairs
+	var ends graph.EdgePairs
 	for v := range n {
 		c.Features.Dense[v*blocks+v%blocks] = 1
 		for u := range v {
 			if chance := rng.Float64(); u%blocks == v%blocks && chance < 0.2 || chance < 0.004 {
-				pairs = append(pairs, uint32(u), uint32(v))
+				ends = append(ends, uint32(u), uint32(v))
 			}
 		}
 	}
-	c.Edges = pairs
+	c.Edges = ends
 	data := filepath.Join(t.TempDir(), "links")
-	if _, err := holdout.Write(write(t, c), data, holdout.Options{Split: "70/10/20", Seed: 1}, false); err != nil {
+	if _, err := pairs.HoldOut(write(t, c), data, pairs.HoldOutOptions{Split: "70/10/20", Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
 	h, done, err := graph.OpenHeldOut(data)

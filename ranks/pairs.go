@@ -2,7 +2,7 @@ package ranks
 
 import (
 	"siafu/graph"
-	"siafu/graph/pairfile"
+	"siafu/graph/pairs"
 	"siafu/internal/mapped"
 	"siafu/ranks/engine"
 	"siafu/ranks/predictions"
@@ -10,14 +10,14 @@ import (
 )
 
 // readPairs reads a file of pairs of vertices of the dataset folder data, and their ids.
-// Errors are those of pairfile.Read and graph.OpenIDs.
+// Errors are those of pairs.Read and graph.OpenIDs.
 func readPairs(path, data string) (p graph.Pairs, names [][2]string, err error) {
 	ids, n, done, err := graph.OpenIDs(data)
 	if err != nil {
 		return p, nil, err
 	}
 	defer done()
-	s, err := pairfile.Read("predict", path, pairfile.NewNames(ids, n))
+	s, err := pairs.Read("predict", path, pairs.NewNames(ids, n))
 	if err != nil {
 		return p, nil, err
 	}

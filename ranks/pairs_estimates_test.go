@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"siafu/graph/generate"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 	"siafu/internal/testkit/hosttest"
 )
 
@@ -16,7 +16,7 @@ func heldOut(t *testing.T, directed bool) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
 	from := planted(t, generate.Options{Vertices: 4200, Edges: 25000, Directed: directed})
-	if _, err := holdout.Write(from, dst, holdout.Options{Split: "85/5/10", Seed: 3}, false); err != nil {
+	if _, err := pairs.HoldOut(from, dst, pairs.HoldOutOptions{Split: "85/5/10", Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
 	return dst

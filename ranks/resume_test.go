@@ -14,11 +14,11 @@ import (
 
 	"siafu/halo/refresh"
 	"siafu/internal/fault"
-	"siafu/internal/owner"
 	"siafu/internal/signals"
 	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/runfolder"
 )
 
 // saving returns a configuration that saves often.
@@ -291,7 +291,7 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := attempt(missing); fault.KindOf(err) != fault.Missing {
 		t.Errorf("nothing there: %v", err)
 	}
-	lock, err := owner.Acquire(c.Out, "", 0)
+	lock, err := runfolder.Acquire(c.Out, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

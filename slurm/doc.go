@@ -15,4 +15,6 @@
 // Next to each run folder RUN are RUN.sbatch, the script; RUN.job, a Record of
 // the submission; and RUN-JOBID.out, the output of the job. Training owns the run
 // folder itself.
+//
+// A Grid has the settings of a sweep: of a job array, or of a Sweep, which trains without Slurm.
 package slurm

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"siafu/internal/fault"
-	"siafu/slurm/sweep"
 )
 
 const op = "submit"
@@ -172,17 +171,17 @@ func (o *Options) Settings() ([]string, error) {
 	if len(o.Array) == 0 {
 		return nil, nil
 	}
-	var axes []sweep.Axis
+	var axes []Axis
 	for _, text := range o.Array {
 		text, _, _ = strings.Cut(text, "%")
 		flag, values, _ := strings.Cut(text, "=")
-		a, err := sweep.NewAxis(op, flag, values)
+		a, err := NewAxis(op, flag, values)
 		if err != nil {
 			return nil, err
 		}
 		axes = append(axes, a)
 	}
-	grid, err := sweep.Grid(op, axes)
+	grid, err := Grid(op, axes)
 	if err != nil {
 		return nil, err
 	}

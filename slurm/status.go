@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"siafu/internal/fault"
-	"siafu/internal/owner"
 	"siafu/internal/table"
 	"siafu/ranks/runfolder"
 )
@@ -177,7 +176,7 @@ func (s *Status) Over() bool {
 // alone returns Running or Stopped for a run without a known job. It checks the lock if that belongs
 // to this host. If not, it checks the time of the last write.
 func (w Watch) alone(dir string, p runfolder.Progress) string {
-	if held, known := owner.Held(dir); known && held {
+	if held, known := runfolder.Locked(dir); known && held {
 		return Running
 	} else if known {
 		return Stopped

@@ -13,7 +13,7 @@ import (
 	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
-	"siafu/internal/owner"
+	"siafu/ranks/runfolder"
 )
 
 // Record is the content of the file RUN.job: the submission of a run folder or of the folder of a
@@ -117,7 +117,7 @@ func (j *Job) vet(script string) error {
 // may write it.
 func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	for _, run := range j.runs() {
-		if held, known := owner.Held(run); held && known {
+		if held, known := runfolder.Locked(run); held && known {
 			return fault.New(fault.Usage, op, run, "a training is writing this run folder").
 				Then("wait until it ends, stop it, or choose another folder with --out")
 		}

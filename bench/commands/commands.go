@@ -1,5 +1,6 @@
 // Package commands is the command line of siafu-bench: the commands of "siafu bench". Each
-// parses its flags into the options of the package that measures, and calls that package.
+// parses its flags into the options of the package that measures, and calls that package. The
+// command all makes the tables and figures of all papers.
 package commands
 
 import (
@@ -11,7 +12,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/bench"
-	"siafu/bench/all"
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
 	"siafu/bench/neutronstar"
@@ -37,7 +37,7 @@ type grammar struct {
 // benchCmd lists the commands.
 type benchCmd struct {
 	Accuracy    measurement[bench.AccuracyOptions]  `cmd:"" help:"Compare test accuracy on real graphs with published figures."`
-	All         command[all.Options]                `cmd:"" help:"Create one page with the tables and figures of all papers."`
+	All         command[allOptions]                 `cmd:"" help:"Create one page with the tables and figures of all papers."`
 	Async       measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown   command[bench.BreakdownOptions]     `cmd:"" help:"Break down the time of an epoch. Prints tasks, hidden communication and idle time of ranks."`
 	CUDA        measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU. Compares with cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`

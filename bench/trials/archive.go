@@ -18,7 +18,7 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
-	"siafu/internal/progress"
+	"siafu/internal/screen"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/hosts"
 )
@@ -134,7 +134,7 @@ func (a *Archive) reportProgress(t Trial) (stop func()) {
 	if a.Progress != nil {
 		fmt.Fprintln(a.Progress, line())
 	}
-	return progress.Start(a.Progress, line)
+	return screen.Repeat(a.Progress, line)
 }
 
 // Folder returns the run folder of a recorded trial.

@@ -15,7 +15,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/table"
 	"siafu/ranks/report/chart"
-	"siafu/ranks/report/page"
 )
 
 // Part is a table or figure.
@@ -38,7 +37,7 @@ type Sheet struct {
 	notes   []string
 	keys    []string // of the book
 	first   int      // group of the book's first line
-	figures []page.Figure
+	figures []chart.Figure
 	err     error // the first one
 }
 
@@ -149,7 +148,7 @@ func (s *Sheet) Draw(c *chart.Chart) {
 	for k := range shifted.Bars {
 		shifted.Bars[k].Group += s.first
 	}
-	s.figures = append(s.figures, page.Figure{Title: c.Title, Draw: shifted.Draw})
+	s.figures = append(s.figures, chart.Figure{Title: c.Title, Draw: shifted.Draw})
 }
 
 // Line returns the line of a chart through points. deviation is that of y; nil: none.
@@ -178,7 +177,7 @@ type Book struct {
 // Select selects the named parts of the book, and checks the path of its page.
 func (b *Book) Select(op string, names []string, html string) (err error) {
 	if html != "" {
-		if err := page.Check(op, html); err != nil {
+		if err := chart.CheckPage(op, html); err != nil {
 			return err
 		}
 	}
@@ -219,14 +218,14 @@ func Origin(paper string) string {
 // names their origin: machine, commit and command line.
 func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
 	var titles []string
-	var keys []page.Key
+	var keys []chart.Key
 	for _, b := range books {
 		titles = append(titles, b.Title)
 		for _, name := range b.Keys {
-			keys = append(keys, page.Key{Group: len(keys), Name: name})
+			keys = append(keys, chart.Key{Group: len(keys), Name: name})
 		}
 	}
-	p := &page.Page{Title: strings.Join(titles, "; "), Lead: origin, Keys: keys}
+	p := &chart.Page{Title: strings.Join(titles, "; "), Lead: origin, Keys: keys}
 	var err error
 	first := 0
 	for _, b := range books {
@@ -248,7 +247,7 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 	return err
 }
 
-func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int) error {
+func (b *Book) print(ctx context.Context, w io.Writer, to *chart.Page, first int) error {
 	for _, p := range b.Parts {
 		fmt.Fprintf(w, "\n## %s, %s: %s\n", b.Name, p.Name, p.Title)
 		var said []string
@@ -284,7 +283,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 			err = cmp.Or(err, s.table.Text(w))
 		}
 		w.Write(s.lines.Bytes())
-		to.Parts = append(to.Parts, page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.figures,
+		to.Parts = append(to.Parts, chart.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.figures,
 			Table: s.table, Lines: strings.FieldsFunc(s.lines.String(), func(r rune) bool { return r == '\n' })})
 		if err != nil {
 			return err
@@ -294,7 +293,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page, first int)
 		line := fmt.Sprintf("%d trainings were not finished within %g hours; numbers that depend on them are missing. Run the same "+
 			"command again to continue; if the first training alone takes longer, set more --hours.", len(b.left), b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
-		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
+		to.Parts = append(to.Parts, chart.Part{Title: "Not done", Text: line})
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"siafu/graph"
-	"siafu/internal/splitmix"
+	"siafu/internal/elementary"
 	"siafu/internal/workers"
 )
 
@@ -66,7 +66,7 @@ func edgeFeatures(o Options, e *edges) graph.EachFeatures {
 			if e.block(uint64(u)) == e.block(uint64(v)) {
 				within = 1
 			}
-			m.draw(row, within, splitmix.Mix(uint64(min(u, v))<<32|uint64(max(u, v))))
+			m.draw(row, within, elementary.Mix(uint64(min(u, v))<<32|uint64(max(u, v))))
 			return yield(u, v, 1, row)
 		})
 	}

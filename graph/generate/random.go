@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"siafu/internal/splitmix"
+	"siafu/internal/elementary"
 )
 
 // stream is a sequence of random numbers with random access: number i is number i of SplitMix64
@@ -12,10 +12,10 @@ import (
 type stream uint64
 
 func newStream(seed, purpose uint64) stream {
-	return stream(splitmix.Mix(splitmix.Mix(seed+splitmix.Golden) + purpose*splitmix.Golden))
+	return stream(elementary.Mix(elementary.Mix(seed+elementary.Golden) + purpose*elementary.Golden))
 }
 
-func (s stream) at(i uint64) uint64 { return splitmix.Mix(uint64(s) + (i+1)*splitmix.Golden) }
+func (s stream) at(i uint64) uint64 { return elementary.Mix(uint64(s) + (i+1)*elementary.Golden) }
 
 // normal maps x to a nearly normal number with mean 0 and variance 1: the sum of the four
 // 16-bit words of x (Irwin–Hall), within ±3.5.
@@ -58,10 +58,10 @@ func (p *shuffle) at(x uint64) uint64 {
 // step returns the image of x after one pass through the network.
 func (p *shuffle) step(x uint64) uint64 {
 	l, h := x&p.lowM, x>>(p.low&63)
-	l ^= splitmix.Mix(h^p.keys[0]) & p.lowM
-	h ^= splitmix.Mix(l^p.keys[1]) & p.hiM
-	l ^= splitmix.Mix(h^p.keys[2]) & p.lowM
-	h ^= splitmix.Mix(l^p.keys[3]) & p.hiM
+	l ^= elementary.Mix(h^p.keys[0]) & p.lowM
+	h ^= elementary.Mix(l^p.keys[1]) & p.hiM
+	l ^= elementary.Mix(h^p.keys[2]) & p.lowM
+	h ^= elementary.Mix(l^p.keys[3]) & p.hiM
 	return h<<(p.low&63) | l
 }
 
@@ -70,8 +70,8 @@ func (p *shuffle) inverse(y uint64) uint64 {
 	for {
 		l, h := y&p.lowM, y>>p.low
 		for i := len(p.keys) - 2; i >= 0; i -= 2 {
-			h ^= splitmix.Mix(l^p.keys[i+1]) & p.hiM
-			l ^= splitmix.Mix(h^p.keys[i]) & p.lowM
+			h ^= elementary.Mix(l^p.keys[i+1]) & p.hiM
+			l ^= elementary.Mix(h^p.keys[i]) & p.lowM
 		}
 		if y = h<<p.low | l; y < p.n {
 			return y

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"siafu/graph"
-	"siafu/internal/dglfile"
 	"siafu/internal/npy"
 )
 
@@ -26,26 +25,26 @@ func isDGL(src string) bool {
 	defer f.Close()
 	var begin [8]byte
 	_, err = io.ReadFull(f, begin[:])
-	return err == nil && dglfile.Is(begin[:])
+	return err == nil && isDGLFile(begin[:])
 }
 
 // dgl reads a graph of a file of dgl.save_graphs.
 func dgl(k *resources, o Options) *graph.Content {
-	return dglGraph(k, o, must(dglfile.New(k.file(k.input), k.path)))
+	return dglGraph(k, o, must(newDGLFile(k.file(k.input), k.path)))
 }
 
-func dglGraph(k *resources, o Options, f *dglfile.File) *graph.Content {
+func dglGraph(k *resources, o Options, f *dglFile) *graph.Content {
 	number, last := 0, strconv.Itoa(f.Graphs-1)
 	switch {
 	case o.Graph != nil:
 		number = *o.Graph
 	case f.Graphs > 1:
-		check(f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %s", last))
+		check(f.bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %s", last))
 	}
 	if number < 0 || number >= f.Graphs {
 		k.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
 	}
-	d := &dglArrays{input: k.input, graph: must(f.Graph(number)), got: map[string]bool{}}
+	d := &dglArrays{input: k.input, graph: must(f.graph(number)), got: map[string]bool{}}
 	for i, name := range o.EdgeFeatures {
 		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
 			k.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name,
@@ -74,7 +73,7 @@ var dglNames = map[string][]string{
 // dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
 	input
-	graph *dglfile.Graph
+	graph *homogeneousGraph
 	got   map[string]bool // their location: "ndata[feat]"
 	// features is the tensor of edata with edge features, "" if the user names none.
 	features string
@@ -103,9 +102,9 @@ func (d *dglArrays) find(name string) (a *npy.Array, place string) {
 	return among(d.graph.VertexData, "ndata", dglNames[name])
 }
 
-func among(list []dglfile.Tensor, of string, names []string) (*npy.Array, string) {
+func among(list []dglTensor, of string, names []string) (*npy.Array, string) {
 	for _, name := range names {
-		if i := slices.IndexFunc(list, func(t dglfile.Tensor) bool { return t.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(list, func(t dglTensor) bool { return t.Name == name }); i >= 0 {
 			return list[i].Array, location(of, name)
 		}
 	}
@@ -128,8 +127,8 @@ func (d *dglArrays) get(name string) ndarray {
 }
 
 // rest returns the locations of unused tensors.
-func (d *dglArrays) rest(labels []dglfile.Tensor) (names []string) {
-	for of, list := range map[string][]dglfile.Tensor{"ndata": d.graph.VertexData, "edata": d.graph.EdgeData, "labels": labels} {
+func (d *dglArrays) rest(labels []dglTensor) (names []string) {
+	for of, list := range map[string][]dglTensor{"ndata": d.graph.VertexData, "edata": d.graph.EdgeData, "labels": labels} {
 		for _, t := range list {
 			if p := location(of, t.Name); !d.got[p] {
 				names = append(names, p)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/internal/dglfile"
 	"siafu/internal/fault"
 	"siafu/internal/testkit/decodertest"
 )
@@ -145,7 +144,7 @@ func FuzzDGL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		b := append(bytes.Clone(head), rest...)
 		decodertest.Heap(t, int64(len(b)), func() {
-			file, err := dglfile.New(b, "x.dgl")
+			file, err := newDGLFile(b, "x.dgl")
 			if err == nil {
 				k := newResources(input{"import dgl", "x.dgl"})
 				defer k.release()

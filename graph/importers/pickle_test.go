@@ -8,7 +8,6 @@ import (
 
 	"siafu/internal/pickle"
 	"siafu/internal/testkit/decodertest"
-	"siafu/internal/torchfile"
 )
 
 // pickler writes the pickles of tests: protocol 2, like Python 2 and NumPy.
@@ -130,7 +129,7 @@ func FuzzUnpickle(f *testing.F) {
 				t.Fatal(fmt.Sprint("rows are lost: ", len(s.Offsets)-1, " of ", m.rows))
 			}
 		}
-		if a, err := torchfile.NumPy(v); err == nil {
+		if a, err := pickle.NumPy(v); err == nil {
 			if x, err := a.Int64s(); err == nil && len(x) != a.Len() {
 				t.Fatal("elements are lost")
 			}

@@ -11,7 +11,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
-	"siafu/internal/torchfile"
 )
 
 var planetoidFormat = importer{
@@ -102,7 +101,7 @@ func (d *citation) matrix(ext string) *matrix { return pickledCSR(d.at(ext), d.p
 // oneHot reads an array [rows x classes].
 func (d *citation) oneHot(ext string) [][]int64 {
 	at := d.at(ext)
-	a, err := torchfile.NumPy(d.pickle(ext))
+	a, err := pickle.NumPy(d.pickle(ext))
 	at.wrap(err)
 	at.require(len(a.Shape) == 2 && (d.labelClasses == 0 || a.Shape[1] == d.labelClasses) && a.Shape[1] > 0, "",
 		"labels have shape %v, expected one column for each of %d classes", a.Shape, d.labelClasses)
@@ -145,7 +144,7 @@ func pickledCSR(at input, v any) *matrix {
 	cols, ok2 := shape[1].(int64)
 	at.require(ok1 && ok2, "", "the shape of a csr_matrix is (%s, %s)", pickle.Describe(shape[0]), pickle.Describe(shape[1]))
 	get := func(key string) *npy.Array {
-		a, err := torchfile.NumPy(state.Get(key))
+		a, err := pickle.NumPy(state.Get(key))
 		at.wrap(err)
 		return a.Called(at.element(key).path)
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/internal/elementary"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
-	"siafu/internal/splitmix"
 )
 
 var rawFormat = importer{
@@ -187,8 +187,8 @@ func (r *rawFolder) split(file string, row int64) []uint8 {
 func checkSymmetric(at input, pairs []uint32) {
 	var forward, backward uint64
 	for i := 0; i < len(pairs); i += 2 {
-		forward += splitmix.Mix(edgeKey(pairs[i], pairs[i+1]))
-		backward += splitmix.Mix(edgeKey(pairs[i+1], pairs[i]))
+		forward += elementary.Mix(edgeKey(pairs[i], pairs[i+1]))
+		backward += elementary.Mix(edgeKey(pairs[i+1], pairs[i]))
 	}
 	if forward == backward {
 		return

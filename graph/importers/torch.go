@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 	"siafu/internal/npy"
 	"siafu/internal/pickle"
-	"siafu/internal/torchfile"
 )
 
 var torchFormat = importer{
@@ -21,10 +20,10 @@ var torchFormat = importer{
 // torch reads a file of torch.save with a Data of PyTorch Geometric, the pair of a Data and
 // its slices of an InMemoryDataset, or a dict of such tensors.
 func torch(k *resources, o Options) *graph.Content {
-	return torchGraph(k, o, must(torchfile.New(k.file(k.input), k.path)))
+	return torchGraph(k, o, must(pickle.NewTorch(k.file(k.input), k.path)))
 }
 
-func torchGraph(k *resources, o Options, f *torchfile.File) *graph.Content {
+func torchGraph(k *resources, o Options, f *pickle.TorchFile) *graph.Content {
 	t := &torchArrays{file: f, input: k.input, got: map[string]bool{}}
 	t.dict = t.data(f.Value, nesting)
 	c := pyg(k, o, t)
@@ -36,7 +35,7 @@ func torchGraph(k *resources, o Options, f *torchfile.File) *graph.Content {
 }
 
 type torchArrays struct {
-	file *torchfile.File
+	file *pickle.TorchFile
 	input
 	dict *pickle.Dict
 	got  map[string]bool
@@ -102,7 +101,7 @@ func (t *torchArrays) oneGraph(slices any) {
 		return
 	}
 	for i, v := range d.Values {
-		if torchfile.IsTensor(v) {
+		if pickle.IsTensor(v) {
 			a := must(t.file.Tensor(v, fmt.Sprint("slices of ", pickle.Text(d.Keys[i]))))
 			t.require(a.Len() <= 2, "save one of them: torch.save(dataset[0], FILE)", "it holds %d graphs", a.Len()-1)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/pickle"
 	"siafu/internal/testkit/decodertest"
-	"siafu/internal/torchfile"
 )
 
 // TestTorch: the tiny graph written by PyTorch, in each of PyTorch Geometric's forms, is the
@@ -189,10 +189,10 @@ func FuzzTorch(f *testing.F) {
 		f.Add(parts[1].([]byte))
 	}
 	storage := little([]int64{0, 1, 2, 3, 1, 2, 0, 0})
-	f.Fuzz(func(t *testing.T, pickle []byte) {
-		b := zipped("data.pkl", pickle, "data/0", storage, "data/1", storage, "data/2", storage[:9])
+	f.Fuzz(func(t *testing.T, pickled []byte) {
+		b := zipped("data.pkl", pickled, "data/0", storage, "data/1", storage, "data/2", storage[:9])
 		decodertest.Heap(t, int64(len(b)), func() {
-			file, err := torchfile.New(b, "x.pt")
+			file, err := pickle.NewTorch(b, "x.pt")
 			if err == nil {
 				k := newResources(input{"import torch", "x.pt"})
 				defer k.release()

@@ -13,7 +13,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/pickle"
 	"siafu/internal/testkit/realdata"
-	"siafu/internal/torchfile"
 )
 
 // imported runs a whole import, and reads the result like the user's next command.
@@ -217,7 +216,7 @@ func TestPickledArrays(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := torchfile.NumPy(v)
+		a, err := pickle.NumPy(v)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,7 @@ package refresh
 import (
 	"siafu/halo"
 
-	"siafu/internal/splitmix"
+	"siafu/internal/elementary"
 )
 
 var sampleKind = kind{
@@ -46,4 +46,4 @@ func Drawn(seed uint64, epoch int, id uint32, p float64) bool {
 	return float64(x>>11) < p*(1<<53)
 }
 
-func hash(x uint64) uint64 { return splitmix.Mix(x + splitmix.Golden) }
+func hash(x uint64) uint64 { return elementary.Mix(x + elementary.Golden) }

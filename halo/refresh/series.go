@@ -9,8 +9,8 @@ import (
 
 	"siafu/halo"
 	"siafu/halo/codec"
-	"siafu/internal/buffers"
 	"siafu/internal/mapped"
+	"siafu/internal/wire"
 	"siafu/kernels"
 )
 
@@ -74,7 +74,7 @@ func (r *series) host(rows kernels.Mat, lo, hi int) []float32 {
 }
 
 // accept queues the rows of a whole message, unless the rank has no such rows. take gives its memory
-// to package buffers.
+// to wire.PutBuffer.
 func (r *series) accept(m message, whole []byte, from int) bool {
 	at, all := int(r.start[from]), int(r.start[from+1]-r.start[from])
 	if m.rows < 1 || m.first+m.rows > all {
@@ -119,7 +119,7 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 		panic("refresh: no rows to take")
 	}
 	if r.coder == nil { // a device may copy it later
-		defer buffers.Put(next.whole)
+		defer wire.PutBuffer(next.whole)
 	}
 	b := next.block
 	k, old, err := r.find(b)

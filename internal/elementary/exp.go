@@ -1,4 +1,5 @@
-// Package elementary has elementary functions with the same bits on every processor.
+// Package elementary has elementary functions with the same bits on every processor, and Mix, a hash
+// function for random numbers.
 //
 // Functions of package math differ in the last bit between processors: some are in assembly, and
 // the compiler fuses multiplications and additions of others on some architectures. Here

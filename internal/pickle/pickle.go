@@ -18,10 +18,10 @@ type unpickler struct {
 }
 
 // Decode runs the pickle in b. An error names the byte.
-func Decode(b []byte) (any, error) { return DecodeKnown(b, func(Global) bool { return true }) }
+func Decode(b []byte) (any, error) { return decodeKnown(b, func(Global) bool { return true }) }
 
-// DecodeKnown decodes like Decode, and refuses unknown names of classes and functions.
-func DecodeKnown(b []byte, known func(Global) bool) (any, error) {
+// decodeKnown decodes like Decode, and refuses unknown names of classes and functions.
+func decodeKnown(b []byte, known func(Global) bool) (any, error) {
 	u := &unpickler{b: b, memo: map[int]any{}, known: known}
 	for {
 		start := u.at

@@ -1,4 +1,4 @@
-// Package screen shows the progress of a training run.
+// Package screen shows the progress of a training run, and of other long work (Repeat).
 //
 // On a terminal the progress is one line, which is overwritten at most ten times per second
 // and cut to the terminal's width. Elsewhere it is an occasional line: every second at

@@ -1,5 +1,5 @@
 // Package table formats tables: a Table has names of columns and rows of cells, and is written as aligned
-// text, CSV or Markdown. Package ranks/report/page writes it as HTML. JSON writes the records of a
+// text, CSV or Markdown. Package ranks/report/chart writes it as HTML. JSON writes the records of a
 // command that prints a table otherwise.
 package table
 

@@ -1,6 +1,7 @@
 // Package wire encodes messages between the processes of a run. Message is a header with a body; kinds.go
 // lists the kinds of all messages. Writer and Reader have the numbers and arrays of long messages and of
-// states. Mismatch is the error of messages that do not fit together.
+// states. Mismatch is the error of messages that do not fit together. GetBuffer and PutBuffer reuse the
+// memory of messages.
 package wire
 
 import (

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"siafu/internal/owner"
 	"siafu/internal/safetensors"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/runfolder"
 )
 
 // A run saves, stops, and is found again.
@@ -18,7 +18,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(run)
-	lock, err := owner.Acquire(run, "", 0)
+	lock, err := runfolder.Acquire(run, "", 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/internal/owner"
+	"siafu/ranks/runfolder"
 )
 
 // saverRun makes this program a process that saves into the run folder it
@@ -35,7 +35,7 @@ const killWidth = 20_000
 // saveForEver continues from the newest checkpoint, and prints each epoch when its checkpoint is
 // durable.
 func saveForEver(run string) error {
-	lock, err := owner.Acquire(run, "", 0)
+	lock, err := runfolder.Acquire(run, "", 0)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d times killed while something was written or removed", torn)
-	lock, err := owner.Acquire(run, "", 0)
+	lock, err := runfolder.Acquire(run, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/internal/wire"
 	"siafu/ranks/params"
@@ -133,7 +132,7 @@ func (f *transport) dispatch(in world.Message) error {
 	if kind == wire.Rows || kind == wire.RowGrads {
 		return f.handler.handleRows(in)
 	}
-	defer buffers.Put(in.Data)
+	defer wire.PutBuffer(in.Data)
 	if kind >= wire.Tally && kind <= wire.Leaving {
 		m, err := wire.Open("train", in.Source, in.Data, wire.Tally, wire.Leaving)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/shard"
-	"siafu/halo/reach"
+	"siafu/halo"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -30,8 +30,8 @@ type pairing struct {
 	shard     *shard.Shard
 	held      *graph.HeldOut
 	seed      uint64
-	directory *reach.Directory
-	ghosts    *reach.Set
+	directory *halo.Directory
+	ghosts    *halo.RowSet
 	pairSamples
 	pairRows
 	scorer     pairScorer
@@ -132,7 +132,7 @@ func (e *Engine) newPairing(width int) (*pairing, error) {
 	if p.scorer, err = e.newScorer(); err != nil {
 		return nil, err
 	}
-	p.directory, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
+	p.directory, err = halo.NewDirectory(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
 }
 
@@ -250,7 +250,7 @@ func (p *pairing) row(own, others []float32, at int) []float32 {
 
 // fetchRows requests the vertices that other ranks own, fetches their rows, and converts all
 // vertices to local ids. Collective.
-func (p *pairing) fetchRows(vertices []uint32) (*reach.Set, error) {
+func (p *pairing) fetchRows(vertices []uint32) (*halo.RowSet, error) {
 	var others []uint32
 	for _, v := range vertices {
 		if _, ok := p.directory.Row(v); !ok {
@@ -275,7 +275,7 @@ func (p *pairing) fetchRows(vertices []uint32) (*reach.Set, error) {
 
 // fetchSet appends the rows of a set to the own rows, and allocates their gradients.
 // Collective.
-func (p *pairing) fetchSet(set *reach.Set) error {
+func (p *pairing) fetchSet(set *halo.RowSet) error {
 	own, n := len(p.z), set.Len()*p.width
 	p.x = slices.Grow(p.x[:own], n)[:own+n]
 	clear(resize(&p.grads, n))
@@ -283,7 +283,7 @@ func (p *pairing) fetchSet(set *reach.Set) error {
 }
 
 // returnGrads returns the gradients of a set's rows. Collective.
-func (p *pairing) returnGrads(set *reach.Set, train bool) error {
+func (p *pairing) returnGrads(set *halo.RowSet, train bool) error {
 	if !train {
 		return nil
 	}
@@ -293,7 +293,7 @@ func (p *pairing) returnGrads(set *reach.Set, train bool) error {
 // countMoved counts a training pass's transfers for a set: numbers values to request each row,
 // the row as float32 and, if returned, its gradient. Only received rows are counted: over all
 // ranks, sent rows are equally many.
-func (p *pairing) countMoved(set *reach.Set, numbers int, train, returns bool) {
+func (p *pairing) countMoved(set *halo.RowSet, numbers int, train, returns bool) {
 	columns := numbers + p.width
 	if returns {
 		columns += p.width

@@ -3,7 +3,6 @@ package params
 import (
 	"slices"
 
-	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/internal/wire"
 	"siafu/ranks/params/protocol"
@@ -89,7 +88,7 @@ func (c *Client) receive() (protocol.Message, error) {
 		return protocol.Message{}, err
 	}
 	m, err := protocol.Decode(in.Data, in.Source, c.comm.Rank(), c.buffer)
-	buffers.Put(in.Data)
+	wire.PutBuffer(in.Data)
 	if m.Values != nil {
 		c.buffer = m.Values
 	}

@@ -3,7 +3,6 @@ package params
 import (
 	"cmp"
 
-	"siafu/internal/buffers"
 	"siafu/internal/signals"
 	"siafu/internal/wire"
 	"siafu/ranks/inject"
@@ -68,7 +67,7 @@ func (s *Server) stepNext() error {
 		return err
 	}
 	m, err := protocol.Decode(in.Data, in.Source, s.comm.Rank(), s.values)
-	buffers.Put(in.Data)
+	wire.PutBuffer(in.Data)
 	if err != nil {
 		return err
 	}

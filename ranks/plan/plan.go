@@ -11,7 +11,7 @@ import (
 	"siafu/graph/order"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
-	"siafu/internal/progress"
+	"siafu/internal/screen"
 	"siafu/internal/table"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -94,7 +94,7 @@ func (q *request) estimate() (*Plan, error) {
 		return nil, err
 	}
 	defer ds.Close()
-	defer progress.Start(q.Progress, q.steps.line)()
+	defer screen.Repeat(q.Progress, q.steps.line)()
 	if err := ds.Meta.Trains("plan", q.Data); err != nil {
 		return nil, err
 	}

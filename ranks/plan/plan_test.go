@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"siafu/graph/generate"
-	"siafu/graph/holdout"
+	"siafu/graph/pairs"
 	"siafu/graph/partition"
 	"siafu/internal/fault"
-	"siafu/internal/progress"
+	"siafu/internal/screen"
 	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -28,7 +28,7 @@ import (
 func linked(t *testing.T, o *Options) {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), "links")
-	if _, err := holdout.Write(o.Data, dst, holdout.Options{Split: "85/5/10", Seed: 3}, false); err != nil {
+	if _, err := pairs.HoldOut(o.Data, dst, pairs.HoldOutOptions{Split: "85/5/10", Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
 	o.Data = dst
@@ -256,7 +256,7 @@ func TestPlanSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSteps(time.Minute)
 		var said strings.Builder
-		stop := progress.Start(&said, s.line)
+		stop := screen.Repeat(&said, s.line)
 		time.Sleep(6 * time.Second)
 		s.begin("measuring")
 		time.Sleep(6 * time.Second)

@@ -15,7 +15,6 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/pickle"
 	"siafu/internal/safetensors"
-	"siafu/internal/torchfile"
 	"siafu/kernels/model"
 )
 
@@ -30,7 +29,7 @@ func Read(path string) ([]safetensors.Tensor, map[string]string, error) {
 	}
 	n, _ := io.ReadFull(f, begin[:])
 	f.Close()
-	if !torchfile.Is(begin[:n]) {
+	if !pickle.IsTorch(begin[:n]) {
 		return safetensors.Read(path)
 	}
 	list, err := readStateDict(path)
@@ -39,7 +38,7 @@ func Read(path string) ([]safetensors.Tensor, map[string]string, error) {
 
 // readStateDict reads the tensors of a dict that torch.save has written.
 func readStateDict(path string) ([]safetensors.Tensor, error) {
-	f, err := torchfile.Open(path)
+	f, err := pickle.OpenTorch(path)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 	var list []safetensors.Tensor
 	for i, v := range d.Values {
 		name := pickle.Text(d.Keys[i])
-		if !torchfile.IsTensor(v) {
+		if !pickle.IsTensor(v) {
 			return nil, f.Bad("%q is %s instead of a tensor", name, pickle.Describe(v)).
 				Then("save the weights: torch.save(model.state_dict(), FILE)")
 		}

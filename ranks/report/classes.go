@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"siafu/internal/table"
-	"siafu/ranks/report/page"
+	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )
 
@@ -14,8 +14,8 @@ const classedRuns = 12
 
 // classParts returns a part with the class tables of each run, for its last non-empty split: test, if
 // there are test vertices. The tables of several runs are folded under one title.
-func classParts(runs []*Run) []page.Part {
-	all := page.Part{Title: "Classes of each run", Folded: true}
+func classParts(runs []*Run) []chart.Part {
+	all := chart.Part{Title: "Classes of each run", Folded: true}
 	tables := 0
 	for _, r := range runs {
 		if r.Summary == nil {
@@ -35,22 +35,22 @@ func classParts(runs []*Run) []page.Part {
 	if tables < 2 {
 		return all.Parts
 	}
-	return []page.Part{all}
+	return []chart.Part{all}
 }
 
 // classTables returns the table of classes and the confusion matrix of a split of a run.
-func classTables(r *Run, s *runfolder.Scores, split runfolder.Split) []page.Part {
+func classTables(r *Run, s *runfolder.Scores, split runfolder.Split) []chart.Part {
 	classes, averages, shown, all := s.ClassTable(split.Metrics, runfolder.MostClasses)
 	note := ""
 	if shown < all {
 		note = fmt.Sprintf(" The %d largest of %d classes; averages are over all.", shown, all)
 	}
-	parts := []page.Part{{
+	parts := []chart.Part{{
 		Title: fmt.Sprintf("Classes of %s", r.Dir), Text: fmt.Sprintf("The %s vertices.%s", split.Name, note),
 		Table: &table.Table{Head: slices.Concat([]string{"class"}, runfolder.ClassHead[1:]), Rows: slices.Concat(classes, averages)},
 	}}
 	if len(split.PerClass.Confusion) > 0 {
-		parts = append(parts, page.Part{
+		parts = append(parts, chart.Part{
 			Title: fmt.Sprintf("Confusion matrix of %s", r.Dir),
 			Text:  fmt.Sprintf("The %s vertices. A row is a class, a column the predicted class.", split.Name),
 			Table: &table.Table{Head: slices.Concat([]string{"class"}, s.Classes), Rows: s.ConfusionTable(split.Metrics)},

@@ -13,7 +13,6 @@ import (
 
 	"siafu/internal/table"
 	"siafu/ranks/report/chart"
-	"siafu/ranks/report/page"
 	"siafu/ranks/trace"
 )
 
@@ -31,32 +30,32 @@ func (o Options) files(t *comparison, runs []*Run, failed error) error {
 }
 
 // page returns a page with everything about the runs.
-func (t *comparison) page(runs []*Run, failed error) *page.Page {
-	p := &page.Page{Title: "Runs", Lead: lead(t, runs)}
+func (t *comparison) page(runs []*Run, failed error) *chart.Page {
+	p := &chart.Page{Title: "Runs", Lead: lead(t, runs)}
 	if names := datasets(runs); len(names) > 0 {
 		p.Title = "Runs on " + strings.Join(names, ", ")
 	}
 	for k, name := range t.names() {
-		p.Keys = append(p.Keys, page.Key{Group: k, Name: name})
+		p.Keys = append(p.Keys, chart.Key{Group: k, Name: name})
 	}
-	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: t.differing()})
+	p.Parts = append(p.Parts, chart.Part{Title: "Comparison", Table: t.differing()})
 	if lines := problems(failed); len(lines) > 0 {
-		p.Parts = append(p.Parts, page.Part{Title: "Runs that could not be read", Lines: lines})
+		p.Parts = append(p.Parts, chart.Part{Title: "Runs that could not be read", Lines: lines})
 	}
 	if unfinished := unfinished(runs); len(unfinished.Rows) > 0 {
-		p.Parts = append(p.Parts, page.Part{Title: "Runs that have not ended", Table: unfinished})
+		p.Parts = append(p.Parts, chart.Part{Title: "Runs that have not ended", Table: unfinished})
 	}
 	p.Parts = append(p.Parts, classParts(runs)...)
 	curves, bars := t.figures()
-	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: figuresOf(curves)},
-		page.Part{Title: "Bars", Figures: figuresOf(bars)})
+	p.Parts = append(p.Parts, chart.Part{Title: "Curves", Text: t.explain(), Figures: figuresOf(curves)},
+		chart.Part{Title: "Bars", Figures: figuresOf(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
 		p.Parts = append(p.Parts,
-			page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
+			chart.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
 	}
-	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
-		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
-	p.Parts = slices.DeleteFunc(p.Parts, func(p page.Part) bool {
+	p.Parts = append(p.Parts, chart.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
+		chart.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
+	p.Parts = slices.DeleteFunc(p.Parts, func(p chart.Part) bool {
 		return len(p.Figures)+len(p.Wide)+len(p.Lines)+len(p.Parts) == 0 && (p.Table == nil || len(p.Table.Rows) == 0)
 	})
 	return p
@@ -138,10 +137,10 @@ func unfinished(runs []*Run) *table.Table {
 	return t
 }
 
-func figuresOf(charts []chart.Chart) []page.Figure {
-	var list []page.Figure
+func figuresOf(charts []chart.Chart) []chart.Figure {
+	var list []chart.Figure
 	for _, c := range charts {
-		list = append(list, page.Figure{Title: c.Title, Draw: c.Draw})
+		list = append(list, chart.Figure{Title: c.Title, Draw: c.Draw})
 	}
 	return list
 }
@@ -151,15 +150,15 @@ func figuresOf(charts []chart.Chart) []page.Figure {
 const maxTimelineBytes = 64 << 20
 
 // timelines returns a figure for each run with a timeline.
-func timelines(runs []*Run) []page.Figure {
-	var list []page.Figure
+func timelines(runs []*Run) []chart.Figure {
+	var list []chart.Figure
 	for _, r := range runs {
 		f, err := trace.Read(r.timeline())
 		if err != nil { // a run is reported without its timeline
 			continue
 		}
 		from, to := chart.Epochs(f)
-		figure := page.Figure{Title: r.Dir, Draw: func(w io.Writer) error { return chart.Timeline(w, f, from, to) }}
+		figure := chart.Figure{Title: r.Dir, Draw: func(w io.Writer) error { return chart.Timeline(w, f, from, to) }}
 		if figure.Draw(io.Discard) == nil {
 			list = append(list, figure)
 		}

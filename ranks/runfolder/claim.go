@@ -17,9 +17,7 @@ import (
 	"siafu/internal/durable"
 	"siafu/internal/fault"
 	"siafu/internal/inventory"
-	"siafu/internal/owner"
 	"siafu/internal/scratch"
-	"siafu/internal/tensorboard"
 )
 
 // FromMemory is the source of a resumption by another rank of the same start, in the log.
@@ -41,7 +39,7 @@ var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFil
 // marker, and shards that could not be stored next to the dataset.
 var bare = inventory.Folder{
 	{Name: inventory.Pattern("parts"), In: graph.Partitionings()},
-	{Name: inventory.Pattern(owner.LockFile), Proof: owner.IsLock},
+	{Name: inventory.Pattern(lockFile), Proof: isLock},
 	{Name: inventory.Pattern(regexp.QuoteMeta(markerFile) + scratch.Suffix)},
 }
 
@@ -61,7 +59,7 @@ type Folder struct {
 	launch   string
 	contents inventory.Folder
 	marker   *inventory.Marker // of the existing run; nil: the folder is empty
-	lock     *owner.Lock
+	lock     *Lock
 	made     []string     // folders that the claim has created, the deepest last
 	written  bool         // Begin or Continue was called
 	early    bytes.Buffer // log lines before the log file exists
@@ -69,7 +67,7 @@ type Folder struct {
 	log      *os.File
 
 	eventsFile *os.File
-	events     *tensorboard.Writer // nil: no event file
+	events     *eventWriter // nil: no event file
 }
 
 // Take claims the run folder. The folder must not exist, or be empty, or have a marker of siafu.
@@ -131,7 +129,7 @@ func (f *Folder) acquire(wait time.Duration) (err error) {
 		if err = f.mkdirAll(f.dir); err != nil {
 			return err
 		}
-		if f.lock, err = owner.Acquire(f.dir, f.launch, wait); err == nil || fault.KindOf(err) != fault.Missing {
+		if f.lock, err = Acquire(f.dir, f.launch, wait); err == nil || fault.KindOf(err) != fault.Missing {
 			return err
 		}
 	}
@@ -234,7 +232,7 @@ func (f *Folder) Begin(of map[string]string, metrics Lines) error {
 	if err := os.Remove(filepath.Join(f.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.System(op, f.dir, err)
 	}
-	if err := f.contents.Clear(op, f.dir, markerFile, owner.LockFile); err != nil {
+	if err := f.contents.Clear(op, f.dir, markerFile, lockFile); err != nil {
 		return err
 	}
 	m := inventory.NewMarker(kind)

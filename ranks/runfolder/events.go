@@ -10,7 +10,6 @@ import (
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
-	"siafu/internal/tensorboard"
 )
 
 // eventsFile contains "tfevents" because TensorBoard searches for such names.
@@ -25,7 +24,7 @@ func (f *Folder) OpenEvents(epochs Lines) error {
 		return err
 	}
 	f.eventsFile = file
-	if f.events, err = tensorboard.NewWriter(file); err != nil {
+	if f.events, err = newEventWriter(file); err != nil {
 		return fault.System(op, path, err)
 	}
 	var failed error
@@ -49,8 +48,8 @@ func (f *Folder) appendEvent(e *Epoch) error {
 }
 
 // scalars returns the available numbers of an epoch.
-func scalars(e *Epoch) []tensorboard.Scalar {
-	list := []tensorboard.Scalar{
+func scalars(e *Epoch) []scalar {
+	list := []scalar{
 		{Name: "loss/train", Value: e.Loss},
 		{Name: "seconds/epoch", Value: e.Seconds}, {Name: "seconds/elapsed", Value: e.Elapsed},
 		{Name: "seconds/eval", Value: e.EvalSeconds}, {Name: "seconds/wait", Value: e.WaitSeconds},
@@ -58,7 +57,7 @@ func scalars(e *Epoch) []tensorboard.Scalar {
 	}
 	add := func(name string, v *float64) {
 		if v != nil {
-			list = append(list, tensorboard.Scalar{Name: name, Value: *v})
+			list = append(list, scalar{Name: name, Value: *v})
 		}
 	}
 	add("loss/val", e.ValLoss)

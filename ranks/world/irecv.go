@@ -3,7 +3,7 @@ package world
 import (
 	"fmt"
 
-	"siafu/internal/buffers"
+	"siafu/internal/wire"
 )
 
 // InPlace is a communicator that receives into the caller's memory.
@@ -58,7 +58,7 @@ func (r *copyRequest) take(m Message) (bool, error) {
 		return false, fmt.Errorf("Irecv: rank %d sent %d bytes, want %d", m.Source, len(m.Data), len(r.buf))
 	}
 	copy(r.buf, m.Data)
-	buffers.Put(m.Data)
+	wire.PutBuffer(m.Data)
 	r.ended = true
 	return true, nil
 }

@@ -3,7 +3,7 @@ package multilevel
 import (
 	"slices"
 
-	"siafu/internal/splitmix"
+	"siafu/internal/elementary"
 	"siafu/internal/workers"
 )
 
@@ -162,5 +162,5 @@ func (c *clustering) pairSingletons() {
 
 // Hash returns a hash of x and seed.
 func Hash(seed, x uint64) uint64 {
-	return splitmix.Mix(x + (seed+1)*splitmix.Golden)
+	return elementary.Mix(x + (seed+1)*elementary.Golden)
 }

@@ -4,7 +4,7 @@
 //
 // Both instruction sets and the plain Go form in package kernels do the same operations on an element in
 // the same order, so their results have the same bits. In products, a multiplication and the
-// addition after it are rounded once.
+// addition after it are rounded once: FMA and the functions of fma.go do so in Go on every processor.
 //
 // Package gen generates the assembly with avo. Callers must check all lengths. On a machine or an
 // architecture without these instructions, and under the race detector, Best returns None, and no

@@ -74,8 +74,8 @@ var dashes = [][]float64{nil, {6, 3}, {2, 3}, {8, 3, 2, 3}}
 
 func dashesOf(group int) []float64 { return dashes[group/len(palette)%len(dashes)] }
 
-// Style returns a style sheet that sets the variables of the colours, for a light or a dark page.
-func Style(dark bool) string {
+// colourSheet returns a style sheet that sets the variables of the colours, for a light or a dark page.
+func colourSheet(dark bool) string {
 	var b strings.Builder
 	b.WriteString(":root {")
 	write := func(name string, l, d color.NRGBA) {
@@ -94,8 +94,8 @@ func Style(dark bool) string {
 	return b.String()
 }
 
-// Rules returns the style rules of charts, which use the variables of Style.
-func Rules() string {
+// groupRules returns the style rules of charts, which use the variables of colourSheet.
+func groupRules() string {
 	var b strings.Builder
 	for k := range palette {
 		fmt.Fprintf(&b, ".c%d { --c: var(--c%d) }\n", k, k)

@@ -58,8 +58,8 @@ func (c *Chart) Draw(w io.Writer) error {
 	return s.err
 }
 
-// Swatch draws a short line in a group's colour and dashes.
-func Swatch(w io.Writer, group int) error {
+// swatch draws a short line in a group's colour and dashes.
+func swatch(w io.Writer, group int) error {
 	s := svg{&canvas{w: w}}
 	s.printf(`<svg viewBox="0 0 30 10" aria-hidden="true">`)
 	s.mark(line, group, "", xy{1, 5}, xy{29, 5})

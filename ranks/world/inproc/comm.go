@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"siafu/internal/buffers"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 )
 
@@ -153,7 +153,7 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 		_, err := c.sendPacket(dst, Packet{To: dst, Seq: message, Tag: uint64(tag), Data: buf})
 		return sent{}, err
 	}
-	c.g.mailboxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: append(buffers.Get(len(buf))[:0], buf...)})
+	c.g.mailboxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: append(wire.GetBuffer(len(buf))[:0], buf...)})
 	return sent{}, nil
 }
 

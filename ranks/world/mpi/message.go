@@ -5,7 +5,7 @@ package mpi
 import (
 	"slices"
 
-	"siafu/internal/buffers"
+	"siafu/internal/wire"
 	"siafu/ranks/world"
 )
 
@@ -100,7 +100,7 @@ func (c *comm) accept(s stall, f found) error {
 		c.incoming = append(c.incoming, &incoming{source: f.source, tag: f.tag})
 	}
 	in := c.incoming[i]
-	piece := buffers.Get(f.length)
+	piece := wire.GetBuffer(f.length)
 	r := c.request(s, 1, 0)
 	r.keep(piece)
 	if _, err := r.begun(r.mem.imrecv(0, &f, piece)); err != nil {

@@ -9,7 +9,6 @@ import (
 	"siafu/internal/testkit/worldtest/slow"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
-	"siafu/ranks/world/link"
 )
 
 // run starts ranks on hosts of a network.
@@ -122,7 +121,7 @@ func TestMeasured(t *testing.T) {
 	run(t, n, []string{"a", "b"}, func(c world.Comm) error {
 		var l, b float64
 		for range tries { // as many on both ranks
-			table, err := link.Measure(c)
+			table, err := world.MeasureLinks(c)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,58 @@
+package pairs
+
+import (
+	"strconv"
+
+	"siafu/graph"
+)
+
+// Names maps the user's ids to the vertices of a dataset.
+type Names struct {
+	n     int64
+	ints  map[int64]uint32
+	words map[string]uint32
+}
+
+// NewNames returns the Names of n vertices with these ids.
+func NewNames(ids *graph.IDs, n int64) *Names {
+	names := &Names{n: n}
+	switch {
+	case ids != nil && ids.Ints != nil:
+		names.ints = make(map[int64]uint32, n)
+		for v, id := range ids.Ints {
+			names.ints[id] = uint32(v)
+		}
+	case ids != nil && ids.Offsets != nil:
+		names.words = make(map[string]uint32, n)
+		for v := range n {
+			names.words[ids.At(int(v))] = uint32(v)
+		}
+	}
+	return names
+}
+
+// word returns the vertex with the given id.
+func (n *Names) word(id string) (v uint32, ok bool) {
+	if n.words != nil {
+		v, ok = n.words[id]
+		return v, ok
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return n.number(number)
+}
+
+// number returns the vertex with the given integer id.
+func (n *Names) number(id int64) (v uint32, ok bool) {
+	switch {
+	case n.words != nil:
+		v, ok = n.words[strconv.FormatInt(id, 10)]
+	case n.ints != nil:
+		v, ok = n.ints[id]
+	default:
+		v, ok = uint32(id), 0 <= id && id < n.n
+	}
+	return v, ok
+}
