@@ -60,7 +60,7 @@ func dialectOf(launcher string) (*dialect, error) {
 		}
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(answer)), "\n")
-	return nil, fault.New(fault.Config, "launch", launcher, "its answer to --version is not known: %q (%v)", line, err).
+	return nil, fault.New(fault.Usage, "launch", "", "--launcher=%s, whose answer to --version is not known: %q (%v)", launcher, line, err).
 		Then("use the mpirun of Open MPI or the mpiexec of MPICH, or srun")
 }
 
