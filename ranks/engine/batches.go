@@ -181,8 +181,7 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.sumLayer, t.delay, t.stale
 		newRoute := &route{ghosts: source, keepsGradients: true}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
-		s.route, s.training, s.exact = newRoute, newRoute, newRoute
-		s.build(newRoute, e.Config.Mode == "nopipe")
+		s.useOnly(newRoute, e, e.Arena)
 		list, template = append(list, s), intervals
 	}
 	b.current = list[0]
@@ -315,7 +314,6 @@ func (b *batches) train(epoch, k, step int) error {
 	if err := t.measureStep(epoch, k, step); err != nil {
 		return err
 	}
-	t.pass = model.Pass{Epoch: epoch, Train: true}
 	err := t.timed(schedule.Receive, epoch, func() (err error) {
 		pieces, total := b.piecesOf(k, rank)
 		if b.current, err = b.next(epoch, step, pieces); err == nil {

@@ -23,7 +23,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	monitors := stopping.IsMetric(t.cfg.Monitor) && t.history.Validated
 	start := time.Now()
-	ready = !t.net.Drops() && t.training == t.exact && t.steps.isFull() && !monitors && !t.store.Slotted()
+	ready = !t.net.Drops() && t.routes.training == t.routes.exact && t.steps.isFull() && !monitors && !t.store.Slotted()
 	if !ready || closing {
 		goOn := t.workers.pauseClocks()
 		defer func() {
@@ -31,7 +31,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			now := time.Now()
 			t.workers.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
-			t.discardStats()
+			t.routes.discardStats()
 		}()
 	}
 	var own findings
@@ -49,7 +49,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			}
 		}
 	}
-	found, err := t.sumFindings(own, false)
+	found, err := t.sumFindings(line.Epoch, own, false)
 	if err != nil {
 		return false, err
 	}
@@ -86,8 +86,8 @@ const (
 // score sums the results of the last forward pass over all ranks. Hits and the validation loss
 // are 0 unless that pass counted them. After it, all ranks know any rank's request, possibly
 // in an epoch that is already trained. Collective over the graph ranks.
-func (t *trainer) score(trained bool) (findings, error) {
-	return t.sumFindings(t.localFindings(t.intervals), trained)
+func (t *trainer) score(epoch int, trained bool) (findings, error) {
+	return t.sumFindings(epoch, t.localFindings(t.intervals), trained)
 }
 
 // localFindings returns the results of the last forward pass of intervals on this rank.
@@ -100,11 +100,11 @@ func (t *trainer) localFindings(list []*interval) (found findings) {
 }
 
 // sumFindings sums results like score, with the given results of this rank.
-func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
+func (t *trainer) sumFindings(epoch int, found findings, trained bool) (findings, error) {
 	sums := t.sums
 	clear(sums)
 	copy(sums, found[:])
-	t.addRequests(sums, trained)
+	t.addRequests(sums, epoch, trained)
 	if t.replaceable() {
 		if t.views.ViewRequested() {
 			sums[sumReplace] = 1
@@ -113,7 +113,7 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 			sums[sumSkip] = 1
 		}
 	}
-	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
+	if err := t.timed(schedule.Loss, epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
 	t.noteRequests(sums)
@@ -122,8 +122,8 @@ func (t *trainer) sumFindings(found findings, trained bool) (findings, error) {
 }
 
 // addRequests adds this rank's requests to the sums of score.
-func (t *trainer) addRequests(sums []float64, trained bool) {
-	switch max(t.saver.Pending(t.pass.Epoch, trained), t.servers.Asked()) {
+func (t *trainer) addRequests(sums []float64, epoch int, trained bool) {
+	switch max(t.saver.Pending(epoch, trained), t.servers.Asked()) {
 	case signals.Checkpoint:
 		sums[sumSave] = 1
 	case signals.Stop:

@@ -52,8 +52,8 @@ const (
 	GhostPlaces   = "places of ghosts, computed or received"
 )
 
-// newLocalGhosts allocates the values of ghosts whose rows are computed here. g gathers for own vertices. All memory comes from a.
-func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
+// newLocalGhosts allocates the values of ghosts whose rows are computed here. r is the exact route. All memory comes from a.
+func (s *lockstep) newLocalGhosts(e *Engine, r *route, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
 	spec := s.store.Network.Spec
 	if spec.LocalLayers == 0 || e.Peers.Size() == 1 { // such as the network that computes ÂX
 		return k
@@ -66,7 +66,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.store.UseInput(e.ghostInput)
 	}
 	if k.lists = k.store.Lists(a.For(graphwork.Lists)); k.store.Network.Lists() {
-		g.Layer(k.layer).UseGhostLists(k.lists)
+		r.graph.Layer(k.layer).UseGhostLists(k.lists)
 	}
 	hops := k.newIntervals(s, h)
 	forward, backward := s.store.Network.EmissionStages()
@@ -78,13 +78,13 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.levels = append(k.levels, level)
 	}
 	if len(k.levels) > 1 {
-		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, g, map[int]int{}, nil // its columns are not in a file
+		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, r.graph, map[int]int{}, nil // its columns are not in a file
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
 		k.edges = graphwork.New(k.store, h.edges, o, ops, a.For(GhostEdges))
 	}
-	if k.mixed = s.newMixedGhosts(e, g, k.layer, k.store.Rows, rows, a); !k.mixes() && len(k.levels) > 1 {
+	if k.mixed = s.newMixedGhosts(e, r, k.layer, k.store.Rows, rows, a); !k.mixes() && len(k.levels) > 1 {
 		k.added = kernels.NewMat(ops, a.For(Activations), k.near, k.edges.MaxWidth())
 	}
 	return k
@@ -175,7 +175,7 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	if k.store.Network.Lists() {
-		i.frame.List(k.lists, s.pass, o)
+		i.frame.List(k.lists, s.pass.Pass, o)
 		return
 	}
 	for at := range k.levels {
@@ -183,11 +183,11 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 			if at > 0 {
 				before := k.levels[at-1].layer
 				in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
-				in.GatherOwn(i, s.pass)
-				in.GatherGhosts(i, s.pass)
+				in.GatherOwn(i, s.pass.Pass)
+				in.GatherGhosts(i, s.pass.Pass)
 			}
 			for _, d := range level.forward {
-				i.frame.Run(d, s.pass, o)
+				i.frame.Run(d, s.pass.Pass, o)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 		i.frame.ClearGathered(t.Layer, o)
 	}
 	if !last {
-		k.edges.Layer(t.Layer).GatherBackward(at, s.pass)
+		k.edges.Layer(t.Layer).GatherBackward(at, s.pass.Pass)
 	}
 	switch {
 	case k.mixes():
@@ -251,7 +251,7 @@ func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
 		return
 	}
 	in := k.edges.Layer(l)
-	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.graph.Layer(l).Backward()))
+	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.pass.route.graph.Layer(l).Backward()))
 }
 
 // gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's

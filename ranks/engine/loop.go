@@ -82,11 +82,12 @@ func (t *trainer) pull(epoch, step int) error {
 // train runs the forward pass, unless it has already run, and the backward pass. Collective
 // over the graph ranks.
 func (s *lockstep) train(p model.Pass, ready bool) error {
+	r := s.routes.training
 	if ready {
-		return s.run(s.training, s.training.backwardWalk, p, false)
+		return s.run(passRun{Pass: p, route: r, walk: r.backwardWalk})
 	}
 	if err := s.refreshAhead(p); err != nil {
 		return err
 	}
-	return s.run(s.training, s.training.epochWalk, p, s.countsTraining)
+	return s.run(passRun{Pass: p, route: r, walk: r.epochWalk, count: s.countsTraining})
 }

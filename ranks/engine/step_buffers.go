@@ -130,7 +130,6 @@ func (r *stepBuffers) setUnlabelled(row int, id uint32) {
 // buildStep returns the lockstep of a step along a route. Stretch k ends in row ends[k].
 func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 	s, at, lo := *r.template, 0, 0
-	s.route, s.training, s.exact = stepRoute, stepRoute, stepRoute
 	for k, count := range r.intervalCounts {
 		rows := ends[k] - lo
 		for j := range count {
@@ -143,7 +142,7 @@ func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 		}
 		lo = ends[k]
 	}
-	s.build(stepRoute, r.e.Config.Mode == "nopipe")
+	s.useOnly(stepRoute, r.e, r.e.Arena)
 	return &s
 }
 

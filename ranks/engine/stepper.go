@@ -54,7 +54,7 @@ func (f fullGraph) interrupted(_ int, err error) error { return err }
 func (f fullGraph) isFull() bool { return true }
 
 func (f fullGraph) sources() (list []statsSource) {
-	for _, r := range []*route{f.t.training, f.t.exact} {
+	for _, r := range []*route{f.t.routes.training, f.t.routes.exact} {
 		if r.exchanges() {
 			list = append(list, r.ghosts)
 		}
@@ -67,7 +67,7 @@ func (f fullGraph) packHistory() ([]byte, error) { return nil, nil }
 func (f fullGraph) hasState() bool { return f.t.hasLastingState() }
 
 func (f fullGraph) takePredictions() (c predict.Counts) {
-	if p, ok := f.t.training.ghosts.(predictor); ok {
+	if p, ok := f.t.routes.training.ghosts.(predictor); ok {
 		c = p.TakeCounts()
 	}
 	return c

@@ -35,7 +35,7 @@ type trainer struct {
 	comm          world.Comm // of the graph ranks
 	net           model.Spec
 	steps         stepper
-	phases        *tune.Phases // of --refresh auto (alternates)
+	phases        *tune.Phases // of --refresh auto (routes.alternate)
 	before, after hooks        // of an epoch's steps
 	now           epochState
 }
@@ -99,8 +99,8 @@ func (e *Engine) Train(b Beginning, source params.Source, servers params.Control
 		return err
 	}
 	t.history, t.saver, t.servers, t.views = h, s, servers, e.Views
-	t.reserveResiduals()
-	if t.alternates {
+	t.routes.reserveResiduals()
+	if t.routes.alternate() {
 		t.phases = tune.NewPhases(b.Epoch, e.Config.Epochs, b.Exact)
 		if plan := e.Config.Recorded.Policies; len(plan) > 0 {
 			t.phases.Follow(without(plan))
@@ -214,7 +214,7 @@ func (t *trainer) addHooks(tuning hooks) {
 	if t.replaceable() {
 		t.before = append(t.before, t.storeView)
 	}
-	if t.alternates {
+	if t.routes.alternate() {
 		t.before = append(t.before, t.chooseRoute)
 	}
 	t.before = append(t.before, t.evaluateDue)
@@ -226,7 +226,7 @@ func (t *trainer) addHooks(tuning hooks) {
 		t.after = append(t.after, t.trainPredictor)
 	}
 	t.after = append(append(t.after, t.reportEpoch), tuning...)
-	if t.alternates {
+	if t.routes.alternate() {
 		t.after = append(t.after, t.observeEpoch)
 	}
 }
@@ -250,7 +250,7 @@ func (t *trainer) sumLoss(e *epochState) (leave bool, err error) {
 	if e.ready {
 		return false, nil
 	}
-	found, err := t.sumFindings(findings{trainLoss: e.loss}, true)
+	found, err := t.sumFindings(e.line.Epoch, findings{trainLoss: e.loss}, true)
 	e.line.Loss = found[trainLoss]
 	return false, err
 }
@@ -268,7 +268,7 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	if t.shouldEnd(e.line, closing) {
 		return true, t.servers.Leave()
 	}
-	if t.alternates {
+	if t.routes.alternate() {
 		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
 		t.setRoute()
 	}
@@ -283,7 +283,7 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
-	if h.StoppedBy == stopping.ByPatience && t.alternates && t.phases.Finish() {
+	if h.StoppedBy == stopping.ByPatience && t.routes.alternate() && t.phases.Finish() {
 		h.Wait(line.Epoch) // because epochs with ghosts follow
 	}
 	return h.Ended()
@@ -387,7 +387,7 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 	at := t.layers[layer]
 	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(list[1:], t.training.localGhosts.gradIntervals(layer)) {
+	for _, i := range slices.Concat(list[1:], t.routes.training.localGhosts.gradIntervals(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
