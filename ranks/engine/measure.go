@@ -10,7 +10,6 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
@@ -266,24 +265,14 @@ func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 // exactGradient runs a forward and a backward pass along the exact route, with the dropout of a pass.
 // It stores this rank's gradient. Collective over the graph ranks.
 func (t *trainer) exactGradient(pass int) error {
-	update := t.update
-	t.update = func(layer int) { t.gradient(t.intervals, layer, t.stale.exact) }
 	err := t.run(passRun{Pass: model.Pass{Epoch: pass, Train: true}, route: t.routes.exact, walk: t.routes.exact.epochWalk})
-	t.update = update
+	copy(t.stale.exact, t.grad)
 	return err
 }
 
-// gradientRecorder is a source of weights that records a rank's gradient before the sum over
-// ranks.
-type gradientRecorder struct {
-	params.Source
-	stale *staleness
-}
-
-// Step implements params.Source.
-func (r gradientRecorder) Step(step int, grad []float32) error {
-	if r.stale.firstPass == step {
-		copy(r.stale.trained, grad)
+// recordTrained records this rank's gradient of a step of training, if it is compared.
+func (m *staleness) recordTrained(step int, grad []float32) {
+	if m.firstPass == step {
+		copy(m.trained, grad)
 	}
-	return r.Source.Step(step, grad)
 }

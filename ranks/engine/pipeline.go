@@ -117,7 +117,7 @@ func (p *pipelineRank) isProtected(stage int) bool {
 }
 
 // train runs a step: the k-th of an epoch. Collective over the graph ranks.
-func (p *pipelineRank) train(epoch, k, step int) error {
+func (p *pipelineRank) train(epoch, k, step int, _ bool) error {
 	if k == 0 || p.resumes {
 		p.shuffle(epoch)
 	}
@@ -287,10 +287,11 @@ func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
 
 // addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
 // pass of each microbatch, in their order.
-func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) {
-	at, one := p.t.layers[layer], p.t.gradient(m.run.intervals, layer, p.t.grad)
-	sum := w.grad[at.Lo:at.Hi]
-	if m.number == 0 {
+func (p *pipelineRank) addGradient(w *stageWork, microbatch int, s *lockstep, layer int) {
+	p.t.sumLayer(s, layer)
+	at := p.t.layers[layer]
+	sum, one := w.grad[at.Lo:at.Hi], p.t.grad[at.Lo:at.Hi]
+	if microbatch == 0 {
 		copy(sum, one)
 		return
 	}

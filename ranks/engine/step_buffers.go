@@ -37,14 +37,14 @@ type stepRows struct {
 
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each
 // stretch.
-func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int)) *stepBuffers {
+func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(s *lockstep, layer int)) *stepBuffers {
 	return e.newSectionBuffers(t, net, net.Section(), most, steps, update, nil)
 }
 
 // newSectionBuffers allocates steps of a section of a network. Steps with the intervals like run at
 // other times, and share the gradients of weights.
-func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int),
-	like []*interval) *stepBuffers {
+func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int,
+	update func(s *lockstep, layer int), like []*interval) *stepBuffers {
 	r := e.allocStepBuffers(net, of, most, e.Arena)
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()

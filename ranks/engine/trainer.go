@@ -111,9 +111,6 @@ func (e *Engine) Train(b Beginning, source params.Source, servers params.Control
 	if err := t.steps.unpack(b.Part); err != nil {
 		return err
 	}
-	if t.stale.measures() {
-		t.source = gradientRecorder{t.source, t.stale}
-	}
 	t.disk.read, t.disk.written = host.DiskBytes()
 	t.addHooks(tuning)
 	if err := t.loop(b.Epoch); err != nil {
@@ -188,7 +185,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
 	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, findingsSize+requestKinds)
 	t.pairing, t.pairs = &pairing{scorer: dotProduct{}}, e.HeldOut != nil
 	if t.pairs {
 		if t.pairing, err = e.preparePairs(e.Arena); err != nil {
@@ -247,11 +244,15 @@ func (t *trainer) skipDiverged(e *epochState) (leave bool, err error) {
 
 // sumLoss sums the loss of the epoch's steps over all ranks, unless the evaluation has done so.
 func (t *trainer) sumLoss(e *epochState) (leave bool, err error) {
-	if e.ready {
+	if e.forwardDone {
 		return false, nil
 	}
-	found, err := t.sumFindings(e.line.Epoch, findings{trainLoss: e.loss}, true)
-	e.line.Loss = found[trainLoss]
+	epoch := e.line.Epoch
+	found, asked, err := t.sumResults(epoch, findings{trainLoss: e.loss}, t.ownRequests(epoch, true))
+	if err == nil {
+		t.accept(asked)
+		e.line.Loss = found[trainLoss]
+	}
 	return false, err
 }
 
@@ -262,7 +263,7 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	if !closing && !t.cfg.Evaluates(e.line.Epoch) {
 		return false, nil
 	}
-	if e.ready, err = t.evaluate(&e.line, closing); err != nil {
+	if e.forwardDone, err = t.evaluate(&e.line, closing); err != nil {
 		return false, err
 	}
 	if t.shouldEnd(e.line, closing) {
@@ -379,15 +380,12 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 // loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// sumLayer sums a layer's gradients in the order of intervals.
-func (t *trainer) sumLayer(layer int) { t.gradient(t.intervals, layer, t.grad) }
-
-// gradient sums a layer's gradients in the order of intervals. It returns their part of flat.
-func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
+// sumLayer sums a layer's gradients of a pass of s, in the order of intervals.
+func (t *trainer) sumLayer(s *lockstep, layer int) {
 	at := t.layers[layer]
-	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
-	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(list[1:], t.routes.training.localGhosts.gradIntervals(layer)) {
+	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.adder.Copy(sum, s.intervals[0].frame.LayerGrad(layer))
+	for _, i := range slices.Concat(s.intervals[1:], s.pass.route.localGhosts.gradIntervals(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
@@ -395,5 +393,4 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 		own := t.pairing.scorer.weightGrad()
 		copy(grad[len(grad)-len(own):], own)
 	}
-	return grad
 }
