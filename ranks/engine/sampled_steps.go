@@ -24,7 +24,7 @@ type sampledSteps struct{ *stepBuffers }
 
 // sampledSteps allocates the steps of a network; most has the maximal number of rows of each stretch.
 func (b *batches) sampledSteps(net *model.Network, most []int) sampledSteps {
-	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count, b.t.sumLayer)}
+	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count)}
 	b.current = d.template
 	return d
 }

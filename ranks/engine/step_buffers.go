@@ -37,8 +37,8 @@ type stepRows struct {
 
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each
 // stretch.
-func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(s *lockstep, layer int)) *stepBuffers {
-	return e.newSectionBuffers(t, net, net.Section(), most, steps, update, nil)
+func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int) *stepBuffers {
+	return e.newSectionBuffers(t, net, net.Section(), most, steps, t.sumLayer, nil)
 }
 
 // newSectionBuffers allocates steps of a section of a network. Steps with the intervals like run at
