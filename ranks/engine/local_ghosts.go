@@ -84,7 +84,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, r *route, o graphwork.Options, rows
 		}
 		k.edges = graphwork.New(k.store, h.edges, o, ops, a.For(GhostEdges))
 	}
-	if k.mixed = s.newMixedGhosts(e, r, k.layer, k.store.Rows, rows, a); !k.mixes() && len(k.levels) > 1 {
+	if k.mixed = s.newMixedGhosts(e, r, k.layer, k.store.Rows, rows, a); spec.LocalShare == 0 && len(k.levels) > 1 {
 		k.added = kernels.NewMat(ops, a.For(Activations), k.near, k.edges.MaxWidth())
 	}
 	return k
@@ -117,19 +117,10 @@ func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	return hops
 }
 
-// level returns the index in levels of layer l, -1 if it exchanges rows.
+// level returns the index in levels of layer l.
 func (k *localGhosts) level(l int) int {
 	return slices.IndexFunc(k.levels, func(level localLevel) bool { return level.layer == l })
 }
-
-// covers reports whether layer l exchanges nothing, or only the rows of mixedGhosts.
-func (k *localGhosts) covers(l int) bool { return k.level(l) >= 0 }
-
-// mixes reports whether the last local layer computes some rows and receives the others.
-func (k *localGhosts) mixes() bool { return len(k.mixed.pieces) > 0 }
-
-// isMixed reports whether rows of layer l are in the order of mixedGhosts.
-func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixes() }
 
 // pieces returns the numbers of tasks that compute the ghosts' rows, by layer that gathers.
 func (k *localGhosts) pieces() (list []int) {
@@ -139,24 +130,16 @@ func (k *localGhosts) pieces() (list []int) {
 	return list
 }
 
-// receives reports whether some rows of layer l are computed and the others received.
-func (k *localGhosts) receives(l int) bool { return k.isMixed(l) && l == k.layer }
-
-// mixedPieces returns the number of tasks that put rows of ghosts together.
-func (k *localGhosts) mixedPieces() int {
-	return max(len(k.mixed.pieces)-1, 0)
-}
-
-// begin prepares a pass along the edges from and into ghosts.
-func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
+// begin prepares a pass of route r along the edges from and into ghosts.
+func (k *localGhosts) begin(r *route, p model.Pass) {
 	if len(k.levels) == 0 || k.store.Network.Lists() {
 		return
 	}
 	for at, level := range k.levels {
-		l := g.Layer(level.layer)
+		l := r.graph.Layer(level.layer)
 		rows := k.store.Emitted(level.layer, p)
 		switch {
-		case !k.mixes():
+		case !r.rows[level.layer].placed:
 			l.Ghosts = rows.Part(0, k.near)
 		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
 			l.Ghosts = k.mixed.ghostRows(l)
@@ -178,20 +161,17 @@ func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sch
 		i.frame.List(k.lists, s.pass.Pass, o)
 		return
 	}
-	for at := range k.levels {
-		if level := &k.levels[at]; level.layer == t.Layer {
-			if at > 0 {
-				before := k.levels[at-1].layer
-				in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
-				in.GatherOwn(i, s.pass.Pass)
-				in.GatherGhosts(i, s.pass.Pass)
-			}
-			for _, d := range level.forward {
-				i.frame.Run(d, s.pass.Pass, o)
-			}
-		}
+	at := k.level(t.Layer)
+	if at > 0 {
+		before := k.levels[at-1].layer
+		in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
+		in.GatherOwn(i, s.pass.Pass)
+		in.GatherGhosts(i, s.pass.Pass)
 	}
-	if n := min(i.hi, k.near) - i.lo; n > 0 && !k.mixes() {
+	for _, d := range k.levels[at].forward {
+		i.frame.Run(d, s.pass.Pass, o)
+	}
+	if n := min(i.hi, k.near) - i.lo; n > 0 && !s.pass.route.rows[t.Layer].placed {
 		l.PublishGhosts(o, i.lo, n)
 	}
 	if t.Layer < k.layer {
@@ -214,7 +194,7 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 		k.edges.Layer(t.Layer).GatherBackward(at, s.pass.Pass)
 	}
 	switch {
-	case k.mixes():
+	case s.pass.route.rows[t.Layer].placed:
 		k.mixed.take(o, l, t.Layer, i, dst, !last)
 	case last:
 		l.GhostGrads(o, i.lo, dst)
@@ -228,26 +208,20 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 // emitBackward computes the contribution of a piece of the ghosts to the gradients of the
 // weights, and the gradients that the gather before it needs.
 func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass) {
-	i := k.intervals[t.Interval]
-	for at := range k.levels {
-		level := &k.levels[at]
-		if level.layer != t.Layer {
-			continue
-		}
-		for _, d := range level.backward {
-			i.frame.Run(d, p, o)
-		}
-		if at > 0 && k.store.Network.GathersBackward(k.levels[at-1].layer) {
-			before := k.levels[at-1].layer
-			d := model.Do{Layer: before, Stage: model.ApplyBackward}
-			k.edges.Layer(before).PublishGrads(i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
-		}
+	i, at := k.intervals[t.Interval], k.level(t.Layer)
+	for _, d := range k.levels[at].backward {
+		i.frame.Run(d, p, o)
+	}
+	if at > 0 && k.store.Network.GathersBackward(k.levels[at-1].layer) {
+		before := k.levels[at-1].layer
+		d := model.Do{Layer: before, Stage: model.ApplyBackward}
+		k.edges.Layer(before).PublishGrads(i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
 	}
 }
 
 // addGrads adds the gradients of own rows along edges into ghosts to those of an interval.
 func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
-	if l >= k.layer || !k.covers(l) {
+	if l >= k.layer || !s.pass.route.rows[l].computed {
 		return
 	}
 	in := k.edges.Layer(l)

@@ -124,7 +124,7 @@ func (s *lockstep) run(p passRun) error {
 	if r.aggregates() {
 		r.graph.Begin(p.Pass, s.intervals[0].frame.Weights)
 	}
-	r.localGhosts.begin(r.graph, p.Pass)
+	r.localGhosts.begin(r, p.Pass)
 	p.walk.Start(p.Epoch)
 	s.files.begin(s, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch)
 	defer s.files.end()
@@ -187,11 +187,11 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if r.awaitsGradients(t.Layer) {
+		if r.rows[t.Layer].returned {
 			return
 		}
 	case schedule.ReceiveBackward:
-		if len(r.sumPieces) > 1 && !r.localGhosts.covers(t.Layer) { // AddSums follows
+		if len(r.sumPieces) > 1 && !r.rows[t.Layer].computed { // AddSums follows
 			return
 		}
 	case schedule.AddSums:

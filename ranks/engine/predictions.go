@@ -34,7 +34,7 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 	}
 	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Decay == 1 && !idle.Remote() {
 		o.Maps = func(layer int) func(kernels.Mat, int) {
-			if e.Network.Whole(layer) || r.localGhosts.isMixed(layer) {
+			if e.Network.Whole(layer) {
 				return nil
 			}
 			return r.graph.MapGhosts(layer, t.Period > 1)

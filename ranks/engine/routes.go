@@ -14,16 +14,46 @@ import (
 // route is the configuration of a pass: the edges it gathers along, the source of ghost rows,
 // and its forward and backward tasks.
 type route struct {
-	graph          *graphwork.Work // nil if no layer gathers
-	ghosts         halo.Collective // nil if no rows are exchanged
-	exchange       *halo.Exchange  // of the exact route of several ranks, else nil
-	keepsGradients bool            // gradients of ghosts are not returned
-	localGhosts    localGhosts
+	graph       *graphwork.Work // nil if no layer gathers
+	ghosts      halo.Collective // nil if no rows are exchanged
+	exchange    *halo.Exchange  // of the exact route of several ranks, else nil
+	rows        []ghostRows     // by layer
+	localGhosts localGhosts
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
 	pieces    []int // bounds of the pieces of ghosts; the gradients of a piece are one task
 	sumPieces []int // bounds of the pieces of sums for other ranks
+}
+
+// ghostRows is the origin of the rows of a layer's ghosts along a route. A layer with rows that are computed
+// and rows that are received has both.
+type ghostRows struct {
+	received bool // from their owners
+	returned bool // the gradients of received rows return to the owners
+	computed bool // here, by localGhosts
+	placed   bool // computed rows are put in the order of the ghosts, by mixedGhosts
+}
+
+// newGhostRows decides on the rows of the at-th layer that gathers. The first layers, up to local, compute
+// their rows. If mixes, the last of them computes only some. exchanges and returns are of the route.
+func newGhostRows(at, local int, mixes, exchanges, returns bool) ghostRows {
+	g := ghostRows{computed: at < local, placed: at < local && mixes}
+	g.received = exchanges && (!g.computed || mixes && at == local-1)
+	g.returned = g.received && returns
+	return g
+}
+
+// ghostRows returns the origin of ghost rows by layer, with a number of layers that compute them.
+func (s *lockstep) ghostRows(local int, exchanges, returns bool) []ghostRows {
+	list, at := make([]ghostRows, len(s.store.Network.Layers)), 0
+	for l := range list {
+		if s.gathers(l) {
+			list[l] = newGhostRows(at, local, s.store.Network.Spec.LocalShare > 0, exchanges, returns)
+			at++
+		}
+	}
+	return list
 }
 
 // aggregates reports whether any layer gathers along the route.
@@ -96,7 +126,12 @@ func (s *lockstep) useOnly(r *route, e *Engine, a *mapped.Arena) {
 
 // prepare makes the exact route, whose rows pass through a codec, the only one. All memory comes from a.
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
-	r := &route{}
+	r, local := &route{}, 0
+	if e.Peers.Size() > 1 {
+		local = s.store.Network.Spec.LocalLayers
+	}
+	r.rows = s.ghostRows(local, e.Peers.Size() > 1, true)
+	o.Provided = func(l int) bool { return r.rows[l].computed && !r.rows[l].placed }
 	if s.store.Network.GathersAny() {
 		r.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
@@ -104,7 +139,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 			r.exchange = halo.NewExchange(e.Peers, r.graph.Plan, rows, e.packers, e.workers.newOps(), a, r.graph.MaxWidth())
 			r.localGhosts = s.newLocalGhosts(e, r, o, rows, a)
 			always := halo.NewAlways(r.exchange, r.shapes(), e.Config.Seed)
-			if k := &r.localGhosts; k.mixes() {
+			if k := &r.localGhosts; r.rows[k.layer].placed {
 				always = always.Through(k.mixed.exchange, k.layer, r.graph.Layer(k.layer).Width, e.Config.Seed)
 			}
 			r.ghosts = always
@@ -126,11 +161,11 @@ func (s *lockstep) inexactRoute(e *Engine, o graphwork.Options, a *mapped.Arena)
 		return nil
 	}
 	r := &route{graph: exact.graph, ghosts: exact.ghosts, localGhosts: exact.localGhosts, pieces: exact.pieces,
-		sumPieces: exact.sumPieces, keepsGradients: !e.Config.Returns()}
+		sumPieces: exact.sumPieces, rows: s.ghostRows(s.store.Network.Spec.LocalLayers, true, e.Config.Returns())}
 	switch {
 	case policy.NoGhosts() || policy.Alternates():
 		o.Alone, o.Forward, o.Reduction = true, false, nil
-		r.graph, r.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
+		r.graph, r.ghosts, r.rows = graphwork.New(s.store, e.Shard, o, s.adder, a), nil, s.ghostRows(0, false, false)
 	case !policy.Exact(): // else only the gradients of ghosts differ
 		history := halo.HistoryOptions{
 			Shapes: r.shapes(), Seed: e.Config.Seed, Comm: e.Peers, Plan: r.graph.Plan, Codec: e.Codecs[0],
@@ -143,7 +178,7 @@ func (s *lockstep) inexactRoute(e *Engine, o graphwork.Options, a *mapped.Arena)
 
 // pushedRoute returns the route of free mode, without walks.
 func (s *lockstep) pushedRoute(e *Engine, a *mapped.Arena) *route {
-	r := &route{keepsGradients: true}
+	r := &route{rows: s.ghostRows(0, e.Peers.Size() > 1, false)}
 	if s.store.Network.GathersAny() {
 		r.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
 		if e.Peers.Size() > 1 {
@@ -157,20 +192,11 @@ func (s *lockstep) pushedRoute(e *Engine, a *mapped.Arena) *route {
 	return r
 }
 
-// returnsGradients reports whether gradients of ghosts return to their owners along the route.
-func (r *route) returnsGradients() bool { return r.exchanges() && !r.keepsGradients }
-
-// awaitsGradients reports whether gradients of a layer's rows arrive from other ranks.
-func (r *route) awaitsGradients(l int) bool {
-	return r.returnsGradients() && (!r.localGhosts.covers(l) || r.localGhosts.receives(l))
-}
-
-// shapes returns the layers that gather along a route.
+// shapes returns the layers that gather along a route and compute none of the rows of ghosts.
 func (r *route) shapes() []halo.Shape {
 	var list []halo.Shape
 	for _, l := range r.graph.Shapes() {
-		l.Backward = l.Backward && !r.keepsGradients
-		if !r.localGhosts.covers(l.Layer) {
+		if l.Backward = l.Backward && r.rows[l.Layer].returned; !r.rows[l.Layer].computed {
 			list = append(list, l)
 		}
 	}
@@ -188,8 +214,7 @@ func (r *routes) reserveResiduals() {
 		return
 	}
 	for _, l := range training.graph.Shapes() {
-		l.Backward = l.Backward && !training.keepsGradients
-		if !training.localGhosts.covers(l.Layer) || training.localGhosts.receives(l.Layer) {
+		if l.Backward = l.Backward && training.rows[l.Layer].returned; training.rows[l.Layer].received {
 			training.ghosts.Reserve(l)
 		}
 	}

@@ -91,7 +91,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	}
 	t.connectRoutes(e, reduction, kept)
 	exact := t.routes.exact
-	exact.localGhosts.begin(exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
+	exact.localGhosts.begin(exact, model.Pass{Epoch: 1, Train: m != model.Forward})
 	t.routes.reserveResiduals()
 	e.correctionBatch(ops, kept)
 	if t.routes.connected() {

@@ -31,6 +31,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 // Receive, forward and backward, are collective over the graph ranks.
 func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
 	slot, r := s.slot(t), s.pass.route
+	at := r.rows[t.Layer]
 	switch t.Stage {
 	case schedule.Sum:
 		if sums := r.ghosts.SendBuffer(slot); !sums.IsNil() {
@@ -38,16 +39,13 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			l.Sums(worker, from, sums.Part(from, to))
 		}
 	case schedule.Send:
-		if r.localGhosts.isMixed(t.Layer) {
-			return r.ghosts.Offer(slot, l.Rows, 0, l.Rows.Rows)
-		}
 		return r.ghosts.Offer(slot, s.store.Sent(t.Layer, s.pass.Pass), 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, slot)
 	case schedule.EmitGhosts:
 		r.localGhosts.emit(worker, s, l, t)
 	case schedule.EmitGhostsBackward:
-		if r.localGhosts.isMixed(t.Layer) {
+		if at.placed {
 			r.localGhosts.grads(worker, s, l, t)
 		}
 		r.localGhosts.emitBackward(worker, t, s.pass.Pass)
@@ -55,10 +53,10 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		return r.localGhosts.mixed.place(worker, s, l, t.Layer, t.Interval)
 	case schedule.GhostGrads:
 		switch {
-		case r.localGhosts.isMixed(t.Layer):
+		case at.placed:
 			r.localGhosts.mixed.grads(worker, s, l, t.Interval)
 			return nil
-		case r.localGhosts.covers(t.Layer):
+		case at.computed:
 			r.localGhosts.grads(worker, s, l, t)
 			return nil
 		}
@@ -67,7 +65,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			l.GhostGrads(worker, from, grads.Part(from, to))
 		}
 	case schedule.SendBackward:
-		if r.localGhosts.isMixed(t.Layer) {
+		if at.placed {
 			return r.localGhosts.mixed.send(worker, s, l, slot)
 		}
 		grads := r.ghosts.SendBuffer(slot)
@@ -84,7 +82,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 	if _, _, err := r.ghosts.Take(slot); err != nil {
 		return err
 	}
-	if r.localGhosts.isMixed(slot.Layer) {
+	if r.rows[slot.Layer].placed {
 		return nil // PlaceGhosts reads them
 	}
 	view, err := r.ghosts.View(slot)
