@@ -48,6 +48,7 @@ func (r *begun) trainAsync() error {
 			return err
 		}
 	}
+	r.from.Slots = nil // as on the rank that has restored them
 	last, v, err := r.engine.TrainAsync(r.from.Epoch, r.weights, u, h, r.newSaver())
 	if err != nil {
 		return err
@@ -121,6 +122,7 @@ func (r *begun) source(epoch int, weights []float32) (params.Source, params.Cont
 		if err != nil {
 			return nil, nil, err
 		}
+		r.from.Slots = nil // the servers have restored them
 		setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
 		c := params.NewClient(r.world, setting, params.Layers(r.net), o.StateSlots())
 		return c, c, nil

@@ -29,7 +29,7 @@ func stateOf(epoch, width int) State {
 		parts = [][]byte{{byte(epoch), 2, 3}, {}, {4}}
 	}
 	return State{
-		Version: "0.1.0", Epoch: epoch, Seed: math.MaxUint64 - uint64(epoch), Steps: []int{epoch, epoch + 1},
+		Version: "0.1.0", Epoch: epoch, Seed: math.MaxUint64 - uint64(epoch),
 		Settings: Settings{"lr": "0.01", "dataset": "cora"},
 		Metadata: map[string]string{"model": "gcn"},
 		Metrics:  Metrics{Bytes: int64(epoch) << 33, SHA256: "ab"},

@@ -18,7 +18,6 @@ type State struct {
 	Version  string              `json:"siafu"`                      // of the program
 	Epoch    int                 `json:"epoch"`                      // the last trained epoch; 0: none
 	Seed     uint64              `json:"seed"`                       // of all random numbers
-	Steps    []int               `json:"steps"`                      // the optimiser's, by layer
 	Data     Settings            `json:"data"`                       // the dataset, which a resumed run must have; nil in format 1
 	Settings Settings            `json:"settings"`                   // all others that a resumed run must have
 	Cached   bool                `json:"cache_input"`                // whether ÂX is cached, which changes the last bits of results

@@ -105,9 +105,6 @@ func (e *Engine) newBatches(t *trainer, from *Beginning) (stepper, error) {
 	return e.newPipeline(b, from.Step), nil
 }
 
-// sumLayer sums a layer's gradients of the current step.
-func (b *batches) sumLayer(layer int) { b.t.gradient(b.current.intervals, layer, b.t.grad) }
-
 func (b *batches) isFull() bool { return false }
 
 func (b *batches) sources() []statsSource { return []statsSource{b.source} }
@@ -178,11 +175,10 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 	for k, part := range parts {
 		intervals := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, intervals)
-		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, b.sumLayer, t.delay, t.stale
-		newRoute := &route{ghosts: source, keepsGradients: true}
+		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, t.sumLayer, t.delay, t.stale
+		newRoute := &route{ghosts: source, rows: s.ghostRows(0, true, false)}
 		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
-		s.route, s.training, s.exact = newRoute, newRoute, newRoute
-		s.build(newRoute, e.Config.Mode == "nopipe")
+		s.useOnly(newRoute, e, e.Arena)
 		list, template = append(list, s), intervals
 	}
 	b.current = list[0]
@@ -307,7 +303,7 @@ func (d *deal) shuffle(epoch int) {
 
 // train implements stepper. The loss of a step is the mean over the training vertices of all ranks'
 // batches.
-func (b *batches) train(epoch, k, step int) error {
+func (b *batches) train(epoch, k, step int, _ bool) error {
 	t, rank := b.t, b.t.engine.Peers.Rank()
 	if k == 0 {
 		b.shuffle(epoch)
@@ -315,7 +311,6 @@ func (b *batches) train(epoch, k, step int) error {
 	if err := t.measureStep(epoch, k, step); err != nil {
 		return err
 	}
-	t.pass = model.Pass{Epoch: epoch, Train: true}
 	err := t.timed(schedule.Receive, epoch, func() (err error) {
 		pieces, total := b.piecesOf(k, rank)
 		if b.current, err = b.next(epoch, step, pieces); err == nil {
@@ -326,7 +321,7 @@ func (b *batches) train(epoch, k, step int) error {
 	if err != nil {
 		return err
 	}
-	return t.trainPass(b.current, step)
+	return t.trainPass(b.current, step, false)
 }
 
 // piecesOf returns a rank's pieces of the k-th step of an epoch, and the number of training vertices in

@@ -110,7 +110,7 @@ func newFetcher(p *mapped.Pool, r *trace.Recorder) *fetcher {
 
 // begin starts to fetch for the walk of a pass.
 func (f *fetcher) begin(s *lockstep, epoch int) {
-	f.start(s.walk, epoch, len(s.intervals), s.visitParts)
+	f.start(s.pass.walk, epoch, len(s.intervals), s.visitParts)
 }
 
 func (f *fetcher) start(w *walk, epoch, intervals int, parts visitParts) {
@@ -244,7 +244,7 @@ func (s *lockstep) awaitFetch(worker int, t schedule.Task) error {
 // visitParts visits the parts of mapped files that a leg of an interval reads or writes. It is called
 // while other tasks run.
 func (s *lockstep) visitParts(l leg, interval int, do graphwork.Visit) {
-	i := s.intervals[interval]
+	i, graph := s.intervals[interval], s.pass.route.graph
 	type part struct {
 		from  *byte
 		bytes int
@@ -262,20 +262,20 @@ func (s *lockstep) visitParts(l leg, interval int, do graphwork.Visit) {
 	for _, t := range l {
 		switch t.Stage {
 		case schedule.LoadSlice:
-			rows(i.part(s.graph.Layer(t.Layer).Rows), false)
+			rows(i.part(graph.Layer(t.Layer).Rows), false)
 		case schedule.LoadSliceBackward:
-			rows(i.part(s.graph.Layer(t.Layer).Grads), false)
+			rows(i.part(graph.Layer(t.Layer).Grads), false)
 		case schedule.GatherSlice, schedule.GatherSliceBackward:
-			s.graph.Layer(t.Layer).VisitSlice(i.lo, i.hi, t.Slice, t.Stage == schedule.GatherSliceBackward, visit)
+			graph.Layer(t.Layer).VisitSlice(i.lo, i.hi, t.Slice, t.Stage == schedule.GatherSliceBackward, visit)
 		case schedule.GatherOwn, schedule.GatherGhosts:
-			s.graph.Layer(t.Layer).VisitGather(i.lo, i.hi, false, visit)
+			graph.Layer(t.Layer).VisitGather(i.lo, i.hi, false, visit)
 		case schedule.GatherBackward, schedule.AddSums:
-			s.graph.Layer(t.Layer).VisitGather(i.lo, i.hi, true, visit)
+			graph.Layer(t.Layer).VisitGather(i.lo, i.hi, true, visit)
 		case schedule.Loss:
 			visit(mapped.Bytes(i.loss.Labels.Host()), false)
 			visit(mapped.Bytes(i.loss.Split.Host()), false)
 		}
-		for _, d := range s.walk.tasks[t.Layer][t.Stage].do {
+		for _, d := range s.pass.walk.tasks[t.Layer][t.Stage].do {
 			s.store.VisitRows(d, i.lo, i.hi, rows)
 		}
 		if ids := s.store.InputIDs(); s.pass.Train && Tensor(t.Stage) && ids.Len() > 0 && s.store.Network.Spec.Drops() {

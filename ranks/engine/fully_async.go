@@ -9,8 +9,6 @@ import (
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
 	"siafu/internal/wire"
-	"siafu/ranks/graphwork"
-	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
 )
@@ -88,23 +86,6 @@ func (f *freeRank) Step(_ int, grad []float32) error {
 // State implements params.Source. The server has the optimiser's state.
 func (f *freeRank) State() ([][]float32, error) { return nil, nil }
 
-// connectFree makes the single route of fully asynchronous ranks.
-func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
-	newRoute := &route{keepsGradients: true}
-	s.route, s.training, s.exact = newRoute, newRoute, newRoute
-	if s.store.Network.GathersAny() {
-		newRoute.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
-		if e.Peers.Size() > 1 {
-			newRoute.sumPieces = newRoute.graph.SumPieces(pieceEdges)
-			newRoute.ghosts = refresh.NewPushed(refresh.BoundedOptions{
-				Rank: e.Peers.Rank(), Shapes: newRoute.graph.Shapes(), Plan: newRoute.graph.Plan, Codec: e.Codecs[0], Seed: e.Config.Seed,
-				Outbox: e.outbox, Tag: params.TagAsync,
-			}, e.Config.Pushes(), s.adder, a)
-		}
-	}
-	a.Fill(func() { s.build(newRoute, false) })
-}
-
 // newFreeRank makes a rank that continues after an epoch of the run. Memory comes from a. Collective over
 // the graph ranks.
 func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
@@ -118,7 +99,7 @@ func (e *Engine) newFreeRank(trained int, a *mapped.Arena) (*freeRank, error) {
 	}
 	f.t, t.countsTraining = t, true
 	t.before, t.after = hooks{f.endStretch}, hooks{f.sendTally}
-	if pushed, ok := t.training.ghosts.(*refresh.Pushed); ok {
+	if pushed, ok := t.routes.training.ghosts.(*refresh.Pushed); ok {
 		f.pushed = pushed
 		pushed.Connect(freeMail{f})
 	}

@@ -28,7 +28,7 @@ func (e *Engine) Infer(weights []float32) (*Inference, error) {
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return nil, err
 	}
-	found, err := t.score(false)
+	found, _, err := t.sumResults(0, t.localFindings(t.intervals), requests{})
 	return &Inference{t, found}, err
 }
 

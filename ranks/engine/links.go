@@ -150,7 +150,7 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 	p := s.pairing
 	p.found, p.evaluates = linkFindings{}, count
 	p.loadRows(s.store.Forward(layer, model.Output))
-	p.scorer.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass))
+	p.scorer.begin(p.weights, s.store.Network.Spec.PairDropout(s.pass.Pass))
 	if s.pass.Train {
 		clear(p.grad)
 	}
@@ -158,7 +158,7 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 		if err := p.addEdgeLoss(s.pass.Train); err != nil {
 			return err
 		}
-		if err := p.addSampledLoss(s.pass); err != nil {
+		if err := p.addSampledLoss(s.pass.Pass); err != nil {
 			return err
 		}
 	}

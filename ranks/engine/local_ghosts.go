@@ -52,8 +52,8 @@ const (
 	GhostPlaces   = "places of ghosts, computed or received"
 )
 
-// newLocalGhosts allocates the values of ghosts whose rows are computed here. g gathers for own vertices. All memory comes from a.
-func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
+// newLocalGhosts allocates the values of ghosts whose rows are computed here. r is the exact route. All memory comes from a.
+func (s *lockstep) newLocalGhosts(e *Engine, r *route, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
 	spec := s.store.Network.Spec
 	if spec.LocalLayers == 0 || e.Peers.Size() == 1 { // such as the network that computes ÂX
 		return k
@@ -66,7 +66,7 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.store.UseInput(e.ghostInput)
 	}
 	if k.lists = k.store.Lists(a.For(graphwork.Lists)); k.store.Network.Lists() {
-		g.Layer(k.layer).UseGhostLists(k.lists)
+		r.graph.Layer(k.layer).UseGhostLists(k.lists)
 	}
 	hops := k.newIntervals(s, h)
 	forward, backward := s.store.Network.EmissionStages()
@@ -78,13 +78,13 @@ func (s *lockstep) newLocalGhosts(e *Engine, g *graphwork.Work, o graphwork.Opti
 		k.levels = append(k.levels, level)
 	}
 	if len(k.levels) > 1 {
-		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, g, map[int]int{}, nil // its columns are not in a file
+		o.Reduction, o.Targets, o.Linked, o.First, o.Codes = nil, false, r.graph, map[int]int{}, nil // its columns are not in a file
 		for at, level := range k.levels[:len(k.levels)-1] {
 			o.First[level.layer] = h.ends[len(k.levels)-2-at]
 		}
 		k.edges = graphwork.New(k.store, h.edges, o, ops, a.For(GhostEdges))
 	}
-	if k.mixed = s.newMixedGhosts(e, g, k.layer, k.store.Rows, rows, a); !k.mixes() && len(k.levels) > 1 {
+	if k.mixed = s.newMixedGhosts(e, r, k.layer, k.store.Rows, rows, a); spec.LocalShare == 0 && len(k.levels) > 1 {
 		k.added = kernels.NewMat(ops, a.For(Activations), k.near, k.edges.MaxWidth())
 	}
 	return k
@@ -117,19 +117,10 @@ func (k *localGhosts) newIntervals(s *lockstep, h *localHalo) (hops []int) {
 	return hops
 }
 
-// level returns the index in levels of layer l, -1 if it exchanges rows.
+// level returns the index in levels of layer l.
 func (k *localGhosts) level(l int) int {
 	return slices.IndexFunc(k.levels, func(level localLevel) bool { return level.layer == l })
 }
-
-// covers reports whether layer l exchanges nothing, or only the rows of mixedGhosts.
-func (k *localGhosts) covers(l int) bool { return k.level(l) >= 0 }
-
-// mixes reports whether the last local layer computes some rows and receives the others.
-func (k *localGhosts) mixes() bool { return len(k.mixed.pieces) > 0 }
-
-// isMixed reports whether rows of layer l are in the order of mixedGhosts.
-func (k *localGhosts) isMixed(l int) bool { return k.covers(l) && k.mixes() }
 
 // pieces returns the numbers of tasks that compute the ghosts' rows, by layer that gathers.
 func (k *localGhosts) pieces() (list []int) {
@@ -139,24 +130,16 @@ func (k *localGhosts) pieces() (list []int) {
 	return list
 }
 
-// receives reports whether some rows of layer l are computed and the others received.
-func (k *localGhosts) receives(l int) bool { return k.isMixed(l) && l == k.layer }
-
-// mixedPieces returns the number of tasks that put rows of ghosts together.
-func (k *localGhosts) mixedPieces() int {
-	return max(len(k.mixed.pieces)-1, 0)
-}
-
-// begin prepares a pass along the edges from and into ghosts.
-func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
+// begin prepares a pass of route r along the edges from and into ghosts.
+func (k *localGhosts) begin(r *route, p model.Pass) {
 	if len(k.levels) == 0 || k.store.Network.Lists() {
 		return
 	}
 	for at, level := range k.levels {
-		l := g.Layer(level.layer)
+		l := r.graph.Layer(level.layer)
 		rows := k.store.Emitted(level.layer, p)
 		switch {
-		case !k.mixes():
+		case !r.rows[level.layer].placed:
 			l.Ghosts = rows.Part(0, k.near)
 		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
 			l.Ghosts = k.mixed.ghostRows(l)
@@ -175,23 +158,20 @@ func (k *localGhosts) begin(g *graphwork.Work, p model.Pass) {
 func (k *localGhosts) emit(o kernels.Ops, s *lockstep, l *graphwork.Layer, t schedule.Task) {
 	i := k.intervals[t.Interval]
 	if k.store.Network.Lists() {
-		i.frame.List(k.lists, s.pass, o)
+		i.frame.List(k.lists, s.pass.Pass, o)
 		return
 	}
-	for at := range k.levels {
-		if level := &k.levels[at]; level.layer == t.Layer {
-			if at > 0 {
-				before := k.levels[at-1].layer
-				in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
-				in.GatherOwn(i, s.pass)
-				in.GatherGhosts(i, s.pass)
-			}
-			for _, d := range level.forward {
-				i.frame.Run(d, s.pass, o)
-			}
-		}
+	at := k.level(t.Layer)
+	if at > 0 {
+		before := k.levels[at-1].layer
+		in, i := k.edges.Layer(before), i.graphIntervalOn(o, before)
+		in.GatherOwn(i, s.pass.Pass)
+		in.GatherGhosts(i, s.pass.Pass)
 	}
-	if n := min(i.hi, k.near) - i.lo; n > 0 && !k.mixes() {
+	for _, d := range k.levels[at].forward {
+		i.frame.Run(d, s.pass.Pass, o)
+	}
+	if n := min(i.hi, k.near) - i.lo; n > 0 && !s.pass.route.rows[t.Layer].placed {
 		l.PublishGhosts(o, i.lo, n)
 	}
 	if t.Layer < k.layer {
@@ -211,10 +191,10 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 		i.frame.ClearGathered(t.Layer, o)
 	}
 	if !last {
-		k.edges.Layer(t.Layer).GatherBackward(at, s.pass)
+		k.edges.Layer(t.Layer).GatherBackward(at, s.pass.Pass)
 	}
 	switch {
-	case k.mixes():
+	case s.pass.route.rows[t.Layer].placed:
 		k.mixed.take(o, l, t.Layer, i, dst, !last)
 	case last:
 		l.GhostGrads(o, i.lo, dst)
@@ -228,30 +208,24 @@ func (k *localGhosts) grads(o kernels.Ops, s *lockstep, l *graphwork.Layer, t sc
 // emitBackward computes the contribution of a piece of the ghosts to the gradients of the
 // weights, and the gradients that the gather before it needs.
 func (k *localGhosts) emitBackward(o kernels.Ops, t schedule.Task, p model.Pass) {
-	i := k.intervals[t.Interval]
-	for at := range k.levels {
-		level := &k.levels[at]
-		if level.layer != t.Layer {
-			continue
-		}
-		for _, d := range level.backward {
-			i.frame.Run(d, p, o)
-		}
-		if at > 0 && k.store.Network.GathersBackward(k.levels[at-1].layer) {
-			before := k.levels[at-1].layer
-			d := model.Do{Layer: before, Stage: model.ApplyBackward}
-			k.edges.Layer(before).PublishGrads(i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
-		}
+	i, at := k.intervals[t.Interval], k.level(t.Layer)
+	for _, d := range k.levels[at].backward {
+		i.frame.Run(d, p, o)
+	}
+	if at > 0 && k.store.Network.GathersBackward(k.levels[at-1].layer) {
+		before := k.levels[at-1].layer
+		d := model.Do{Layer: before, Stage: model.ApplyBackward}
+		k.edges.Layer(before).PublishGrads(i.graphIntervalOn(o, before), i.frame.At(d, model.GatheredGrad))
 	}
 }
 
 // addGrads adds the gradients of own rows along edges into ghosts to those of an interval.
 func (k *localGhosts) addGrads(s *lockstep, i *interval, l int) {
-	if l >= k.layer || !k.covers(l) {
+	if l >= k.layer || !s.pass.route.rows[l].computed {
 		return
 	}
 	in := k.edges.Layer(l)
-	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.graph.Layer(l).Backward()))
+	k.edges.AddGhostGrads(i.ops, in, i.lo, i.part(s.pass.route.graph.Layer(l).Backward()))
 }
 
 // gradIntervals returns the intervals of ghosts that contribute to the gradient of a layer's

@@ -21,8 +21,8 @@ type lockstep struct {
 	store     *model.Store // values of all intervals
 	intervals []*interval
 	wholeWork
-	routes
-	currentPass
+	routes    routes
+	pass      passRun // the current one
 	stale     *staleness
 	ghostMask ghostMask
 	passes    int // of training in an epoch, 0: one
@@ -43,39 +43,20 @@ type resources struct {
 
 // wholeWork is the work of a pass that covers all intervals.
 type wholeWork struct {
-	update     func(layer int) // sums the gradients of a layer's weights
-	pairing    *pairing        // of link prediction, whose loss covers all vertices at once
-	pairs      bool            // the loss is of pairs of vertices
-	totals     *allSums        // of layers that need sums over all vertices, else nil
-	endsInLoss bool            // the forward pass ends in the loss
+	update     func(s *lockstep, layer int) // sums the gradients of a layer's weights in a pass of s
+	pairing    *pairing                     // of link prediction, whose loss covers all vertices at once
+	pairs      bool                         // the loss is of pairs of vertices
+	totals     *allSums                     // of layers that need sums over all vertices, else nil
+	endsInLoss bool                         // the forward pass ends in the loss
 }
 
-// routes are the routes of passes.
-type routes struct {
-	training     *route
-	inexactRoute *route         // of training that is not exact; nil: training is always exact
-	alternates   bool           // some epochs use inexactRoute, others are exact
-	exact        *route         // of evaluations, and of exact training
-	exchange     *halo.Exchange // of the exact route, nil on a single rank
-}
-
-// connected reports whether ranks exchange rows in exact passes.
-func (r *routes) connected() bool { return r.exact.exchanges() }
-
-// discardStats discards the transfers of passes that belong to no epoch.
-func (r *routes) discardStats() {
-	if r.connected() {
-		r.exchange.TakeStats()
-	}
-}
-
-// currentPass is the pass that runs.
-type currentPass struct {
-	*route
-	walk        *walk
-	pass        model.Pass
-	count       bool // the pass is an evaluation
-	refreshOnly bool // the pass only refreshes ghosts
+// passRun is a pass along a route. It does not change while it runs.
+type passRun struct {
+	model.Pass
+	route *route
+	walk  *walk     // of route
+	slot  halo.Slot // of its exchanges, without layer and direction
+	count bool      // the pass is an evaluation
 }
 
 // walk is the tasks of an epoch, or of its forward or backward pass only.
@@ -108,40 +89,43 @@ func (c tensorWorkTable) setRecompute(s *model.Store, w tensor.RequestOptions) {
 // forward runs the network on all own vertices, and then the loss. count requests hits.
 // Collective over the graph ranks.
 func (s *lockstep) forward(p model.Pass, count bool) error {
+	r := s.routes.exact
 	if p.Train {
-		return s.run(s.training, s.training.forwardWalk, p, count)
+		r = s.routes.training
 	}
-	return s.run(s.exact, s.exact.forwardWalk, p, count)
+	return s.run(passRun{Pass: p, route: r, walk: r.forwardWalk, count: count})
 }
 
 // refreshAhead runs a pass that only refreshes ghosts, if the source of a pass needs one
 // before it. Collective over the graph ranks.
 func (s *lockstep) refreshAhead(p model.Pass) error {
-	source, ok := s.training.ghosts.(interface{ Ahead(epoch int) bool })
+	r := s.routes.training
+	source, ok := r.ghosts.(interface{ Ahead(epoch int) bool })
 	if !ok || !source.Ahead(p.Epoch) {
 		return nil
 	}
-	s.refreshOnly = true
-	defer func() { s.refreshOnly = false }()
-	return s.run(s.training, s.training.forwardWalk, p, false)
+	return s.run(passRun{Pass: p, route: r, walk: r.forwardWalk, slot: halo.Slot{Ahead: true}})
 }
 
-func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
-	p.Targets = w == r.epochWalk && !count
-	s.route, s.walk, s.pass, s.count = r, w, p, count
+// run runs a pass, and sets what its fields determine.
+func (s *lockstep) run(p passRun) error {
+	r := p.route
+	p.Targets = p.walk == r.epochWalk && !p.count
+	p.slot.Epoch, p.slot.OutsideTraining = p.Epoch, !p.Train || r != s.routes.training
+	s.pass = p
 	for _, i := range s.intervals {
-		i.loss.Count = count
+		i.loss.Count = p.count
 	}
 	for l := range s.store.Network.Layers {
 		if s.gathers(l) && s.store.Section.Has(l) {
-			s.graph.Layer(l).Rows = s.store.Emitted(l, p)
+			r.graph.Layer(l).Rows = s.store.Emitted(l, p.Pass)
 		}
 	}
-	if s.aggregates() {
-		s.graph.Begin(p, s.intervals[0].frame.Weights)
+	if r.aggregates() {
+		r.graph.Begin(p.Pass, s.intervals[0].frame.Weights)
 	}
-	s.localGhosts.begin(s.graph, p)
-	w.Start(p.Epoch)
+	r.localGhosts.begin(r, p.Pass)
+	p.walk.Start(p.Epoch)
 	s.files.begin(s, s.withPassEpoch(schedule.Task{Epoch: p.Epoch}).Epoch)
 	defer s.files.end()
 	return s.workers.run(s, s.tensor)
@@ -156,7 +140,7 @@ func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
 
 // Next implements schedule.Flow.
 func (s *lockstep) Next() (schedule.Task, bool) {
-	t, ok := s.walk.Next()
+	t, ok := s.pass.walk.Next()
 	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
 		s.delay(1) // no other task starts during the delay
 	}
@@ -197,17 +181,17 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	if !s.announces {
 		return
 	}
-	next := t
+	next, r := t, s.pass.route
 	next.Stage = schedule.EmitBackward
 	switch t.Stage {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if s.awaitsGradients(t.Layer) {
+		if r.rows[t.Layer].returned {
 			return
 		}
 	case schedule.ReceiveBackward:
-		if len(s.sumPieces) > 1 && !s.localGhosts.covers(t.Layer) { // AddSums follows
+		if len(r.sumPieces) > 1 && !r.rows[t.Layer].computed { // AddSums follows
 			return
 		}
 	case schedule.AddSums:
@@ -217,7 +201,7 @@ func (s *lockstep) announceNext(t schedule.Task) {
 	for k := range s.intervals {
 		if t.Interval == k || t.Interval == schedule.Whole {
 			next.Interval = k
-			s.tensor.Expect(nameOf(next, s.part, s.pass))
+			s.tensor.Expect(nameOf(next, s.part, s.pass.Pass))
 		}
 	}
 }
@@ -226,18 +210,18 @@ func (s *lockstep) announceNext(t schedule.Task) {
 func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
-		s.update(t.Layer)
+		s.update(s, t.Layer)
 		return nil
 	case schedule.Loss:
-		return s.computePairLoss(t.Layer, s.count)
+		return s.computePairLoss(t.Layer, s.pass.count)
 	case schedule.Total, schedule.TotalBackward:
 		return s.sumOverRanks(t.Layer, t.Stage == schedule.TotalBackward)
 	}
-	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
+	return s.transfer(s.workers.teams[worker], s.pass.route.graph.Layer(t.Layer), t)
 }
 
 func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
-	i := s.intervals[t.Interval]
+	i, r := s.intervals[t.Interval], s.pass.route
 	i.ops.Borrow(s.workers.teams[worker])
 	s.store.Occupy(i.frame)
 	if s.endsChain(t) {
@@ -253,17 +237,17 @@ func (s *lockstep) runInterval(worker int, t schedule.Task) (bool, error) {
 	}
 	switch t.Stage {
 	case schedule.GatherOwn:
-		s.graph.Layer(t.Layer).GatherOwn(i.graphInterval(t.Layer), s.pass)
+		r.graph.Layer(t.Layer).GatherOwn(i.graphInterval(t.Layer), s.pass.Pass)
 	case schedule.GatherGhosts:
-		s.graph.Layer(t.Layer).GatherGhosts(i.graphInterval(t.Layer), s.pass)
+		r.graph.Layer(t.Layer).GatherGhosts(i.graphInterval(t.Layer), s.pass.Pass)
 	case schedule.GatherBackward:
-		s.graph.Layer(t.Layer).GatherBackward(i.graphInterval(t.Layer), s.pass)
-		s.localGhosts.addGrads(s, i, t.Layer)
+		r.graph.Layer(t.Layer).GatherBackward(i.graphInterval(t.Layer), s.pass.Pass)
+		r.localGhosts.addGrads(s, i, t.Layer)
 	case schedule.AddSums:
 		return true, s.addSums(i, t)
 	default:
-		work := s.walk.tasks[t.Layer][t.Stage]
-		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass, work)
+		work := s.pass.walk.tasks[t.Layer][t.Stage]
+		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass.Pass, work)
 		if done {
 			s.publish(i, work.do)
 		}
@@ -282,12 +266,12 @@ func slicing(s schedule.Stage) bool {
 }
 
 func (s *lockstep) runSlice(i *interval, t schedule.Task) {
-	l, at := s.graph.Layer(t.Layer), i.graphInterval(t.Layer)
+	l, at := s.pass.route.graph.Layer(t.Layer), i.graphInterval(t.Layer)
 	switch t.Stage {
 	case schedule.LoadSlice, schedule.LoadSliceBackward:
 		l.LoadSlice(at, t.Slice, t.Stage == schedule.LoadSliceBackward)
 	case schedule.GatherSlice, schedule.GatherSliceBackward:
-		l.GatherSlice(at, t.Slice, s.pass, t.Stage == schedule.GatherSliceBackward)
+		l.GatherSlice(at, t.Slice, s.pass.Pass, t.Stage == schedule.GatherSliceBackward)
 	}
 }
 
@@ -302,7 +286,7 @@ func (s *lockstep) endsChain(t schedule.Task) bool {
 	}
 	stage, ok := tensorStages[t.Stage]
 	last := t.Stage == schedule.Loss || t.Stage == schedule.Apply && !s.endsInLoss && t.Layer == len(s.store.Network.Layers)-1
-	return ok && (last && s.walk != s.epochWalk || s.store.Network.EndsChain(model.Do{Layer: t.Layer, Stage: stage}))
+	return ok && (last && s.pass.walk != s.pass.route.epochWalk || s.store.Network.EndsChain(model.Do{Layer: t.Layer, Stage: stage}))
 }
 
 // publish makes the output of a tensor task visible to gathers.
@@ -311,7 +295,7 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 		if d.Again || !s.gathers(d.Layer) {
 			continue
 		}
-		l, part := s.graph.Layer(d.Layer), i.graphInterval(d.Layer)
+		l, part := s.pass.route.graph.Layer(d.Layer), i.graphInterval(d.Layer)
 		switch {
 		case d.Stage == model.Emit:
 			rows := i.part(l.Rows)
@@ -327,45 +311,46 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
-	s.walk.Done(t)
+	s.pass.walk.Done(t)
 	return nil
 }
 
 // Poll implements schedule.Flow.
 func (s *lockstep) Poll() (bool, error) {
-	if !s.exchanges() {
+	r := s.pass.route
+	if !r.exchanges() {
 		return false, nil
 	}
-	err := s.ghosts.Progress()
-	event, ok := s.walk.Awaited()
+	err := r.ghosts.Progress()
+	event, ok := s.pass.walk.Awaited()
 	if err != nil || !ok {
 		return false, err
 	}
-	came, err := s.ghosts.Arrived(s.slot(event))
+	came, err := r.ghosts.Arrived(s.slot(event))
 	if came && err == nil {
-		s.walk.Done(event)
+		s.pass.walk.Done(event)
 	}
 	return came, err
 }
 
 // Wait implements schedule.Flow.
 func (s *lockstep) Wait() error {
-	event, ok := s.walk.Awaited()
+	event, ok := s.pass.walk.Awaited()
 	if !ok {
 		return fault.New(fault.Runtime, "train", "",
 			"internal error: deadlock in epoch %d (no runnable task and no pending message)", s.pass.Epoch)
 	}
-	return s.ghosts.Await(s.slot(event))
+	return s.pass.route.ghosts.Await(s.slot(event))
 }
 
 // Listens implements schedule.Flow.
-func (s *lockstep) Listens() bool { return s.exchanges() }
+func (s *lockstep) Listens() bool { return s.pass.route.exchanges() }
 
 // Awaited implements schedule.Flow.
-func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
+func (s *lockstep) Awaited() (schedule.Task, bool) { return s.pass.walk.Awaited() }
 
 // Waiting implements schedule.Flow.
-func (s *lockstep) Waiting() int { return s.walk.Waiting() }
+func (s *lockstep) Waiting() int { return s.pass.walk.Waiting() }
 
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
@@ -383,11 +368,11 @@ func (s *lockstep) activity() string {
 	if s.pass.Epoch == 0 {
 		return "before the first epoch"
 	}
-	if t, ok := s.walk.Awaited(); ok {
+	if t, ok := s.pass.walk.Awaited(); ok {
 		return t.String()
 	}
 	return fmt.Sprintf("epoch %d", s.pass.Epoch)
 }
 
 // Finished implements schedule.Flow.
-func (s *lockstep) Finished() bool { return s.walk.Finished() }
+func (s *lockstep) Finished() bool { return s.pass.walk.Finished() }

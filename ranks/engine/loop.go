@@ -33,7 +33,7 @@ func (t *trainer) loop(first int) error {
 					return err
 				}
 			}
-			if err := t.steps.train(epoch, k, step); err != nil {
+			if err := t.steps.train(epoch, k, step, t.now.forwardDone); err != nil {
 				return t.steps.interrupted(k, err)
 			}
 			if err := t.timed(schedule.Update, epoch, func() error { return t.source.Step(step, t.grad) }); err != nil {
@@ -48,10 +48,10 @@ func (t *trainer) loop(first int) error {
 }
 
 type epochState struct {
-	line    runfolder.Epoch
-	started time.Time
-	ready   bool    // the evaluation was the forward pass of training, with its loss
-	loss    float64 // training loss of this rank
+	line        runfolder.Epoch
+	started     time.Time
+	forwardDone bool    // the evaluation was the forward pass of training, with its loss: only the backward pass remains
+	loss        float64 // training loss of this rank
 }
 
 // hook is a part of an epoch before or after the steps of the epoch, on every graph rank. leave
@@ -81,12 +81,13 @@ func (t *trainer) pull(epoch, step int) error {
 
 // train runs the forward pass, unless it has already run, and the backward pass. Collective
 // over the graph ranks.
-func (s *lockstep) train(p model.Pass, ready bool) error {
-	if ready {
-		return s.run(s.training, s.training.backwardWalk, p, false)
+func (s *lockstep) train(p model.Pass, forwardDone bool) error {
+	r := s.routes.training
+	if forwardDone {
+		return s.run(passRun{Pass: p, route: r, walk: r.backwardWalk})
 	}
 	if err := s.refreshAhead(p); err != nil {
 		return err
 	}
-	return s.run(s.training, s.training.epochWalk, p, s.countsTraining)
+	return s.run(passRun{Pass: p, route: r, walk: r.epochWalk, count: s.countsTraining})
 }

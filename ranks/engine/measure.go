@@ -10,7 +10,6 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
@@ -27,7 +26,6 @@ import (
 type staleness struct {
 	every       int         // epochs between two measurements, 0: none
 	predicts    bool        // ghost rows are predicted
-	route       *route      // exact
 	layers      []*measured // that have ghosts
 	exact       []float32   // the gradient of the exact pass on this rank
 	trained     []float32   // the gradient of training
@@ -58,12 +56,12 @@ const Measured = "measurements of staleness"
 // prepareMeasurement allocates the measurements, if requested and the route of training is not
 // exact. Call it after the routes are connected.
 func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
-	if e.Config.MeasureStaleness == 0 || s.training == s.exact && e.Config.Batches() == 0 {
+	if e.Config.MeasureStaleness == 0 || s.routes.training == s.routes.exact && e.Config.Batches() == 0 {
 		return
 	}
 	a = a.For(Measured)
 	m := &staleness{
-		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), route: s.exact, compared: wholeLayer,
+		every: e.Config.MeasureStaleness, predicts: e.Config.Predicts(), compared: wholeLayer,
 		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
 	}
 	s.stale = m
@@ -71,8 +69,8 @@ func (s *lockstep) prepareMeasurement(e *Engine, a *mapped.Arena) {
 		m.prepareOutside(e, a)
 		return
 	}
-	for _, l := range s.exact.graph.Shapes() {
-		m.layers = append(m.layers, newMeasured(l, s.exact.graph.Plan.Ghosts, a))
+	for _, l := range s.routes.exact.graph.Shapes() {
+		m.layers = append(m.layers, newMeasured(l, s.routes.exact.graph.Plan.Ghosts, a))
 	}
 }
 
@@ -256,7 +254,7 @@ func (t *trainer) measure(e *epochState) (leave bool, err error) {
 func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 	start, goOn := time.Now(), t.workers.pauseClocks()
 	err := measure()
-	t.discardStats()
+	t.routes.discardStats()
 	goOn()
 	now := time.Now()
 	t.workers.clocks[0].record(evaluation, start, now)
@@ -267,24 +265,14 @@ func (t *trainer) untimed(line *runfolder.Epoch, measure func() error) error {
 // exactGradient runs a forward and a backward pass along the exact route, with the dropout of a pass.
 // It stores this rank's gradient. Collective over the graph ranks.
 func (t *trainer) exactGradient(pass int) error {
-	update := t.update
-	t.update = func(layer int) { t.gradient(t.intervals, layer, t.stale.exact) }
-	err := t.run(t.stale.route, t.stale.route.epochWalk, model.Pass{Epoch: pass, Train: true}, false)
-	t.update = update
+	err := t.run(passRun{Pass: model.Pass{Epoch: pass, Train: true}, route: t.routes.exact, walk: t.routes.exact.epochWalk})
+	copy(t.stale.exact, t.grad)
 	return err
 }
 
-// gradientRecorder is a source of weights that records a rank's gradient before the sum over
-// ranks.
-type gradientRecorder struct {
-	params.Source
-	stale *staleness
-}
-
-// Step implements params.Source.
-func (r gradientRecorder) Step(step int, grad []float32) error {
-	if r.stale.firstPass == step {
-		copy(r.stale.trained, grad)
+// recordTrained records this rank's gradient of a step of training, if it is compared.
+func (m *staleness) recordTrained(step int, grad []float32) {
+	if m.firstPass == step {
+		copy(m.trained, grad)
 	}
-	return r.Source.Step(step, grad)
 }

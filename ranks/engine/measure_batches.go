@@ -117,7 +117,7 @@ func (t *trainer) measureStep(epoch, k, step int) error {
 			m.clear()
 		}
 		p := model.Pass{Epoch: step}
-		err := t.run(m.route, m.route.forwardWalk, p, false)
+		err := t.forward(p, false)
 		for _, l := range m.layers {
 			if err == nil {
 				err = m.outside.exchange(t, l, p)

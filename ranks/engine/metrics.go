@@ -129,7 +129,7 @@ func (t *trainer) evaluateBest() error {
 	if err := t.forward(model.Pass{Epoch: h.Last.Epoch + 1}, false); err != nil {
 		return err
 	}
-	t.discardStats()
+	t.routes.discardStats()
 	var err error
 	t.engine.metrics, err = t.computeMetrics(allMetrics, wanted...)
 	return err

@@ -27,15 +27,15 @@ type mixedGhosts struct {
 
 // newMixedGhosts returns the zero value if ranks receive no rows of local layers. local is the number of
 // local ghosts.
-func (s *lockstep) newMixedGhosts(e *Engine, g *graphwork.Work, layer, local int, rows codec.Codec, a *mapped.Arena) (x mixedGhosts) {
+func (s *lockstep) newMixedGhosts(e *Engine, r *route, layer, local int, rows codec.Codec, a *mapped.Arena) (x mixedGhosts) {
 	h := e.halo
 	if e.Network.LocalShare == 0 {
 		return x
 	}
 	near, received, computed := e.Shard.NumGhosts(), h.received.Ghosts, h.ends[0]
 	x = mixedGhosts{
-		layer: layer, exchange: s.exchange.Along(h.received, rows, g.Layer(layer).Width), pieces: ghostPieces(near),
-		rows: kernels.NewMat(s.adder, a.For(halo.Ghosts), near, g.MaxWidth()),
+		layer: layer, exchange: r.exchange.Along(h.received, rows, r.graph.Layer(layer).Width), pieces: ghostPieces(near),
+		rows: kernels.NewMat(s.adder, a.For(halo.Ghosts), near, r.graph.MaxWidth()),
 	}
 	last, source := slices.Clone(h.near), slices.Clone(h.near) // local ghosts in the last layer, received rows
 	next := int32(0)
@@ -109,9 +109,9 @@ func (x *mixedGhosts) place(o kernels.Ops, s *lockstep, l *graphwork.Layer, laye
 		return nil
 	}
 	dst := l.Ghosts.Part(lo, hi)
-	o.SpMM(dst, part(x.fromLocal[x.of(layer)], lo, hi), s.localGhosts.store.Emitted(layer, s.pass), false)
+	o.SpMM(dst, part(x.fromLocal[x.of(layer)], lo, hi), s.pass.route.localGhosts.store.Emitted(layer, s.pass.Pass), false)
 	if layer == x.layer {
-		view, err := s.ghosts.View(s.slotOf(layer, false))
+		view, err := s.pass.route.ghosts.View(s.pass.slotOf(layer, false))
 		if err != nil {
 			return err
 		}
@@ -137,9 +137,10 @@ func (x *mixedGhosts) take(o kernels.Ops, l *graphwork.Layer, layer int, i *inte
 
 // send offers the gradients of received rows to their owners. Collective over the graph ranks.
 func (x *mixedGhosts) send(o kernels.Ops, s *lockstep, l *graphwork.Layer, slot halo.Slot) error {
-	buffer := s.ghosts.SendBuffer(slot)
+	source := s.pass.route.ghosts
+	buffer := source.SendBuffer(slot)
 	if buffer.Rows > 0 {
 		o.SpMM(buffer, x.toReceived, x.ghostRows(l), false)
 	}
-	return s.ghosts.Offer(slot, buffer, 0, buffer.Rows)
+	return source.Offer(slot, buffer, 0, buffer.Rows)
 }

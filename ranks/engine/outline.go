@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"siafu/kernels/model"
 	"siafu/ranks/schedule"
 )
@@ -45,8 +47,9 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
 		Intervals: len(s.intervals), InputCached: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairs,
 		GhostOutline: GhostOutline{
-			Ghosts: r.exchanges(), Returns: r.returnsGradients(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
-			GhostTasks: r.localGhosts.pieces(), Mixed: r.localGhosts.mixedPieces(),
+			Ghosts: r.exchanges(), Returns: slices.ContainsFunc(r.rows, func(g ghostRows) bool { return g.returned }),
+			Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
+			GhostTasks: r.localGhosts.pieces(), Mixed: max(len(r.localGhosts.mixed.pieces)-1, 0),
 		},
 		Barrier: barrier, Late: s.store.Exchanges(), Fused: s.tensor.RequestOptions().Fused,
 	}

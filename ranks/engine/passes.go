@@ -128,9 +128,9 @@ func (p *passBuilder) forward() (done []schedule.ID) {
 // that they are in transit while the rest is computed.
 func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
-	pieces, first := p.localPieces(l)
+	of, tasks, first := p.ghostRows(l)
 	switch {
-	case pieces > 0:
+	case of.computed:
 		var after []schedule.ID
 		switch {
 		case p.Barrier:
@@ -139,18 +139,18 @@ func (p *passBuilder) addGather(l int, rows []schedule.ID) []schedule.ID {
 			after = p.localRows
 		}
 		var arrived []schedule.ID
-		if p.Mixed > 0 && p.isLastLocal(l) {
+		if of.received {
 			arrived = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, rows))
 		}
-		ghosts = p.addPieces(schedule.EmitGhosts, l, pieces, after)
-		if p.Mixed > 0 { // rows replace those of the layer before, which all intervals have gathered
+		ghosts = p.addPieces(schedule.EmitGhosts, l, tasks, after)
+		if of.placed { // rows replace those of the layer before, which all intervals have gathered
 			ghosts = p.addPieces(schedule.PlaceGhosts, l, p.Mixed, p.join(slices.Concat(rows, ghosts, arrived)))
 		}
 		if !first {
 			rows = p.join(slices.Concat(rows, ghosts))
 		}
 		p.localRows = p.join(slices.Concat(rows, ghosts))
-	case p.Ghosts:
+	case of.received:
 		sums := p.addPieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.addWhole(schedule.Receive, l, p.addExchange(schedule.Send, schedule.Receive, l, sums))
 	}
@@ -208,41 +208,30 @@ func (p *passBuilder) backward(done []schedule.ID) {
 	}
 }
 
-// localPieces returns the number of tasks that compute the ghosts' rows of layer l here, and
-// whether l is the first layer that gathers. pieces is 0 if rows are exchanged.
-func (p *passBuilder) localPieces(l int) (pieces int, first bool) {
-	at := 0
+// ghostRows returns the origin of the rows of layer l's ghosts, and the number of tasks that compute them here.
+// first is true for the first layer that gathers.
+func (p *passBuilder) ghostRows(l int) (of ghostRows, tasks int, first bool) {
+	at, local := 0, len(p.GhostTasks)
 	for _, o := range p.Layers[:l] {
 		if o.Gathers {
 			at++
 		}
 	}
-	if at >= len(p.GhostTasks) {
-		return 0, false
+	if at < local {
+		tasks = p.GhostTasks[at]
 	}
-	return p.GhostTasks[at], at == 0
-}
-
-// isLastLocal reports whether no later layer computes its ghosts' rows here.
-func (p *passBuilder) isLastLocal(l int) bool {
-	for next := l + 1; next < len(p.Layers); next++ {
-		if p.Layers[next].Gathers {
-			n, _ := p.localPieces(next)
-			return n == 0
-		}
-	}
-	return true
+	return newGhostRows(at, local, p.Mixed > 0, p.Ghosts, p.Returns), tasks, at == 0
 }
 
 // gatherBackward adds the backward gather of layer l, after all gradients. The gradients of ghosts
 // come first, so that they are in transit while the rest is computed. Returned gradients are added
 // when all intervals have their own sums.
 func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
-	pieces, _ := p.localPieces(l)
+	of, tasks, _ := p.ghostRows(l)
 	switch {
-	case pieces > 0:
-		return p.gatherLocal(l, pieces, grads)
-	case !p.Returns:
+	case of.computed:
+		return p.gatherLocal(l, tasks, of, grads)
+	case !of.returned:
 		return p.addPerInterval(schedule.GatherBackward, l, p.addSlices(schedule.LoadSliceBackward, schedule.GatherSliceBackward, l, grads))
 	}
 	ghosts := p.addPieces(schedule.GhostGrads, l, p.Pieces, grads)
@@ -265,20 +254,20 @@ func (p *passBuilder) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 // gatherLocal adds the backward gather of a layer whose ghost rows are computed here. Gradients of
 // ghosts are not sent. Layers before the last such layer also gather from ghosts, after the gradients
 // of the ghosts.
-func (p *passBuilder) gatherLocal(l, pieces int, grads []schedule.ID) []schedule.ID {
+func (p *passBuilder) gatherLocal(l, tasks int, of ghostRows, grads []schedule.ID) []schedule.ID {
 	p.openTask = nil
 	grads = p.join(slices.Concat(grads, p.ghostTasks))
 	var came []schedule.ID
 	got := grads
-	if p.Mixed > 0 {
+	if of.placed {
 		got = p.addPieces(schedule.GhostGrads, l, p.Mixed, grads)
-		if p.isLastLocal(l) {
+		if of.returned {
 			came = p.addExchange(schedule.SendBackward, schedule.ReceiveBackward, l, got)
 		}
 	}
-	for k := range pieces {
+	for k := range tasks {
 		at, after := schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}, got
-		if p.Mixed == 0 {
+		if !of.placed {
 			after = []schedule.ID{p.g.Task(at, grads...)}
 		}
 		at.Stage = schedule.EmitGhostsBackward

@@ -15,17 +15,17 @@ func (t *trainer) chooseRoute(*epochState) (leave bool, err error) {
 }
 
 func (t *trainer) setRoute() {
-	if t.training = t.exact; t.phases.Alone() {
-		t.training = t.inexactRoute
+	if t.routes.training = t.routes.exact; t.phases.Alone() {
+		t.routes.training = t.routes.alone
 	}
 }
 
 // phase returns the phase that an epoch was trained in, "" if there is no choice.
 func (t *trainer) phase() string {
 	switch {
-	case !t.alternates:
+	case !t.routes.alternate():
 		return ""
-	case t.training == t.exact:
+	case t.routes.training == t.routes.exact:
 		return refresh.NameAlways
 	}
 	return refresh.NameNever

@@ -117,11 +117,10 @@ func (p *pipelineRank) isProtected(stage int) bool {
 }
 
 // train runs a step: the k-th of an epoch. Collective over the graph ranks.
-func (p *pipelineRank) train(epoch, k, step int) error {
+func (p *pipelineRank) train(epoch, k, step int, _ bool) error {
 	if k == 0 || p.resumes {
 		p.shuffle(epoch)
 	}
-	p.t.pass = model.Pass{Epoch: epoch, Train: true}
 	own, training := p.piecesOf(k, p.e.Peers.Rank())
 	p.pipelineStep = pipelineStep{epoch, step, own, p.scale(training)}
 	for _, w := range p.computed() {
@@ -213,7 +212,7 @@ func (p *pipelineRank) forward(i pipeline.Instruction) (err error) {
 			return err
 		}
 	}
-	if err := p.run(m, m.run.training.forwardWalk); err != nil {
+	if err := p.run(m, m.run.routes.training.forwardWalk); err != nil {
 		return err
 	}
 	if i.Stage == p.settings.Stages-1 {
@@ -228,7 +227,7 @@ func (p *pipelineRank) forward(i pipeline.Instruction) (err error) {
 // run runs a pass of a microbatch.
 func (p *pipelineRank) run(m *microbatch, w *walk) error {
 	p.current = m.run
-	return m.run.run(m.run.training, w, p.pass(m.number), false)
+	return m.run.run(passRun{Pass: p.pass(m.number), route: m.run.routes.training, walk: w})
 }
 
 // forwardAgain runs the forward pass of the protected stage. Its input is the output of this rank's
@@ -262,7 +261,7 @@ func copyValues(dst, src *microbatch, values []model.Ref) {
 // remain until another microbatch begins.
 func (p *pipelineRank) backward(i pipeline.Instruction) error {
 	m := p.works[i.Stage].stored[i.Microbatch]
-	if err := p.run(m, m.run.training.backwardWalk); err != nil {
+	if err := p.run(m, m.run.routes.training.backwardWalk); err != nil {
 		return err
 	}
 	m.used = false
@@ -288,10 +287,11 @@ func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
 
 // addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
 // pass of each microbatch, in their order.
-func (p *pipelineRank) addGradient(w *stageWork, m *microbatch, layer int) {
-	at, one := p.t.layers[layer], p.t.gradient(m.run.intervals, layer, p.t.grad)
-	sum := w.grad[at.Lo:at.Hi]
-	if m.number == 0 {
+func (p *pipelineRank) addGradient(w *stageWork, microbatch int, s *lockstep, layer int) {
+	p.t.sumLayer(s, layer)
+	at := p.t.layers[layer]
+	sum, one := w.grad[at.Lo:at.Hi], p.t.grad[at.Lo:at.Hi]
+	if microbatch == 0 {
 		copy(sum, one)
 		return
 	}

@@ -53,7 +53,7 @@ func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 	if len(w.slots) > 0 {
 		like = w.slots[0].template.intervals
 	}
-	update := func(layer int) { p.addGradient(w, m, layer) }
+	update := func(s *lockstep, layer int) { p.addGradient(w, m.number, s, layer) }
 	m.sampledSteps = sampledSteps{p.e.newSectionBuffers(p.t, net, w.section, []int{most}, passes, update, like)}
 	w.slots = append(w.slots, m)
 }

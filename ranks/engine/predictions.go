@@ -34,7 +34,7 @@ func (e *Engine) predicted(source halo.Collective, h halo.HistoryOptions, r *rou
 	}
 	if t := o.Timing; o.Kind == "transfer" && t.Period == t.Interval && t.Decay == 1 && !idle.Remote() {
 		o.Maps = func(layer int) func(kernels.Mat, int) {
-			if e.Network.Whole(layer) || r.localGhosts.isMixed(layer) {
+			if e.Network.Whole(layer) {
 				return nil
 			}
 			return r.graph.MapGhosts(layer, t.Period > 1)
@@ -98,7 +98,7 @@ func (s rankSums) Float32s(x []float32) error { return world.SumFloat32s(s.comm,
 
 // trainPredictor trains a recurrent predictor of ghost rows, if a training is due. It is a hook.
 func (t *trainer) trainPredictor(e *epochState) (leave bool, err error) {
-	if source, ok := t.training.ghosts.(*predict.Source); ok {
+	if source, ok := t.routes.training.ghosts.(*predict.Source); ok {
 		err = t.timed(schedule.Update, e.line.Epoch, func() error { return source.Train(e.line.Epoch) })
 	}
 	return false, err

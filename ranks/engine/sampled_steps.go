@@ -24,7 +24,7 @@ type sampledSteps struct{ *stepBuffers }
 
 // sampledSteps allocates the steps of a network; most has the maximal number of rows of each stretch.
 func (b *batches) sampledSteps(net *model.Network, most []int) sampledSteps {
-	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count, b.sumLayer)}
+	d := sampledSteps{b.t.engine.newStepBuffers(b.t, net, most, b.count)}
 	b.current = d.template
 	return d
 }
@@ -166,7 +166,7 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
 	store := d.template.store
-	newRoute := &route{keepsGradients: true,
+	newRoute := &route{rows: d.template.ghostRows(0, false, false),
 		graph: graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)}
 	s := d.stepBuffers.buildStep(newRoute, ends)
 	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())

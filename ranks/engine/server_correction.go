@@ -53,7 +53,7 @@ func (e *Engine) correctionBatch(ops kernels.Ops, a *mapped.Arena) ([]uint8, ker
 // correct runs the corrections that are due after an epoch, from the weights that all ranks
 // then have. Collective over the graph ranks.
 func (c *correction) correct(e *epochState) (leave bool, err error) {
-	t, epoch := c.t, e.line.Epoch
+	t, epoch, exact := c.t, e.line.Epoch, c.t.routes.exact
 	if !t.cfg.Shared(epoch + 1) {
 		return false, nil
 	}
@@ -71,7 +71,7 @@ func (c *correction) correct(e *epochState) (leave bool, err error) {
 			return false, err
 		}
 		c.draw(t, kernels.Batch{Seed: t.cfg.Seed, Epoch: epoch, Draw: k, Share: c.share})
-		if err := t.run(t.exact, t.exact.epochWalk, model.Pass{Epoch: epoch, Train: true}, false); err != nil {
+		if err := t.run(passRun{Pass: model.Pass{Epoch: epoch, Train: true}, route: exact, walk: exact.epochWalk}); err != nil {
 			return false, err
 		}
 		if err := c.source.Correct(epoch, k+1, t.grad); err != nil {

@@ -90,15 +90,16 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		reduction = halo.Plain(s)
 	}
 	t.connectRoutes(e, reduction, kept)
-	t.exact.localGhosts.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
-	t.reserveResiduals()
+	exact := t.routes.exact
+	exact.localGhosts.begin(exact, model.Pass{Epoch: 1, Train: m != model.Forward})
+	t.routes.reserveResiduals()
 	e.correctionBatch(ops, kept)
-	if t.connected() {
+	if t.routes.connected() {
 		for _, other := range codecs[1:] {
-			t.exchange.Use(other)
+			exact.exchange.Use(other)
 		}
 	}
-	runEachTask(tensor.CPU{}, store, list, t.training.graph, t.exact.graph)
+	runEachTask(tensor.CPU{}, store, list, t.routes.training.graph, exact.graph)
 }
 
 // sketchInput allocates the memory to compute ÂX, and frees it.
@@ -107,7 +108,7 @@ func (e *Engine) sketchInput(store *model.Store, onDevice bool, scratch *mapped.
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
 	e.newGhostInput(CachedWidth(e.Network), e.Arena, a)
 	if onDevice {
-		runEachTask(once.tensor, once.store, once.intervals, once.graph)
+		runEachTask(once.tensor, once.store, once.intervals, once.routes.exact.graph)
 	}
 	for _, s := range a.Shares() {
 		mapped.Make[byte](scratch.For(s.Purpose), int(s.Bytes))

@@ -28,9 +28,6 @@ func Tensors(s model.Spec, flat []float32) (list []safetensors.Tensor) {
 // given ones.
 func (e *Engine) state(epoch int, weights []float32, slots [][]float32, h *stopping.History) checkpoint.State {
 	s := checkpoint.State{Epoch: epoch, Weights: Tensors(e.Network, weights)}
-	for range e.Network.Layers() {
-		s.Steps = append(s.Steps, e.Config.Steps(epoch))
-	}
 	for k, name := range checkpoint.SlotNames(e.Config.Optimizer)[:len(slots)] {
 		s.Slots = append(s.Slots, checkpoint.Slot{Name: name, Tensors: Tensors(e.Network, slots[k])})
 	}

@@ -37,14 +37,14 @@ type stepRows struct {
 
 // newStepBuffers allocates steps of a network; most has the maximal number of rows of each
 // stretch.
-func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int, update func(layer int)) *stepBuffers {
-	return e.newSectionBuffers(t, net, net.Section(), most, steps, update, nil)
+func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, steps int) *stepBuffers {
+	return e.newSectionBuffers(t, net, net.Section(), most, steps, t.sumLayer, nil)
 }
 
 // newSectionBuffers allocates steps of a section of a network. Steps with the intervals like run at
 // other times, and share the gradients of weights.
-func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int, update func(layer int),
-	like []*interval) *stepBuffers {
+func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int,
+	update func(s *lockstep, layer int), like []*interval) *stepBuffers {
 	r := e.allocStepBuffers(net, of, most, e.Arena)
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()
@@ -130,7 +130,6 @@ func (r *stepBuffers) setUnlabelled(row int, id uint32) {
 // buildStep returns the lockstep of a step along a route. Stretch k ends in row ends[k].
 func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 	s, at, lo := *r.template, 0, 0
-	s.route, s.training, s.exact = stepRoute, stepRoute, stepRoute
 	for k, count := range r.intervalCounts {
 		rows := ends[k] - lo
 		for j := range count {
@@ -143,7 +142,7 @@ func (r *stepBuffers) buildStep(stepRoute *route, ends []int) *lockstep {
 		}
 		lo = ends[k]
 	}
-	s.build(stepRoute, r.e.Config.Mode == "nopipe")
+	s.useOnly(stepRoute, r.e, r.e.Arena)
 	return &s
 }
 

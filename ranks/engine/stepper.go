@@ -14,8 +14,9 @@ type stepper interface {
 	// Collective over the graph ranks.
 	resume(epoch int) (k int, err error)
 	// train runs the passes of the k-th step of an epoch, and sums the gradients of all layers on this rank;
-	// step counts the run's steps. Collective over the graph ranks.
-	train(epoch, k, step int) error
+	// step counts the run's steps. If isFull, the forward pass may have run already. Collective over the graph
+	// ranks.
+	train(epoch, k, step int, forwardDone bool) error
 	// endStep is called after the update of the weights.
 	endStep()
 	// interrupted is called when err has ended the k-th step, and returns the error of the run.
@@ -45,7 +46,9 @@ type fullGraph struct{ t *trainer }
 
 func (f fullGraph) resume(int) (k int, err error) { return 0, nil }
 
-func (f fullGraph) train(_, _, step int) error { return f.t.trainPass(f.t.lockstep, step) }
+func (f fullGraph) train(_, _, step int, forwardDone bool) error {
+	return f.t.trainPass(f.t.lockstep, step, forwardDone)
+}
 
 func (f fullGraph) endStep() {}
 
@@ -54,7 +57,7 @@ func (f fullGraph) interrupted(_ int, err error) error { return err }
 func (f fullGraph) isFull() bool { return true }
 
 func (f fullGraph) sources() (list []statsSource) {
-	for _, r := range []*route{f.t.training, f.t.exact} {
+	for _, r := range []*route{f.t.routes.training, f.t.routes.exact} {
 		if r.exchanges() {
 			list = append(list, r.ghosts)
 		}
@@ -67,7 +70,7 @@ func (f fullGraph) packHistory() ([]byte, error) { return nil, nil }
 func (f fullGraph) hasState() bool { return f.t.hasLastingState() }
 
 func (f fullGraph) takePredictions() (c predict.Counts) {
-	if p, ok := f.t.training.ghosts.(predictor); ok {
+	if p, ok := f.t.routes.training.ghosts.(predictor); ok {
 		c = p.TakeCounts()
 	}
 	return c
@@ -76,10 +79,11 @@ func (f fullGraph) takePredictions() (c predict.Counts) {
 func (f fullGraph) activity() string { return f.t.lockstep.activity() }
 
 // trainPass trains a step with the passes of a lockstep. Collective over the graph ranks.
-func (t *trainer) trainPass(s *lockstep, step int) error {
-	if err := s.train(model.Pass{Epoch: step, Train: true}, t.now.ready); err != nil {
+func (t *trainer) trainPass(s *lockstep, step int, forwardDone bool) error {
+	if err := s.train(model.Pass{Epoch: step, Train: true}, forwardDone); err != nil {
 		return err
 	}
+	t.stale.recordTrained(step, t.grad)
 	t.now.loss += t.localFindings(s.intervals)[trainLoss]
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *lockstep) sumOverRanks(l int, back bool) error {
 	t, layer := s.totals, s.store.Network.Layers[l].(model.Summing)
 	count, _ := s.store.Network.Sums(l)
 	own, all := t.own[:count+1], t.all[:count+1]
-	if back || layer.Summed(s.pass) {
+	if back || layer.Summed(s.pass.Pass) {
 		s.sumIntervals(l, own)
 		copy(all, own)
 		s.workers.fault.At(inject.Total, s.pass.Epoch)

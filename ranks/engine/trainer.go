@@ -35,7 +35,7 @@ type trainer struct {
 	comm          world.Comm // of the graph ranks
 	net           model.Spec
 	steps         stepper
-	phases        *tune.Phases // of --refresh auto (alternates)
+	phases        *tune.Phases // of --refresh auto (routes.alternate)
 	before, after hooks        // of an epoch's steps
 	now           epochState
 }
@@ -99,8 +99,8 @@ func (e *Engine) Train(b Beginning, source params.Source, servers params.Control
 		return err
 	}
 	t.history, t.saver, t.servers, t.views = h, s, servers, e.Views
-	t.reserveResiduals()
-	if t.alternates {
+	t.routes.reserveResiduals()
+	if t.routes.alternate() {
 		t.phases = tune.NewPhases(b.Epoch, e.Config.Epochs, b.Exact)
 		if plan := e.Config.Recorded.Policies; len(plan) > 0 {
 			t.phases.Follow(without(plan))
@@ -110,9 +110,6 @@ func (e *Engine) Train(b Beginning, source params.Source, servers params.Control
 	tuning := e.beginTuning(t.lockstep, b.Epoch)
 	if err := t.steps.unpack(b.Part); err != nil {
 		return err
-	}
-	if t.stale.measures() {
-		t.source = gradientRecorder{t.source, t.stale}
 	}
 	t.disk.read, t.disk.written = host.DiskBytes()
 	t.addHooks(tuning)
@@ -188,7 +185,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
 	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, findingsSize+requestKinds)
 	t.pairing, t.pairs = &pairing{scorer: dotProduct{}}, e.HeldOut != nil
 	if t.pairs {
 		if t.pairing, err = e.preparePairs(e.Arena); err != nil {
@@ -214,7 +211,7 @@ func (t *trainer) addHooks(tuning hooks) {
 	if t.replaceable() {
 		t.before = append(t.before, t.storeView)
 	}
-	if t.alternates {
+	if t.routes.alternate() {
 		t.before = append(t.before, t.chooseRoute)
 	}
 	t.before = append(t.before, t.evaluateDue)
@@ -226,7 +223,7 @@ func (t *trainer) addHooks(tuning hooks) {
 		t.after = append(t.after, t.trainPredictor)
 	}
 	t.after = append(append(t.after, t.reportEpoch), tuning...)
-	if t.alternates {
+	if t.routes.alternate() {
 		t.after = append(t.after, t.observeEpoch)
 	}
 }
@@ -247,11 +244,15 @@ func (t *trainer) skipDiverged(e *epochState) (leave bool, err error) {
 
 // sumLoss sums the loss of the epoch's steps over all ranks, unless the evaluation has done so.
 func (t *trainer) sumLoss(e *epochState) (leave bool, err error) {
-	if e.ready {
+	if e.forwardDone {
 		return false, nil
 	}
-	found, err := t.sumFindings(findings{trainLoss: e.loss}, true)
-	e.line.Loss = found[trainLoss]
+	epoch := e.line.Epoch
+	found, asked, err := t.sumResults(epoch, findings{trainLoss: e.loss}, t.ownRequests(epoch, true))
+	if err == nil {
+		t.accept(asked)
+		e.line.Loss = found[trainLoss]
+	}
 	return false, err
 }
 
@@ -262,13 +263,13 @@ func (t *trainer) evaluateDue(e *epochState) (leave bool, err error) {
 	if !closing && !t.cfg.Evaluates(e.line.Epoch) {
 		return false, nil
 	}
-	if e.ready, err = t.evaluate(&e.line, closing); err != nil {
+	if e.forwardDone, err = t.evaluate(&e.line, closing); err != nil {
 		return false, err
 	}
 	if t.shouldEnd(e.line, closing) {
 		return true, t.servers.Leave()
 	}
-	if t.alternates {
+	if t.routes.alternate() {
 		t.phases.Evaluated(e.line.Loss, e.line.EvalSeconds)
 		t.setRoute()
 	}
@@ -283,7 +284,7 @@ func (t *trainer) shouldEnd(line runfolder.Epoch, closing bool) bool {
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
-	if h.StoppedBy == stopping.ByPatience && t.alternates && t.phases.Finish() {
+	if h.StoppedBy == stopping.ByPatience && t.routes.alternate() && t.phases.Finish() {
 		h.Wait(line.Epoch) // because epochs with ghosts follow
 	}
 	return h.Ended()
@@ -379,15 +380,12 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 // loadWeights copies the weights to the intervals' memory.
 func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
 
-// sumLayer sums a layer's gradients in the order of intervals.
-func (t *trainer) sumLayer(layer int) { t.gradient(t.intervals, layer, t.grad) }
-
-// gradient sums a layer's gradients in the order of intervals. It returns their part of flat.
-func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
+// sumLayer sums a layer's gradients of a pass of s, in the order of intervals.
+func (t *trainer) sumLayer(s *lockstep, layer int) {
 	at := t.layers[layer]
-	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
-	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(list[1:], t.training.localGhosts.gradIntervals(layer)) {
+	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.adder.Copy(sum, s.intervals[0].frame.LayerGrad(layer))
+	for _, i := range slices.Concat(s.intervals[1:], s.pass.route.localGhosts.gradIntervals(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
@@ -395,5 +393,4 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 		own := t.pairing.scorer.weightGrad()
 		copy(grad[len(grad)-len(own):], own)
 	}
-	return grad
 }

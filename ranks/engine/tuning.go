@@ -40,7 +40,7 @@ func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	if len(e.Codecs) == 1 {
 		return nil
 	}
-	if !s.connected() {
+	if !s.routes.connected() {
 		e.Reporter.Note("codec auto: no rows travel between ranks -> " + e.Codecs[0].Name() + "\n")
 		return nil
 	}
@@ -48,12 +48,12 @@ func (e *Engine) beginTuning(s *lockstep, first int) hooks {
 	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	t := &tuning{e: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.exchange,
+	t := &tuning{e: e, chooser: tune.NewChooser(names, e.Config.SettledCodec, first, e.Config.Epochs), exchange: s.routes.exact.exchange,
 		seen: map[exchangeKey]*observed{}}
 	if plan := e.Config.Recorded.Codecs; len(plan) > 0 {
 		t.chooser.Follow(plan)
 	}
-	s.exchange.Observe(t)
+	t.exchange.Observe(t)
 	t.use()
 	return hooks{t.endEpoch}
 }

@@ -102,7 +102,7 @@ func (v *variates) step(epoch, k int) *lockstep {
 	v.sample(e.shuffledShare(v.targets, epoch, k), more, draws)
 	v.loadInputs()
 	v.scratch.Free()
-	newRoute := &route{ghosts: v.source, keepsGradients: true}
+	newRoute := &route{ghosts: v.source, rows: v.template.ghostRows(0, true, false)}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
 	newRoute.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
 	v.source.Begin(epoch, v.field)

@@ -75,7 +75,7 @@ func (t *trainer) storeView(e *epochState) (leave bool, err error) {
 // pack implements stepper.
 func (f fullGraph) pack() ([]byte, error) {
 	t := f.t
-	source, ok := t.training.ghosts.(halo.Portable)
+	source, ok := t.routes.training.ghosts.(halo.Portable)
 	if !ok { // no rows are exchanged
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (f fullGraph) pack() ([]byte, error) {
 
 // label describes a part's transfers: packed state fits only transfers with the same label.
 func (t *trainer) label() string {
-	p, sum := t.training.graph.Plan, crc32.NewIEEE()
+	p, sum := t.routes.training.graph.Plan, crc32.NewIEEE()
 	for _, ids := range [][]uint32{p.OwnIDs, p.GhostIDs, p.SendRows} {
 		sum.Write(mapped.Bytes(ids))
 	}
@@ -104,14 +104,14 @@ func (t *trainer) label() string {
 		more += " whole"
 	}
 	return fmt.Sprintf("refresh=%s gradients=%t codec=%s rows=%v part=%d/%d sent=%d of %08x%s",
-		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(),
+		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.routes.training.shapes(), t.comm.Rank(), t.comm.Size(),
 		len(p.SendRows), sum.Sum32(), more)
 }
 
 // unpack implements stepper.
 func (f fullGraph) unpack(own []byte) error {
 	t := f.t
-	source, ok := t.training.ghosts.(halo.Portable)
+	source, ok := t.routes.training.ghosts.(halo.Portable)
 	if !ok || len(own) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (f fullGraph) unpack(own []byte) error {
 // hasLastingState reports whether transfers have state beyond the current epoch's rows, which
 // a resumed run needs for the same bits.
 func (t *trainer) hasLastingState() bool {
-	if _, ok := t.training.ghosts.(halo.Portable); !ok {
+	if _, ok := t.routes.training.ghosts.(halo.Portable); !ok {
 		return false
 	}
 	return strings.HasSuffix(t.cfg.Codec, "+ef") || t.cfg.Ghosts().NeedsStoredRows()

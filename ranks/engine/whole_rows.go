@@ -18,20 +18,20 @@ func (s *lockstep) prepareMask(e *Engine, a *mapped.Arena) {
 	for l := range net.Layers {
 		whole = whole || net.Spec.Whole(l)
 	}
-	if whole && s.connected() {
+	if whole && s.routes.connected() {
 		s.ghostMask.ids = kernels.Place(s.adder, a, e.Shard.Ghosts)
 	}
 }
 
 // idleGhosts returns the ghost rows of the exact exchange [ghosts x cols]. Only exact passes receive
 // rows there. Other passes may write the ghost rows of a layer there after Take, until the next layer's.
-func (s *lockstep) idleGhosts(cols int) kernels.Mat { return s.exchange.Ghosts(cols) }
+func (s *lockstep) idleGhosts(cols int) kernels.Mat { return s.routes.exact.exchange.Ghosts(cols) }
 
 // masked returns received rows of a layer with the dropout of the pass. Predicted rows, and those of
 // an exact pass, are overwritten: they are in the memory of idleGhosts.
 func (s *lockstep) masked(o kernels.Ops, layer int, rows kernels.Mat) kernels.Mat {
 	g := &s.ghostMask
-	mask := s.store.Network.GhostMask(layer, s.pass, g.ids, &g.mask)
+	mask := s.store.Network.GhostMask(layer, s.pass.Pass, g.ids, &g.mask)
 	if mask == nil {
 		return rows
 	}

@@ -68,12 +68,11 @@ func (w *Work) newAttention(l *Layer, source model.Attended, o Options) *attenti
 
 // allocGhosts allocates the scores of ghosts, and their rows unless the caller provides them.
 func (w *Work) allocGhosts(g *attention, o Options) {
-	l, spec := g.l, w.store.Network.Spec
+	l := g.l
 	if !g.shape.Dynamic {
 		g.ghostScores = w.newZeros(Scores, w.Plan.Ghosts, g.shape.Heads)
 	}
-	computedHere := l.shape.Layer <= spec.GhostLayer() && spec.LocalShare == 0
-	if !o.Asynchronous && !computedHere {
+	if !o.Asynchronous && (o.Provided == nil || !o.Provided(l.shape.Layer)) {
 		l.Ghosts, l.copiesGhosts = w.newZeros(halo.Ghosts, w.Plan.Ghosts, l.Width), true
 	}
 }

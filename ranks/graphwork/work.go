@@ -61,6 +61,9 @@ type Options struct {
 	Half bool
 	// Asynchronous is for intervals of asynchronous modes. The caller sets Layer.Ghosts.
 	Asynchronous bool
+	// Provided reports whether the caller sets Layer.Ghosts of a layer, and keeps them until the backward pass.
+	// nil: TakeGhosts sets them.
+	Provided func(layer int) bool
 	// Reduction has the sums that ranks send each other; nil: they send the row of every ghost.
 	// Attention and maxima ignore it, because they need each edge's row.
 	Reduction *halo.Reduction
