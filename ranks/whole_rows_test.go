@@ -100,7 +100,7 @@ func TestWholeRowsAreRefused(t *testing.T) {
 		c := wholeRun(t, func(c *Config) { c.RefreshRows = "whole" })
 		change(&c)
 		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
-		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "refresh-rows") {
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "--refresh rows=") {
 			t.Error(err)
 		}
 	}

@@ -176,9 +176,8 @@ func (e *Engine) newHistoryBatches(b *batches) (trainingOf, error) {
 		intervals := e.batchIntervals(t, store, cuts[k], template)
 		s := e.lockstep(store, intervals)
 		s.endsInLoss, s.passes, s.update, s.delay, s.stale = true, b.count, t.sumLayer, t.delay, t.stale
-		newRoute := &route{ghosts: source, rows: s.ghostRows(0, true, false)}
-		newRoute.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
-		s.useOnly(newRoute, e, e.Arena)
+		work := graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
+		s.useOnly(&route{graph: work, ghosts: source, rows: s.ghostRows(true, false)}, e, e.Arena)
 		list, template = append(list, s), intervals
 	}
 	b.current = list[0]

@@ -32,7 +32,8 @@
 // source of ghost rows never waits for another rank, and its messages are those of bounded
 // asynchrony (transport).
 //
-// Each flow has one file that passes rows to the source of ghost rows and takes rows from
-// it: transfer.go and async_rows.go. The first layer's ghost rows may instead be computed
+// routes.go has the routes of synchronous passes: the graph, the source of ghost rows and the tasks. Each
+// flow has one file that passes rows to the source of ghost rows and takes rows from it:
+// transfer.go and async_rows.go. The first layer's ghost rows may instead be computed
 // locally from features or cached inputs that were fetched once: see local_ghosts.go.
 package engine

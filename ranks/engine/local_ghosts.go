@@ -55,7 +55,7 @@ const (
 // newLocalGhosts allocates the values of ghosts whose rows are computed here. r is the exact route. All memory comes from a.
 func (s *lockstep) newLocalGhosts(e *Engine, r *route, o graphwork.Options, rows codec.Codec, a *mapped.Arena) (k localGhosts) {
 	spec := s.store.Network.Spec
-	if spec.LocalLayers == 0 || e.Peers.Size() == 1 { // such as the network that computes ÂX
+	if spec.LocalLayers == 0 { // such as the network that computes ÂX
 		return k
 	}
 	ops, h := s.adder, e.halo

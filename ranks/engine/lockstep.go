@@ -326,7 +326,7 @@ func (s *lockstep) Poll() (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	came, err := r.ghosts.Arrived(s.slot(event))
+	came, err := r.ghosts.Arrived(s.pass.slotOfTask(event))
 	if came && err == nil {
 		s.pass.walk.Done(event)
 	}
@@ -340,7 +340,7 @@ func (s *lockstep) Wait() error {
 		return fault.New(fault.Runtime, "train", "",
 			"internal error: deadlock in epoch %d (no runnable task and no pending message)", s.pass.Epoch)
 	}
-	return s.pass.route.ghosts.Await(s.slot(event))
+	return s.pass.route.ghosts.Await(s.pass.slotOfTask(event))
 }
 
 // Listens implements schedule.Flow.

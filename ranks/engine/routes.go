@@ -38,18 +38,19 @@ type ghostRows struct {
 // newGhostRows decides on the rows of the at-th layer that gathers. The first layers, up to local, compute
 // their rows. If mixes, the last of them computes only some. exchanges and returns are of the route.
 func newGhostRows(at, local int, mixes, exchanges, returns bool) ghostRows {
-	g := ghostRows{computed: at < local, placed: at < local && mixes}
+	g := ghostRows{computed: exchanges && at < local}
+	g.placed = g.computed && mixes
 	g.received = exchanges && (!g.computed || mixes && at == local-1)
 	g.returned = g.received && returns
 	return g
 }
 
-// ghostRows returns the origin of ghost rows by layer, with a number of layers that compute them.
-func (s *lockstep) ghostRows(local int, exchanges, returns bool) []ghostRows {
-	list, at := make([]ghostRows, len(s.store.Network.Layers)), 0
+// ghostRows returns the origin of the ghost rows of each layer along a route.
+func (s *lockstep) ghostRows(exchanges, returns bool) []ghostRows {
+	spec, list, at := s.store.Network.Spec, make([]ghostRows, len(s.store.Network.Layers)), 0
 	for l := range list {
 		if s.gathers(l) {
-			list[l] = newGhostRows(at, local, s.store.Network.Spec.LocalShare > 0, exchanges, returns)
+			list[l] = newGhostRows(at, spec.LocalLayers, spec.LocalShare > 0, exchanges, returns)
 			at++
 		}
 	}
@@ -126,11 +127,7 @@ func (s *lockstep) useOnly(r *route, e *Engine, a *mapped.Arena) {
 
 // prepare makes the exact route, whose rows pass through a codec, the only one. All memory comes from a.
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
-	r, local := &route{}, 0
-	if e.Peers.Size() > 1 {
-		local = s.store.Network.Spec.LocalLayers
-	}
-	r.rows = s.ghostRows(local, e.Peers.Size() > 1, true)
+	r := &route{rows: s.ghostRows(e.Peers.Size() > 1, true)}
 	o.Provided = func(l int) bool { return r.rows[l].computed && !r.rows[l].placed }
 	if s.store.Network.GathersAny() {
 		r.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
@@ -161,11 +158,11 @@ func (s *lockstep) inexactRoute(e *Engine, o graphwork.Options, a *mapped.Arena)
 		return nil
 	}
 	r := &route{graph: exact.graph, ghosts: exact.ghosts, localGhosts: exact.localGhosts, pieces: exact.pieces,
-		sumPieces: exact.sumPieces, rows: s.ghostRows(s.store.Network.Spec.LocalLayers, true, e.Config.Returns())}
+		sumPieces: exact.sumPieces, rows: s.ghostRows(true, e.Config.Returns())}
 	switch {
 	case policy.NoGhosts() || policy.Alternates():
 		o.Alone, o.Forward, o.Reduction = true, false, nil
-		r.graph, r.ghosts, r.rows = graphwork.New(s.store, e.Shard, o, s.adder, a), nil, s.ghostRows(0, false, false)
+		r.graph, r.ghosts, r.rows = graphwork.New(s.store, e.Shard, o, s.adder, a), nil, s.ghostRows(false, false)
 	case !policy.Exact(): // else only the gradients of ghosts differ
 		history := halo.HistoryOptions{
 			Shapes: r.shapes(), Seed: e.Config.Seed, Comm: e.Peers, Plan: r.graph.Plan, Codec: e.Codecs[0],
@@ -178,7 +175,7 @@ func (s *lockstep) inexactRoute(e *Engine, o graphwork.Options, a *mapped.Arena)
 
 // pushedRoute returns the route of free mode, without walks.
 func (s *lockstep) pushedRoute(e *Engine, a *mapped.Arena) *route {
-	r := &route{rows: s.ghostRows(0, e.Peers.Size() > 1, false)}
+	r := &route{rows: s.ghostRows(e.Peers.Size() > 1, false)}
 	if s.store.Network.GathersAny() {
 		r.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
 		if e.Peers.Size() > 1 {

@@ -166,9 +166,8 @@ func (d sampledSteps) step(f *sample.Field) *lockstep {
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
 	store := d.template.store
-	newRoute := &route{rows: d.template.ghostRows(0, false, false),
-		graph: graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)}
-	s := d.stepBuffers.buildStep(newRoute, ends)
+	work := graphwork.NewBlocks(store, blocksOfLayers(store.Network.Spec, blocks), o, d.template.adder, d.scratch)
+	s := d.stepBuffers.buildStep(&route{graph: work, rows: d.template.ghostRows(false, false)}, ends)
 	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
 	return s
 }

@@ -18,19 +18,18 @@ func (p *passRun) slotOf(layer int, backward bool) halo.Slot {
 	return at
 }
 
-func (s *lockstep) slot(t schedule.Task) halo.Slot {
-	backward := false
+func (p *passRun) slotOfTask(t schedule.Task) halo.Slot {
 	switch t.Stage {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
-		backward = true
+		return p.slotOf(t.Layer, true)
 	}
-	return s.pass.slotOf(t.Layer, backward)
+	return p.slotOf(t.Layer, false)
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
 // Receive, forward and backward, are collective over the graph ranks.
 func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
-	slot, r := s.slot(t), s.pass.route
+	slot, r := s.pass.slotOfTask(t), s.pass.route
 	at := r.rows[t.Layer]
 	switch t.Stage {
 	case schedule.Sum:
@@ -96,7 +95,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, slot halo.Slo
 // addSums adds the returned gradients of sums to an interval's gradients.
 func (s *lockstep) addSums(i *interval, t schedule.Task) error {
 	r := s.pass.route
-	view, err := r.ghosts.View(s.slot(t))
+	view, err := r.ghosts.View(s.pass.slotOfTask(t))
 	if err == nil {
 		r.graph.Layer(t.Layer).AddSums(i.graphInterval(t.Layer), view.Rows)
 	}

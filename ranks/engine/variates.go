@@ -102,14 +102,14 @@ func (v *variates) step(epoch, k int) *lockstep {
 	v.sample(e.shuffledShare(v.targets, epoch, k), more, draws)
 	v.loadInputs()
 	v.scratch.Free()
-	newRoute := &route{ghosts: v.source, rows: v.template.ghostRows(0, true, false)}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
-	newRoute.graph = graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
+	work := graphwork.New(v.template.store, v.fieldShard(), o, v.template.adder, v.scratch)
 	v.source.Begin(epoch, v.field)
 	if v.source.Observe = nil; v.template.stale.measuresStep(epoch) {
 		v.source.Observe = v.template.stale.observe
 	}
-	return v.stepBuffers.buildStep(newRoute, []int{len(v.field.Rows)})
+	stepRoute := &route{graph: work, ghosts: v.source, rows: v.template.ghostRows(true, false)}
+	return v.stepBuffers.buildStep(stepRoute, []int{len(v.field.Rows)})
 }
 
 // shuffledShare returns the k-th step's part of a list, which is shuffled again in each epoch.
