@@ -186,7 +186,7 @@ func TestMomentumIsRefused(t *testing.T) {
 		"--refresh=every:3":    func(c *Config) { c.Refresh = "every:3" },
 		"--model=sage":         func(c *Config) { c.Model = "sage" },
 		"--residual=add":       func(c *Config) { c.Residual, c.Layers = "add", 3 },
-		"--predict=rows=100":   func(c *Config) { c.PredictRows = 100 },
+		"--predict rows=100":   func(c *Config) { c.PredictRows = 100 },
 		"momentum:0 ":          func(c *Config) { c.Predict = "momentum:0" },
 		"momentum:1.1":         func(c *Config) { c.Predict = "momentum:1.1" },
 		"momentum:NaN":         func(c *Config) { c.Predict = "momentum:NaN" },
