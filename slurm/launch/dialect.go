@@ -68,13 +68,20 @@ func dialectOf(launcher string) (*dialect, error) {
 var others = []string{"mpirun.openmpi", "prterun", "orterun", "mpiexec.hydra", "mpirun.mpich"}
 
 // choose sets the launcher and its dialect. In place of an mpirun of another MPI than that of this program
-// it chooses a launcher of this MPI, if one is on the PATH.
+// it chooses a launcher of this MPI, if one is on the PATH. An mpirun whose answer is not known, such as a
+// wrapper of a site, is taken for that of this program's MPI.
 func (o *Options) choose() error {
 	library := mpi.Library()
 	wanted := func(d *dialect) bool {
 		return library == "" || d == &slurm || (d == &openMPI) == strings.HasPrefix(library, "Open MPI")
 	}
 	d, err := dialectOf(o.Launcher)
+	if err != nil && o.Launcher == Mpirun {
+		d, err = &openMPI, nil
+		if !wanted(d) {
+			d = &hydra
+		}
+	}
 	for _, name := range others {
 		if err != nil || wanted(d) || o.Launcher != Mpirun {
 			break
@@ -93,8 +100,8 @@ func (o *Options) choose() error {
 		return fault.New(fault.Config, "launch", o.Launcher, "it starts ranks of %s, and siafu is built for %s", d.name, library).
 			Then("install the launcher of %s, or build siafu for this one: make build MPICC=ITS-MPICC", library)
 	case o.Survive && !d.survives:
-		return fault.New(fault.Config, "launch", o.Launcher, "--survive under the launcher of %s, which ends all ranks with one", d.name).
-			Then("build siafu for Open MPI, and use its mpirun")
+		return fault.New(fault.Config, "launch", o.Launcher, "--survive under the launcher of %s, which ends all ranks when one ends",
+			d.name).Then("build siafu for Open MPI, and use its mpirun")
 	}
 	o.dialect = d
 	return nil
