@@ -20,8 +20,11 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
 
+# scripts/toolchain puts Go into build/go where the machine's own is too old.
 GO ?= go
 BUILD := build
+export PATH := $(CURDIR)/$(BUILD)/go/bin:$(PATH)
+HOSTARCH := $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
 DATA  := $(BUILD)/debian
 RANKS ?= 4
 
@@ -51,10 +54,10 @@ build: go function $(if $(CU),cu-headers)
 	$(GO) build $(TAGS) -o siafu-bench ./bench/siafu-bench
 
 # The function of this machine's architecture has no folder of its own.
-FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(shell $(GO) env GOHOSTARCH),$(LAMBDA_ARCH)))bootstrap
+FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(HOSTARCH),$(LAMBDA_ARCH)))bootstrap
 TRIM = -trimpath
 function: go
-	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build $(TRIM) -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
+	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(HOSTARCH)) $(GO) build $(TRIM) -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
 PREFIX ?= /usr/local
 install: build
@@ -62,7 +65,8 @@ install: build
 	install -D $(FUNCTION) $(DESTDIR)$(PREFIX)/lib/siafu/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
-run: deps lists
+run: PARTS = lists
+run: deps
 	$(MAKE) --no-print-directory train
 
 .PHONY: train
@@ -72,7 +76,8 @@ train: build $(DATA)/meta.json
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
 
-run-lambda: deps lists
+run-lambda: PARTS = lists
+run-lambda: deps
 	$(MAKE) --no-print-directory train-lambda
 
 .PHONY: train-lambda
@@ -89,7 +94,8 @@ $(DATA)/meta.json: | build
 	scripts/import-packages ./siafu $(DATA)
 
 # Two at a time: tests of unit wait for daemons, deadlines and processes.
-test: deps deps-slurm
+test: PARTS = slurm
+test: deps
 	$(MAKE) --no-print-directory -j2 race-short unit no-cgo cu-test
 
 .PHONY: test-long
@@ -196,28 +202,13 @@ bench-cuda: go
 yardstick: build
 	./siafu bench kernels --yardstick
 
-# What a machine needs: a C compiler and Open MPI. scripts/install calls apt-get for what is
-# missing, as root or with sudo; otherwise it prints the line to type, and everything goes on
-# without MPI.
-deps: go
-	@missing=; \
-	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
-	command -v mpicc >/dev/null && [ -e /usr/lib/$$(uname -m)-linux-gnu/openmpi/include/mpi.h ] || missing="$$missing libopenmpi-dev"; \
-	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \
-	scripts/install "a C compiler and Open MPI with headers" $$missing
-
-# Slurm, for the tests of batch jobs, which are left out without it and where
-# the user is not root.
-.PHONY: deps-slurm
-deps-slurm: deps
-	@[ "$$(id -u)" = 0 ] || exit 0; \
-	command -v slurmd >/dev/null && command -v munged >/dev/null && exit 0; \
-	scripts/install "Slurm for the tests of batch jobs" slurm-wlm munge
-
-# The package lists, which "make run" imports.
-.PHONY: lists
-lists:
-	@apt-cache dumpavail 2>/dev/null | grep -q . || scripts/install "package lists"
+# What a machine needs: Go, a C compiler and an MPI, by apt-get as root or with sudo. Slurm is for
+# the tests of batch jobs, which are left out without it.
+PARTS = slurm
+.PHONY: deps
+deps:
+	@MPICC=$(MPICC) scripts/deps go mpi $(PARTS)
+	@scripts/toolchain
 
 # CUDA's headers, without an installation: 774 MB are downloaded, 16 MB stay.
 .PHONY: deps-cu
@@ -225,8 +216,7 @@ deps-cu:
 	scripts/cuda-headers $(BUILD)/cuda
 
 go:
-	@command -v $(GO) >/dev/null || { echo "Go 1.26 or later is needed: https://go.dev/dl"; exit 1; }
-	@$(GO) version | grep -qE 'go1\.(2[6-9]|[3-9][0-9])' || { echo "Go 1.26 or later is needed, this is $$($(GO) version)"; exit 1; }
+	@scripts/toolchain
 
 fmt:
 	gofmt -l -w .
