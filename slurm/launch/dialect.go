@@ -23,6 +23,7 @@ type dialect struct {
 	shielded bool           // SIGTERM would end the launcher
 	reports  bool           // it prints a line for each forwarded signal
 	survives bool           // it can continue after the loss of a rank
+	raw      bool           // its exit code after a rank's end by a signal is the number of the signal
 }
 
 // Dialects, observed with Open MPI 4.1 and MPICH 4.0. Hydra, the launcher of MPICH and its descendants,
@@ -30,9 +31,18 @@ type dialect struct {
 // signal ends one.
 var (
 	openMPI = dialect{name: "Open MPI", flags: (*Options).mpirun, stop: syscall.SIGUSR2, shielded: true, reports: true, survives: true}
-	hydra   = dialect{name: "MPICH", flags: (*Options).hydra, stop: syscall.SIGTERM}
+	hydra   = dialect{name: "MPICH", flags: (*Options).hydra, stop: syscall.SIGTERM, raw: true}
 	slurm   = dialect{name: "Slurm", flags: (*Options).srun, stop: syscall.SIGUSR2, shielded: true}
 )
+
+// shellCode returns the exit code that a shell would report for the end of the ranks. Codes up to 2 are
+// those of programs.
+func (d *dialect) shellCode(code int) int {
+	if d != nil && d.raw && code > 2 && code < 32 {
+		return 128 + code
+	}
+	return code
+}
 
 // askTime limits the answer of a launcher to --version.
 const askTime = 20 * time.Second

@@ -201,7 +201,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		w.forwarded = func() int { return int(seen.forwarded.Load()) }
 	}
 	w.until(exited, signals)
-	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
+	end := outcome{code: o.dialect.shellCode(exitCode(cmd.ProcessState)), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
 	if seen.alien != "" && !s.ready {
 		return end, fault.New(fault.Config, "launch", o.Hostfile, "the host %s is unknown", seen.alien).
