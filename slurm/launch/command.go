@@ -110,11 +110,7 @@ func (o *Options) survivingDaemons(p place) []string {
 // inherit from its job since Slurm 22.05. --quit-on-interrupt ends the step at the first SIGINT,
 // which would only print its state otherwise.
 func (o *Options) srun(p place) []string {
-	pmi := "pmix"
-	if strings.HasPrefix(mpi.Library(), hydra.name) {
-		pmi = "pmi2"
-	}
-	line := []string{o.Launcher, "--mpi=" + pmi, "--kill-on-bad-exit=1", "--quit-on-interrupt"}
+	line := []string{o.Launcher, "--mpi=" + slurmPMI(), "--kill-on-bad-exit=1", "--quit-on-interrupt"}
 	if o.Ranks > 0 {
 		line = append(line, "--ntasks="+strconv.Itoa(o.Ranks))
 	}
@@ -122,6 +118,14 @@ func (o *Options) srun(p place) []string {
 		line = append(line, "--cpus-per-task="+p.cpus)
 	}
 	return line
+}
+
+// slurmPMI returns the interface by which Slurm connects the ranks of this program's MPI.
+func slurmPMI() string {
+	if strings.HasPrefix(mpi.Library(), hydra.name) {
+		return "pmi2"
+	}
+	return "pmix"
 }
 
 // here returns the place that the environment describes.

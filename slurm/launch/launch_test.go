@@ -116,7 +116,7 @@ func TestCommand(t *testing.T) {
 			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x " +
 				"PATH -x SIAFU_LR siafu train d"},
 		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
-			"srun --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
+			"srun --mpi=" + slurmPMI() + " --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
 		{"hydra", Options{Launcher: "mpiexec.hydra", Ranks: 4, Hostfile: "h"}, here,
 			"mpiexec.hydra -bind-to none -n 4 -f /tmp/s/hosts siafu train d"},
 		{"in process", Options{Launcher: InProcess, Ranks: 4}, here, "siafu train d --ranks 4"},
@@ -320,7 +320,8 @@ func TestUnknownHost(t *testing.T) {
 	hosttest.Program(t, filepath.Join(dir, Mpirun), "#!/bin/sh\n")
 	t.Setenv("PATH", dir)
 	o, out := script(t, "echo ssh: Could not resolve hostname n9: Name or service not known >&2; exit 255")
-	o.Launcher, o.Hostfile, o.Self = Mpirun, "hosts", o.Program
+	o.Launcher, o.Hostfile, o.Self = Mpirun, filepath.Join(dir, "hosts"), o.Program
+	hosttest.Program(t, o.Hostfile, "n9\n")
 	if err := Run(o); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "hosts: the host n9 is unknown") {
 		t.Errorf("%v; said\n%s", err, out)
 	}
