@@ -250,6 +250,9 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(o.environ(), StatusVariable+"="+status)
+	if o.dialect == &hydra { // in a Slurm job, srun starts its daemons, which are not ranks
+		cmd.Env = append(cmd.Env, "SLURM_MPI_TYPE=none")
+	}
 	if o.Launcher == InProcess { // the child uses the terminal itself
 		cmd.Stdout, cmd.Stderr = screen.Behind(o.Out), screen.Behind(o.Err)
 		return cmd
