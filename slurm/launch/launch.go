@@ -80,6 +80,9 @@ func Run(o Options) error {
 	if err := o.find(); err != nil {
 		return err
 	}
+	if o.Survive && o.dialect == &prrte && !o.here("").local {
+		o.Log("Open MPI 5 survives the loss of a rank, but not of a host: the run is then restarted from its checkpoint")
+	}
 	Release(func(line string) { o.Log("%s", line) })
 	dir, err := scratch.Make(sessions())
 	if err != nil {

@@ -120,6 +120,7 @@ func (w *witness) flush() {
 
 // hear evaluates a line. It uses only the first line of each kind.
 func (w *witness) hear(line string) {
+	line = strings.TrimPrefix(line, " ") // PRRTE puts it before some lines
 	if joined.MatchString(line) {
 		return
 	}

@@ -41,6 +41,7 @@ func TestWitness(t *testing.T) {
 		{"a panic", "siafu: internal error: kernels: short dst\n" + left, "", "internal error: kernels: short dst"},
 		{"srun", "srun: error: b: task 3: Killed\nsrun: error: a: tasks 0-2: Killed\n", "", "rank 3 on b: Killed"},
 		{"PRRTE, killed", strings.ReplaceAll(prrteKilled, "-", ""), "", ""}, // no paragraph
+		{"PRRTE, with a word", " siafu: rank 1 on a: x\n", "", "rank 1 on a: x"},
 		{"PRRTE, without a word", "  Process name: [prterun-vm-7@1,3]\n  Exit code:    74\n", "", "rank 3 ended with exit code 74"},
 		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "",
 			"rank 2 on b was ended by signal 9 (Killed)"},

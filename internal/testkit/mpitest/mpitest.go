@@ -92,10 +92,13 @@ func OpenMPI() bool {
 	return strings.Contains(version(), "(Open MPI)") || strings.Contains(version(), "(OpenRTE)")
 }
 
+// PRRTE reports whether Launcher is that of Open MPI 5.
+func PRRTE() bool { return strings.Contains(version(), "(Open MPI) 5") }
+
 // NeedOpenMPI4 skips a test of what only the launcher of Open MPI 4 does.
 func NeedOpenMPI4(t testing.TB, what string) {
 	t.Helper()
-	if NeedOpenMPI(t, what); strings.Contains(version(), "(Open MPI) 5") {
+	if NeedOpenMPI(t, what); PRRTE() {
 		t.Skipf("%s is of Open MPI 4, and ranks are started by that of Open MPI 5", what)
 	}
 }
