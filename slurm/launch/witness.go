@@ -87,6 +87,7 @@ func (w *witness) Write(b []byte) (int, error) {
 
 // pass evaluates a line, and forwards it unless it belongs to a paragraph in consequences.
 func (w *witness) pass(line []byte) {
+	line = bytes.TrimLeft(line, "\x00") // PRRTE puts it before some lines
 	text := strings.TrimSuffix(string(line), "\n")
 	w.hear(text)
 	ruled := rule.MatchString(text)
@@ -120,7 +121,6 @@ func (w *witness) flush() {
 
 // hear evaluates a line. It uses only the first line of each kind.
 func (w *witness) hear(line string) {
-	line = strings.TrimPrefix(line, " ") // PRRTE puts it before some lines
 	if joined.MatchString(line) {
 		return
 	}

@@ -41,7 +41,6 @@ func TestWitness(t *testing.T) {
 		{"a panic", "siafu: internal error: kernels: short dst\n" + left, "", "internal error: kernels: short dst"},
 		{"srun", "srun: error: b: task 3: Killed\nsrun: error: a: tasks 0-2: Killed\n", "", "rank 3 on b: Killed"},
 		{"PRRTE, killed", strings.ReplaceAll(prrteKilled, "-", ""), "", ""}, // no paragraph
-		{"PRRTE, with a word", " siafu: rank 1 on a: x\n", "", "rank 1 on a: x"},
 		{"PRRTE, without a word", "  Process name: [prterun-vm-7@1,3]\n  Exit code:    74\n", "", "rank 3 ended with exit code 74"},
 		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "",
 			"rank 2 on b was ended by signal 9 (Killed)"},
@@ -90,8 +89,9 @@ const prrteKilled = "-----------------------------------------------------------
 func TestSentenceOnTwoLines(t *testing.T) {
 	var out bytes.Buffer
 	w := newWitness(&out)
-	_, _ = w.Write([]byte(prrteKilled))
-	if got := w.cause(""); got != "rank 2 on vm was ended by signal 9 (Killed)" || out.Len() > 0 {
+	_, _ = w.Write([]byte("\x00siafu: rank 1 on a: x\n" + prrteKilled))
+	if got := w.cause(""); got != "rank 2 on vm was ended by signal 9 (Killed)" || w.said != "rank 1 on a: x" ||
+		out.String() != "siafu: rank 1 on a: x\n" {
 		t.Errorf("heard %q, passed on %q", got, out.String())
 	}
 }
