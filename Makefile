@@ -14,6 +14,7 @@
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the table of docs/results/accuracy.md, on the graphs in $SIAFU_TESTDATA
 # make dist    build/dist: archives and Debian packages of this tree, and their checksums
+# make wheel   build/dist: wheels of Python for pip, with the static program
 # make lint    gofmt, staticcheck, which go.mod pins, the language of comments, and size.txt
 # make size    files, lines, packages and flags, as in size.txt
 # make fmt vet the usual
@@ -241,6 +242,10 @@ size: go
 .PHONY: dist
 dist: go
 	scripts/dist
+
+.PHONY: wheel
+wheel: go
+	scripts/wheel
 
 clean:
 	rm -rf siafu siafu-bench $(BUILD)

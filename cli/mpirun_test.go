@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"os/exec"
 	"path/filepath"
@@ -117,8 +116,8 @@ func TestDeadRank(t *testing.T) {
 			if !strings.Contains(text, "rank "+victim) && mpitest.OpenMPI() {
 				t.Errorf("nobody names rank %s:\n%s", victim, text)
 			}
-			if out, err := exec.Command("pgrep", "-f", s.free).Output(); err == nil && len(bytes.TrimSpace(out)) > 0 {
-				t.Errorf("processes are left: %s", out)
+			if left := mpitest.Running(s.free); len(left) > 0 {
+				t.Errorf("processes are left: %s", left)
 			}
 		})
 	}
@@ -159,10 +158,8 @@ func TestStalledRank(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, text)
 	}
 	// mpirun cannot end a stopped process itself.
-	if out, err := exec.Command("pgrep", "-f", s.free).Output(); err == nil {
-		for _, pid := range strings.Fields(string(out)) {
-			t.Logf("process %s is left", pid)
-		}
+	for _, pid := range mpitest.Running(s.free) {
+		t.Logf("process %s is left", pid)
 	}
 }
 

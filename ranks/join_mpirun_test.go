@@ -78,8 +78,8 @@ func TestJoin(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	line := strings.Fields("train " + data + " --parts-dir " + folders +
 		" --parts 6 --epochs 150 --dropout 0.5 --hidden 8 --codec int8 --servers 0 --survive lost-after=20s --delay *:4ms:1 --out " + run)
-	cmd := mpitest.Mpirun(t, 3, siafu, line...)
-	cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
+	cmd := mpitest.Recovering(mpitest.Mpirun(t, 3, siafu, line...))
+	cmd.Env = os.Environ()
 	out := startWith(t, cmd)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

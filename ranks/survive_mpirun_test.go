@@ -62,8 +62,8 @@ func TestSurvivesLosses(t *testing.T) {
 		line := strings.Fields("train " + data + " --parts-dir " + folders +
 			" --parts 5 --epochs 8 --dropout 0.5 --hidden 8 --survive lost-after=2s --out " + out + " " + l.flags)
 		line = append(line, "--servers", fmt.Sprint(l.servers), "--survive", fmt.Sprintf("spares=%d", l.spares))
-		cmd := mpitest.Mpirun(t, 3+l.servers+l.spares, siafu, line...)
-		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
+		cmd := mpitest.Recovering(mpitest.Mpirun(t, 3+l.servers+l.spares, siafu, line...))
+		cmd.Env = os.Environ()
 		if fault != "" {
 			cmd.Env = append(cmd.Env, inject.Variable+"="+fault+":"+filepath.Join(t.TempDir(), "mark"))
 		}
@@ -97,7 +97,7 @@ func TestSurvivesLosses(t *testing.T) {
 
 // A launcher that ends all ranks when one ends is refused before any work.
 func TestSurvivalNeedsRecovery(t *testing.T) {
-	mpitest.NeedOpenMPI(t, "--survive")
+	mpitest.NeedOpenMPI4(t, "the refusal of mpirun without recovery")
 	siafu, data := program(t), generated(t, false)
 	cmd := mpitest.Mpirun(t, 2, siafu, "train", data, "--survive", "--out", filepath.Join(t.TempDir(), "run"))
 	text, _ := cmd.CombinedOutput()
@@ -118,8 +118,8 @@ func TestKilledStageContinuesOnItsShadow(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "run")
 		line := strings.Fields("train " + data + " --pipeline 3:microbatches=4,redundancy=eflb --batch cluster:16,2 --survive " +
 			"--survive lost-after=2s --servers 0 --layers 5 --hidden 8 --residual add --dropout 0.3 --epochs 4 --out " + out)
-		cmd := mpitest.Mpirun(t, 3, siafu, line...)
-		cmd.Env = append(os.Environ(), "OMPI_MCA_orte_enable_recovery=1")
+		cmd := mpitest.Recovering(mpitest.Mpirun(t, 3, siafu, line...))
+		cmd.Env = os.Environ()
 		if fault != "" {
 			cmd.Env = append(cmd.Env, inject.Variable+"="+fault+":"+filepath.Join(t.TempDir(), "mark"))
 		}

@@ -93,7 +93,7 @@ func recovers(c *Config) error {
 	case l.Name != "mpirun":
 		return failOnRank0(l, fault.New(fault.Config, "train", "", "--survive under %s, which ends all ranks when one ends", l.Name).
 			Then("use mpirun of Open MPI"))
-	case os.Getenv("OMPI_MCA_orte_enable_recovery") != "1":
+	case os.Getenv("OMPI_MCA_orte_enable_recovery") != "1" && os.Getenv("PRTE_LAUNCHED") == "": // Open MPI 5 does not report it
 		return failOnRank0(l,
 			fault.New(fault.Config, "train", "", "--survive under mpirun without --enable-recovery, which ends all ranks when one ends").
 				Then("use mpirun --enable-recovery, or siafu launch"))

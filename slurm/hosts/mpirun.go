@@ -42,18 +42,11 @@ func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...
 	for i := range h.count {
 		addresses = append(addresses, h.Address(i))
 	}
-	subnet := h.subnet + ".0/24"
-	line := []string{"--allow-run-as-root", "--bind-to", "none", "--host", strings.Join(addresses, ",")}
-	for _, parameter := range [][2]string{
-		{"plm_rsh_agent", filepath.Join(h.dir.Path, "agent")}, {"orte_tmpdir_base", h.dir.Path},
-		{"btl", "tcp,self"}, {"btl_tcp_if_include", subnet}, {"oob_tcp_if_include", subnet},
-		{"mpi_yield_when_idle", "1"},
-	} {
-		line = append(line, "--mca", parameter[0], parameter[1])
-	}
+	line := []string{"--allow-run-as-root", "--bind-to", "none", "--host", strings.Join(addresses, ","), "--mca", "mpi_yield_when_idle", "1"}
 	cmd := exec.CommandContext(ctx, mpirun, append(append(line, program), args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), h.Environment()...)
 	cmd.Stdout, cmd.Stderr = out, out
 	defer launch.Bind(cmd)()
 	return cmd.Run()
@@ -62,9 +55,10 @@ func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...
 // Environment returns the variables with which mpirun, also below "siafu launch", starts its daemons in
 // the hosts, and ranks communicate only over TCP.
 func (h *Hosts) Environment() []string {
-	subnet := h.subnet + ".0/24"
+	subnet, agent := h.subnet+".0/24", filepath.Join(h.dir.Path, "agent")
 	return []string{
-		"OMPI_MCA_plm_rsh_agent=" + filepath.Join(h.dir.Path, "agent"), "OMPI_MCA_orte_tmpdir_base=" + h.dir.Path,
+		"OMPI_MCA_plm_rsh_agent=" + agent, "OMPI_MCA_orte_tmpdir_base=" + h.dir.Path,
+		"PRTE_MCA_plm_ssh_agent=" + agent, "PRTE_MCA_prte_tmpdir_base=" + h.dir.Path, "PRTE_MCA_prte_if_include=" + subnet,
 		"OMPI_MCA_btl=tcp,self", "OMPI_MCA_btl_tcp_if_include=" + subnet, "OMPI_MCA_oob_tcp_if_include=" + subnet,
 	}
 }

@@ -51,7 +51,7 @@ func (w *watched) await(t *testing.T, text string) {
 // a moment. The other hosts write the bytes of a run without losses. The ranks that are cut off end
 // alone, with the exit code of a stopped run.
 func TestSurvivesTheLossOfAHost(t *testing.T) {
-	mpitest.NeedOpenMPI(t, "--survive")
+	mpitest.NeedOpenMPI4(t, "surviving a lost host")
 	if !hosttest.Big() {
 		t.Skip("three hosts and five runs; set SIAFU_BIG=1")
 	}

@@ -62,6 +62,7 @@ func (o *Options) command(p place, args []string) []string {
 // mpirun returns the command line of mpirun. It lets a rank use all processors of its host, because
 // ranks have threads. Ranks that wait inside the library yield their processor.
 func (o *Options) mpirun(p place) []string {
+	names := o.dialect.names
 	line := []string{o.Launcher, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
 	if o.Ranks > 0 {
 		line = append(line, "-n", strconv.Itoa(o.Ranks))
@@ -78,10 +79,10 @@ func (o *Options) mpirun(p place) []string {
 	if p.local {
 		// mpirun counts one slot per core, but ranks may share a core. Two jobs that start at the
 		// same time would race for the default session folder.
-		line = append(line, "--oversubscribe", "--mca", "orte_tmpdir_base", p.sessions)
+		line = append(line, "--oversubscribe", "--mca", names.prefix+"_tmpdir_base", p.sessions)
 	} else {
 		// The daemons on other hosts need Shield, too.
-		line = append(line, "--mca", "orte_launch_agent", o.Self+" "+ShieldCommand+" orted")
+		line = append(line, "--mca", names.prefix+"_launch_agent", o.Self+" "+ShieldCommand+" "+names.daemon)
 		for _, name := range p.env {
 			line = append(line, "-x", name)
 		}
@@ -100,9 +101,10 @@ func (o *Options) survivingDaemons(p place) []string {
 	if p.slurm {
 		agent = "srun --overlap --nodes=1 --ntasks=1 --mpi=none --export=ALL --nodelist"
 	}
+	shell := o.dialect.names.shell
 	return []string{
-		"--mca", "plm", "rsh", "--mca", "plm_rsh_no_tree_spawn", "1",
-		"--mca", "plm_rsh_agent", o.Self + " " + ShieldCommand + " --agent " + agent,
+		"--mca", "plm", shell, "--mca", "plm_" + shell + "_no_tree_spawn", "1",
+		"--mca", "plm_" + shell + "_agent", o.Self + " " + ShieldCommand + " --agent " + agent,
 	}
 }
 

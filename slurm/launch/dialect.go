@@ -24,15 +24,22 @@ type dialect struct {
 	reports  bool           // it prints a line for each forwarded signal
 	survives bool           // it can continue after the loss of a rank
 	raw      bool           // its exit code after a rank's end by a signal is the number of the signal
+	names    names
 }
 
-// Dialects, observed with Open MPI 4.1 and MPICH 4.0. Hydra, the launcher of MPICH and its descendants,
+// names are those of Open MPI's daemons: of their parameters, their program, and their start on other hosts.
+type names struct{ prefix, daemon, shell string }
+
+// Dialects, observed with Open MPI 4.1 and 5.0, and MPICH 4.0. Hydra, the launcher of MPICH and its descendants,
 // forwards SIGTERM and SIGUSR1 to the ranks and waits for them; SIGUSR2 ends it. It ends all ranks when a
 // signal ends one.
 var (
-	openMPI = dialect{name: "Open MPI", flags: (*Options).mpirun, stop: syscall.SIGUSR2, shielded: true, reports: true, survives: true}
-	hydra   = dialect{name: "MPICH", flags: (*Options).hydra, stop: syscall.SIGTERM, raw: true}
-	slurm   = dialect{name: "Slurm", flags: (*Options).srun, stop: syscall.SIGUSR2, shielded: true}
+	openMPI = dialect{name: "Open MPI", flags: (*Options).mpirun, stop: syscall.SIGUSR2, shielded: true, reports: true, survives: true,
+		names: names{"orte", "orted", "rsh"}}
+	prrte = dialect{name: "Open MPI", flags: (*Options).mpirun, stop: syscall.SIGUSR2, shielded: true, survives: true,
+		names: names{"prte", "prted", "ssh"}}
+	hydra = dialect{name: "MPICH", flags: (*Options).hydra, stop: syscall.SIGTERM, raw: true}
+	slurm = dialect{name: "Slurm", flags: (*Options).srun, stop: syscall.SIGUSR2, shielded: true}
 )
 
 // shellCode returns the exit code that a shell would report for the end of the ranks. Codes up to 2 are
@@ -52,7 +59,8 @@ var versions = []struct {
 	pattern *regexp.Regexp
 	dialect *dialect
 }{
-	{regexp.MustCompile(`\((?:Open MPI|OpenRTE|PRRTE)\) [0-9]`), &openMPI},
+	{regexp.MustCompile(`\((?:Open MPI|OpenRTE)\) [1-4]\.`), &openMPI},
+	{regexp.MustCompile(`\((?:Open MPI|PRRTE)\) [0-9]|PRRTE`), &prrte},
 	{regexp.MustCompile(`HYDRA build details|Intel\(R\) MPI`), &hydra},
 }
 
@@ -83,7 +91,7 @@ var others = []string{"mpirun.openmpi", "prterun", "orterun", "mpiexec.hydra", "
 func (o *Options) choose() error {
 	library := mpi.Library()
 	wanted := func(d *dialect) bool {
-		return library == "" || d == &slurm || (d == &openMPI) == strings.HasPrefix(library, "Open MPI")
+		return library == "" || d == &slurm || (d.name == openMPI.name) == strings.HasPrefix(library, openMPI.name)
 	}
 	d, err := dialectOf(o.Launcher)
 	if err != nil && o.Launcher == Mpirun {

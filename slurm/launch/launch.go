@@ -80,6 +80,9 @@ func Run(o Options) error {
 	if err := o.find(); err != nil {
 		return err
 	}
+	if o.Survive && o.dialect == &prrte && !o.here("").local {
+		o.Log("Open MPI 5 survives the loss of a rank, but not of a host: the run is then restarted from its checkpoint")
+	}
 	Release(func(line string) { o.Log("%s", line) })
 	dir, err := scratch.Make(sessions())
 	if err != nil {
@@ -197,8 +200,17 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	}()
 	w := &watcher{child: cmd.Process, path: path, stop: o.stopSignal(), survives: o.Survive, log: o.Log}
 	w.linger = cmp.Or(o.Linger, o.patience())
-	if o.dialect != nil && o.dialect.reports {
+	switch {
+	case o.dialect == nil:
+	case o.dialect.reports:
 		w.forwarded = func() int { return int(seen.forwarded.Load()) }
+	case o.dialect == &prrte: // which reports nothing, and starts the ranks of this host itself
+		w.forwarded = func() int {
+			if stopped(cmd.Process.Pid) {
+				return 0
+			}
+			return w.confirmed + len(w.sent)
+		}
 	}
 	w.until(exited, signals)
 	end := outcome{code: o.dialect.shellCode(exitCode(cmd.ProcessState)), stopped: w.stopping, killed: w.ints > 1}

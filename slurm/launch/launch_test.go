@@ -115,6 +115,9 @@ func TestCommand(t *testing.T) {
 		{"several hosts", Options{Launcher: Mpirun, Hostfile: "h", Self: "/siafu"}, place{env: []string{"PATH", "SIAFU_LR"}},
 			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x " +
 				"PATH -x SIAFU_LR siafu train d"},
+		{"several hosts, PRRTE", Options{Launcher: "prterun", Hostfile: "h", Self: "/siafu", Survive: true}, place{agent: "ssh"},
+			"prterun --bind-to none --mca mpi_yield_when_idle 1 --enable-recovery --hostfile h --mca prte_launch_agent /siafu shield prted " +
+				"--mca plm ssh --mca plm_ssh_no_tree_spawn 1 --mca plm_ssh_agent /siafu shield --agent ssh siafu train d"},
 		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
 			"srun --mpi=" + slurmPMI() + " --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
 		{"hydra", Options{Launcher: "mpiexec.hydra", Ranks: 4, Hostfile: "h"}, here,
@@ -123,7 +126,7 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.o.Program = "siafu"
-			tc.o.dialect = map[string]*dialect{Mpirun: &openMPI, Srun: &slurm, "mpiexec.hydra": &hydra}[tc.o.Launcher]
+			tc.o.dialect = map[string]*dialect{Mpirun: &openMPI, "prterun": &prrte, Srun: &slurm, "mpiexec.hydra": &hydra}[tc.o.Launcher]
 			if got := strings.Join(tc.o.command(tc.p, []string{"train", "d"}), " "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}

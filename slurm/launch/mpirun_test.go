@@ -153,9 +153,9 @@ func awaitFile(t *testing.T, path string) {
 // noneLeft looks for ranks of a run by its folder on their command line.
 func noneLeft(t *testing.T, dir string) {
 	t.Helper()
-	var left []byte
+	var left []string
 	for range 30 {
-		if left, _ = exec.Command("pgrep", "-f", dir).Output(); len(left) == 0 {
+		if left = mpitest.Running(dir); len(left) == 0 {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -33,7 +33,8 @@ func Bind(cmd *exec.Cmd) (release func()) {
 // Shield replaces this process by a command with SIGTERM blocked. The ranks do receive SIGTERM,
 // because mpirun and srun unblock signals for their children. parent is the id of the parent
 // process, at whose end the command receives SIGINT, or 0. Shield returns only if the command cannot
-// be started. With exposed, SIGTERM is not blocked.
+// be started. With exposed, SIGTERM is not blocked, and SIGKILL takes the place of SIGINT, which Hydra
+// forwards to ranks that may not have begun: its daemons end the ranks when it is gone.
 func Shield(parent int, exposed bool, command []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -44,14 +45,15 @@ func Shield(parent int, exposed bool, command []string) error {
 	runtime.LockOSThread()
 	var set unix.Sigset_t
 	set.Val[0] = 1 << (uint(syscall.SIGTERM) - 1)
+	end := endSignal
 	if exposed {
-		set.Val[0] = 0
+		set.Val[0], end = 0, syscall.SIGKILL
 	}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
 		return fault.System("launch", "", err)
 	}
 	if parent != 0 {
-		if err := endWith(parent); err != nil {
+		if err := endWith(parent, end); err != nil {
 			return err
 		}
 	}
@@ -79,10 +81,10 @@ func Agent(command []string) (code int, err error) {
 	return exitCode(cmd.ProcessState), nil
 }
 
-// endWith requests that the kernel sends endSignal to this process when its parent ends. It fails if
+// endWith requests that the kernel sends a signal to this process when its parent ends. It fails if
 // the parent has already ended, because the kernel would then send no signal.
-func endWith(parent int) error {
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(endSignal), 0, 0, 0); err != nil {
+func endWith(parent int, s syscall.Signal) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
 		return fault.System("launch", "", err)
 	}
 	if os.Getppid() != parent {

@@ -24,7 +24,7 @@ type watcher struct {
 	over     time.Time // time at which the end of rank 0 was noticed
 	log      func(format string, args ...any)
 
-	// forwarded is the number of signals that the launcher has forwarded. nil: it does not report them.
+	// forwarded is the number of signals that the launcher has forwarded. nil: it is unknown.
 	forwarded func() int
 	sent      []syscall.Signal // to the launcher, which has not forwarded them
 	confirmed int              // signals that the launcher has forwarded, or that were sent to the ranks
@@ -128,6 +128,13 @@ func (w *watcher) kill() {
 			signalAll(ranks, syscall.SIGKILL)
 		}
 	})
+}
+
+// stopped reports whether a process is stopped, by a signal or a debugger.
+func stopped(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // it may have ended
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(strings.ToLower(rest), "t")
 }
 
 // children returns the processes that a process has started, where the kernel lists them.

@@ -39,7 +39,7 @@ var (
 	joined     = regexp.MustCompile(`^siafu: rank \d+ on \S+ has joined$`) // no error
 	ownWords   = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
 	bySignal   = regexp.MustCompile(`noticed that process (rank \d+) with PID \d+ on node (\S+) exited on (signal .*?)\.?$`)
-	leaver     = regexp.MustCompile(`^\s*Process name: \[\[\d+,\d+\],(\d+)\]`)
+	leaver     = regexp.MustCompile(`^\s*Process name: \[(?:\[\d+,\d+\]|[^],]+@\d+),(\d+)\]`)
 	leaverCode = regexp.MustCompile(`^\s*Exit code:\s+(\d+)`)
 	sshAlien   = regexp.MustCompile(`^ssh: Could not resolve hostname (\S+): `)
 	slurmSaw   = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
@@ -47,8 +47,9 @@ var (
 
 // consequences matches paragraphs of Open MPI about the end of a rank, which conclude replaces by a
 // sentence.
-var consequences = regexp.MustCompile(`Primary job +terminated normally, but|mpirun detected that one or more processes exited|` +
-	`mpirun noticed that process rank|MPI_ABORT was invoked on rank`)
+var consequences = regexp.MustCompile(`Primary job +terminated normally, but|(?:mpirun|prterun) detected that one or more processes exited|` +
+	`(?:mpirun|prterun) noticed that process rank|(?:MPI_ABORT was|MPI_Abort\(\)) invoked on rank|` +
+	`prterun has exited due to process rank`)
 
 // forwarded matches the line of Open MPI about a signal that launch has forwarded.
 var forwarded = regexp.MustCompile(`^mpirun: Forwarding signal \d+ to job$`)
@@ -86,6 +87,7 @@ func (w *witness) Write(b []byte) (int, error) {
 
 // pass evaluates a line, and forwards it unless it belongs to a paragraph in consequences.
 func (w *witness) pass(line []byte) {
+	line = bytes.TrimLeft(line, "\x00") // PRRTE puts it before some lines
 	text := strings.TrimSuffix(string(line), "\n")
 	w.hear(text)
 	ruled := rule.MatchString(text)
@@ -103,6 +105,7 @@ func (w *witness) pass(line []byte) {
 	case w.block == nil:
 		_, _ = w.to.Write(line)
 	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the end of a paragraph, or no paragraph
+		w.hear(strings.Join(strings.Fields(strings.Trim(string(w.block), "-\n")), " ")) // whose sentences PRRTE breaks into lines
 		if !consequences.Match(w.block) {
 			_, _ = w.to.Write(w.block)
 		}

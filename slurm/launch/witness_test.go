@@ -40,6 +40,8 @@ func TestWitness(t *testing.T) {
 		{"with a word", stalled + left, "", "rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a"},
 		{"a panic", "siafu: internal error: kernels: short dst\n" + left, "", "internal error: kernels: short dst"},
 		{"srun", "srun: error: b: task 3: Killed\nsrun: error: a: tasks 0-2: Killed\n", "", "rank 3 on b: Killed"},
+		{"PRRTE, killed", strings.ReplaceAll(prrteKilled, "-", ""), "", ""}, // no paragraph
+		{"PRRTE, without a word", "  Process name: [prterun-vm-7@1,3]\n  Exit code:    74\n", "", "rank 3 ended with exit code 74"},
 		{"a long line", "siafu: rank 1 on a: " + strings.Repeat("x", longest) + "\n" + killed, "",
 			"rank 2 on b was ended by signal 9 (Killed)"},
 		{"joined", "siafu: rank 1 on a has joined\n", "", ""},
@@ -79,6 +81,21 @@ type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EIO }
 
+// prrteKilled is what PRRTE reports of a killed rank: a sentence on two lines.
+const prrteKilled = "--------------------------------------------------------------------------\n" +
+	"prterun noticed that process rank 2 with PID 18697 on node vm exited on\nsignal 9 (Killed).\n" +
+	"--------------------------------------------------------------------------\n"
+
+func TestSentenceOnTwoLines(t *testing.T) {
+	var out bytes.Buffer
+	w := newWitness(&out)
+	_, _ = w.Write([]byte("\x00siafu: rank 1 on a: x\n" + prrteKilled))
+	if got := w.cause(""); got != "rank 2 on vm was ended by signal 9 (Killed)" || w.said != "rank 1 on a: x" ||
+		out.String() != "siafu: rank 1 on a: x\n" {
+		t.Errorf("heard %q, passed on %q", got, out.String())
+	}
+}
+
 // Paragraphs of Open MPI that repeat messages of launch, and its line on each signal, are
 // suppressed. Other paragraphs and incomplete ones are not.
 func TestParagraphs(t *testing.T) {
@@ -89,6 +106,7 @@ func TestParagraphs(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"a\n" + killed + "b\n", "a\nb\n"},
 		{"a\nmpirun: Forwarding signal 12 to job\nmpirun: b\n", "a\nmpirun: b\n"},
+		{"a\n" + strings.Replace(killed, "mpirun noticed", "prterun noticed", 1) + "b\n", "a\nb\n"},
 		{slots + killed, slots},
 		{killed + open, open},
 		{line + strings.Repeat("x\n", longestBlock), line + strings.Repeat("x\n", longestBlock)},

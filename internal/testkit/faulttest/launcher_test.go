@@ -26,7 +26,7 @@ func TestLauncherKilled(t *testing.T) {
 		t.Run("mpirun, rank 1 in "+kind, func(t *testing.T) {
 			t.Parallel()
 			run, j := stage.begin(t, x)
-			_ = syscall.Kill(j.find(t, "mpirun", "mpiexec.hydra"), syscall.SIGKILL)
+			_ = syscall.Kill(j.find(t, "mpirun", "prterun", "mpiexec.hydra"), syscall.SIGKILL)
 			j.wait(t)
 			if j.code != 0 {
 				t.Fatalf("exit %d\n%s", j.code, j.text())

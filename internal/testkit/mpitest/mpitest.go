@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,8 +38,9 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 	}
 	line := []string{"-n", strconv.Itoa(n)}
 	if OpenMPI() {
+		dir := sessions(t)
 		line = append(line, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
-			"--mca", "orte_tmpdir_base", sessions(t))
+			"--mca", "orte_tmpdir_base", dir, "--mca", "prte_tmpdir_base", dir)
 		if os.Geteuid() == 0 {
 			line = append(line, "--allow-run-as-root")
 		}
@@ -58,15 +60,48 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 	return cmd
 }
 
+// Recovering makes mpirun continue after the end of a rank.
+func Recovering(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Args = slices.Insert(cmd.Args, 1, "--enable-recovery")
+	return cmd
+}
+
+// Running returns the processes with a text on their command line.
+func Running(text string) (pids []string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		if line, _ := os.ReadFile(path); strings.Contains(string(line), text) { // it may have ended
+			pids = append(pids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return pids
+}
+
 // Launcher returns the program that starts ranks: mpirun, or that of the variable SIAFU_MPIRUN, which
 // belongs to the MPI of the tests.
 func Launcher() string { return cmp.Or(os.Getenv("SIAFU_MPIRUN"), "mpirun") }
 
-// OpenMPI reports whether Launcher is that of Open MPI.
-var OpenMPI = sync.OnceValue(func() bool {
-	answer, _ := exec.Command(Launcher(), "--version").CombinedOutput()
-	return strings.Contains(string(answer), "(Open MPI)") || strings.Contains(string(answer), "(OpenRTE)")
+// version is what Launcher answers to --version.
+var version = sync.OnceValue(func() string {
+	answer, _ := exec.Command(Launcher(), "--version").CombinedOutput() // an empty one is of no MPI
+	return string(answer)
 })
+
+// OpenMPI reports whether Launcher is that of Open MPI.
+func OpenMPI() bool {
+	return strings.Contains(version(), "(Open MPI)") || strings.Contains(version(), "(OpenRTE)")
+}
+
+// PRRTE reports whether Launcher is that of Open MPI 5.
+func PRRTE() bool { return strings.Contains(version(), "(Open MPI) 5") }
+
+// NeedOpenMPI4 skips a test of what only the launcher of Open MPI 4 does.
+func NeedOpenMPI4(t testing.TB, what string) {
+	t.Helper()
+	if NeedOpenMPI(t, what); PRRTE() {
+		t.Skipf("%s is of Open MPI 4, and ranks are started by that of Open MPI 5", what)
+	}
+}
 
 // NeedOpenMPI skips a test of what only Open MPI can do.
 func NeedOpenMPI(t testing.TB, what string) {

@@ -12,7 +12,7 @@
 
 #include "shim.h"
 
-// Open MPI 4.1 does not survive a lost TCP connection (opal/mca/btl/tcp):
+// Open MPI 4.1 and 5.0 do not survive a lost TCP connection (opal/mca/btl/tcp, which is a library of its own in 4.1):
 //
 //   - mca_btl_tcp_frag_send closes the socket, and mca_btl_tcp_endpoint_send then adds an event for its
 //     descriptor. The next send connects again, with the same event and often the same descriptor.
@@ -36,7 +36,8 @@ int siafu_outlive(void) {
 // calling function. Callers other than this component handle lost connections themselves.
 static int replace(int fd, void *caller) {
 	Dl_info from;
-	int tcp = outlives && dladdr(caller, &from) && from.dli_fname && strstr(from.dli_fname, "mca_btl_tcp");
+	int tcp = outlives && dladdr(caller, &from) &&
+		  (from.dli_fname && strstr(from.dli_fname, "mca_btl_tcp") || from.dli_sname && strstr(from.dli_sname, "mca_btl_tcp"));
 	return tcp && dup3(silent[0], fd, O_CLOEXEC) == fd;
 }
 

@@ -22,9 +22,8 @@ func TestOutlivesLostConnections(t *testing.T) {
 	mpitest.NeedOpenMPI(t, "surviving a lost connection")
 	for _, scene := range []string{"lost-sends", "lost-queued"} {
 		t.Run(scene, func(t *testing.T) {
-			cmd := mpitest.Mpirun(t, 3, os.Args[0], "-test.run=^TestRank$", "-test.v")
-			cmd.Env = append(os.Environ(), sceneVar+"="+scene, "OMPI_MCA_orte_enable_recovery=1", "OMPI_MCA_btl=tcp,self",
-				"OMPI_MCA_btl_tcp_if_include=lo")
+			cmd := mpitest.Recovering(mpitest.Mpirun(t, 3, os.Args[0], "-test.run=^TestRank$", "-test.v"))
+			cmd.Env = append(os.Environ(), sceneVar+"="+scene, "OMPI_MCA_btl=tcp,self", "OMPI_MCA_btl_tcp_if_include=lo")
 			out, err := cmd.CombinedOutput()
 			if _, isExit := err.(*exec.ExitError); err != nil && !isExit {
 				t.Fatal(err)

@@ -22,7 +22,7 @@ func TestPorts(t *testing.T) {
 	for chosen, want := range map[string]string{"": "listens: false", tcp: "listens: true"} {
 		t.Run(chosen, func(t *testing.T) {
 			cmd := mpitest.Mpirun(t, 2, os.Args[0], "-test.run=^TestRank$", "-test.v")
-			cmd.Env = append(os.Environ(), sceneVar+"=ports", variable+"="+chosen)
+			cmd.Env = append(os.Environ(), sceneVar+"=ports", variable+"="+chosen, "OMPI_MCA_btl_tcp_if_include=lo")
 			out, err := cmd.CombinedOutput()
 			if n := strings.Count(string(out), want); err != nil || n != 2 {
 				t.Errorf("%d of 2 ranks: %s: %v\n%s", n, want, err, out)

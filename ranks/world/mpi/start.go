@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	gompi "github.com/sbromberger/gompi"
+	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
 	"siafu/ranks/world"
@@ -82,6 +84,7 @@ func initialize() (finalize func()) {
 	started, ending, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
+		endWithLauncher()
 		gompi.Start(true)
 		close(started)
 		<-ending
@@ -92,6 +95,14 @@ func initialize() (finalize func()) {
 	return func() {
 		close(ending)
 		<-ended
+	}
+}
+
+// endWithLauncher requests that the kernel kills this process when its launcher ends. The ranks of Open MPI 4
+// notice that end; those of Open MPI 5, started by PRRTE, may remain. The request is bound to the calling thread.
+func endWithLauncher() {
+	if os.Getenv("PRTE_LAUNCHED") != "" {
+		_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0) // without it ranks end after --stall-abort
 	}
 }
 

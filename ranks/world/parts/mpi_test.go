@@ -49,6 +49,7 @@ func TestMPILeftLetters(t *testing.T) { play(t, leftView.Ranks, "left") }
 // Over TCP a block takes some time, also on one machine.
 func TestMPIThroughViews(t *testing.T) {
 	t.Setenv("OMPI_MCA_btl", "self,tcp")
+	t.Setenv("OMPI_MCA_btl_tcp_if_include", "lo")
 	play(t, courseView.Started(), "views")
 }
 
