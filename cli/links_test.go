@@ -106,7 +106,7 @@ func awaitMpirun(t *testing.T, cmd *exec.Cmd, ended <-chan error, said *bytes.Bu
 		for _, path := range threads {
 			children, _ := os.ReadFile(path) // the thread may have ended
 			for _, pid := range strings.Fields(string(children)) {
-				if name, _ := os.ReadFile("/proc/" + pid + "/comm"); string(name) == "mpirun\n" {
+				if name, _ := os.ReadFile("/proc/" + pid + "/comm"); strings.TrimSpace(string(name)) == "mpirun" || strings.TrimSpace(string(name)) == "prterun" {
 					return "/proc/" + pid
 				}
 			}
