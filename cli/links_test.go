@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,7 +107,8 @@ func awaitMpirun(t *testing.T, cmd *exec.Cmd, ended <-chan error, said *bytes.Bu
 		for _, path := range threads {
 			children, _ := os.ReadFile(path) // the thread may have ended
 			for _, pid := range strings.Fields(string(children)) {
-				if name, _ := os.ReadFile("/proc/" + pid + "/comm"); strings.TrimSpace(string(name)) == "mpirun" || strings.TrimSpace(string(name)) == "prterun" {
+				name, _ := os.ReadFile("/proc/" + pid + "/comm")
+				if slices.Contains([]string{"mpirun\n", "prterun\n"}, string(name)) {
 					return "/proc/" + pid
 				}
 			}
