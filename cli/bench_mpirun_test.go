@@ -34,7 +34,7 @@ func overLinks(t *testing.T, args ...string) string {
 // more bytes than the rows, because gradients and headers travel as well, and no rows travel if
 // all are computed.
 func TestBenchLinksComparesVariants(t *testing.T) {
-	mpitest.NeedOpenMPI(t, "a link with a rate")
+	mpitest.NeedOpenMPI4(t, "a link with a rate")
 	out := overLinks(t, "links", small(t), "--hosts", "2", "--rates", "1gbit", "--partitioners", "hash", "--epochs",
 		"100", "--turns", "2", "--json",
 		"--variants", "received=--recompute-ghosts none; computed=--recompute-ghosts all;int8=--recompute-ghosts none --codec int8",
@@ -65,7 +65,7 @@ func TestBenchLinksComparesVariants(t *testing.T) {
 // TestBenchNeutronStar: over links, ranks that compute their ghosts' rows receive none, and the
 // fetch of the inputs is counted before the first epoch.
 func TestBenchNeutronStar(t *testing.T) {
-	mpitest.NeedOpenMPI(t, "a link with a rate")
+	mpitest.NeedOpenMPI4(t, "a link with a rate")
 	out := overLinks(t, "neutronstar", "--data", small(t, "--vertices", "4000", "--edges", "40000", "--features", "64"), "--models", "gcn",
 		"--hosts", "2", "--rates", "1gbit", "--epochs", "400", "--turns", "1",
 		"--only", "links", "--work", t.TempDir(), "--", "--input-dropout", "0")
