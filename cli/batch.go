@@ -26,6 +26,9 @@ type submitCmd struct {
 }
 
 func (c *submitCmd) Run(io commandline.Console, flags trainFlags) error {
+	if note := c.Options.ChooseScheduler(); note != "" {
+		fmt.Fprintf(io.Err, "siafu: %s\n", note)
+	}
 	if err := c.Options.Validate(); err != nil {
 		return err
 	}
@@ -52,7 +55,7 @@ func (c *submitCmd) Run(io commandline.Console, flags trainFlags) error {
 	return err
 }
 
-// job creates the Slurm job. It parses the command line of train for each setting of a sweep,
+// job creates the job. It parses the command line of train for each setting of a sweep,
 // so that errors are reported before the job is submitted.
 func (c *submitCmd) job(io commandline.Console, line []string) (*slurm.Job, error) {
 	settings, err := c.Options.Settings()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -126,8 +127,11 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "--mem", "1K"}, 78, "--mem=1K provides 0 MB"},
 		{[]string{"data", "--mem", "16M"}, 0, "siafu: warning: the ranks of a node need about "},
 		{[]string{"data", "--mem", "much"}, 64, "--mem=\"much\""},
-		{[]string{"data", "--sbatch", "--nodes=3"}, 64, "--sbatch has \"--nodes=3\""},
-		{[]string{"data", "--sbatch", "--comment=a;b"}, 64, "--sbatch has"},
+		{[]string{"data", "--sbatch", "--nodes=3"}, 64, "--directive has \"--nodes=3\""},
+		{[]string{"data", "--directive", "--comment=a;b"}, 64, "--directive has"},
+		{[]string{"data", "--scheduler", "pbs", "--qos", "long"}, 64, "PBS has no --qos"},
+		{[]string{"data", "--scheduler", "pbs", "--directive", "-N x"}, 64, "--directive has \"-N x\""},
+		{[]string{"data", "--scheduler", "sge"}, 64, "--scheduler"},
 		{[]string{"data", "--array", "seed=1,2%0"}, 64, "--array=seed=1,2%0"},
 		{[]string{"data", "--array", "seed=1,2%1", "--array", "hidden=2,3%1"}, 64, "to one --array"},
 	} {
@@ -253,5 +257,25 @@ func TestSubmitNames(t *testing.T) {
 	}
 	if left, _ := filepath.Glob("r\n*"); left != nil {
 		t.Errorf("it has written %q", left)
+	}
+}
+
+// A script for another batch system is named after it. Flags have the same meaning under their former names.
+func TestSubmitSchedulers(t *testing.T) {
+	inFolderWith(t, "data")
+	for _, tc := range []struct {
+		args        []string
+		suffix, has string
+	}{
+		{[]string{"--scheduler", "pbs", "--directive", "-m e", "--queue", "q"}, "pbs", "\n#PBS -q q\n#PBS -m e\n"},
+		{[]string{"--scheduler", "lsf", "--slurm-partition", "q"}, "lsf", "\n#BSUB -q q\n"},
+		{[]string{"--scheduler", "slurm", "--slurm-partition", "q", "--sbatch", "--mail-type=END"}, "sbatch",
+			"\n#SBATCH --partition=q\n#SBATCH --mail-type=END\n"},
+		{[]string{"--queue", "q", "--directive", "--mail-type=END"}, "sbatch", "\n#SBATCH --partition=q\n#SBATCH --mail-type=END\n"},
+	} {
+		out := must(t, slices.Concat([]string{"submit", "data", "--dry-run"}, tc.args, []string{"--", "--out", "r"})...)
+		if !strings.Contains(out, tc.has) || !strings.HasSuffix(out, "wrote script=r."+tc.suffix+" run=r\n") {
+			t.Errorf("%s: %s", tc.args, out)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"siafu/slurm"
 )
 
-// checkJob warns, on rank 0, if Slurm has allocated more than the world uses. inside is the
+// checkJob warns, on rank 0, if the batch system has allocated more than the world uses. inside is the
 // size of an in-process world.
 func checkJob(w io.Writer, inside int) {
 	l, launched := world.Launched()

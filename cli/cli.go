@@ -43,7 +43,7 @@ type trainFlags []string
 // treat as misplaced arguments.
 func cutFlags(args []string) ([]string, trainFlags) {
 	if len(args) > 0 && args[0] == "submit" {
-		args = joinValue(args, "--sbatch")
+		args = joinValue(joinValue(args, "--sbatch"), "--directive")
 	}
 	if len(args) > 0 && args[0] == "sweep" {
 		args = sweepFlagsFirst(args)

@@ -39,7 +39,7 @@ type grammar struct {
 	Launch     launchCmd     `cmd:"" group:"Cluster" help:"Run a command on ranks under mpirun, and restart it after a crash."`
 	Leave      leaveCmd      `cmd:"" group:"Cluster" help:"Move the parts of hosts to other ranks of a run (--survive)."`
 	Join       joinCmd       `cmd:"" group:"Cluster" help:"Join a run from another machine, as a spare rank (--survive)."`
-	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm and submit it."`
+	Submit     submitCmd     `cmd:"" group:"Cluster" help:"Write a batch script for Slurm, PBS or LSF and submit it."`
 	Status     statusCmd     `cmd:"" group:"Cluster" help:"Print the state of runs and jobs."`
 	Spot       spotCmd       `cmd:"" group:"Cluster" help:"Generate traces of spot machines, and simulate training on them."`
 	Lambda     lambdaCmd     `cmd:"" group:"Cluster" help:"Deploy, inspect or remove the function in AWS Lambda."`

@@ -21,7 +21,7 @@ import (
 type sweepCmd struct {
 	Out    string   `default:"" placeholder:"DIR" help:"Folder of the run folders, which are named after their settings. Empty: runs/NAME-sweep."`
 	Launch int      `default:"0" placeholder:"RANKS" help:"Ranks of each training under mpirun, as in siafu launch. 0: one process; flags of train set its number of ranks."`
-	Slurm  *string  `placeholder:"FLAGS" help:"Submit the sweep as a Slurm job array, with these flags of submit. Quote the flags. With --dry-run among them, the script is printed only."`
+	Submit *string  `aliases:"slurm" placeholder:"FLAGS" help:"Submit the sweep as a job array, with these flags of submit. Quote the flags. With --dry-run among them, the script is printed only."`
 	DryRun bool     `name:"dry-run" help:"Print the command line of each training without running it."`
 	HTML   string   `name:"html" placeholder:"FILE" help:"HTML file for a report at the end."`
 	Args   []string `arg:"" name:"data" passthrough:"" help:"[CONFIG.toml] DATA, then flags of train with lists of values. Example: --seed 1..10 --codec none,int4. Other flags of train follow --."`
@@ -33,7 +33,7 @@ func (c *sweepCmd) Run(ctx context.Context, io commandline.Console, flags trainF
 		return err
 	}
 	c.Out = cmp.Or(c.Out, filepath.Join("runs", filepath.Base(filepath.Clean(data[len(data)-1]))+"-sweep"))
-	if c.Slurm != nil {
+	if c.Submit != nil {
 		return c.submit(io, data, axes, flags)
 	}
 	s := &slurm.Sweep{Dir: c.Out, Out: io.Out, Err: io.Err}
@@ -71,7 +71,9 @@ func sweepFlags() map[string]bool {
 	flags := map[string]bool{"--help": false, "-h": false}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[sweepCmd]()) {
 		if _, arg := f.Tag.Lookup("arg"); !arg {
-			flags["--"+cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))] = f.Type.Kind() != reflect.Bool
+			for _, name := range strings.Fields(cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)) + " " + f.Tag.Get("aliases")) {
+				flags["--"+name] = f.Type.Kind() != reflect.Bool
+			}
 		}
 	}
 	return flags
@@ -131,9 +133,9 @@ func gridOf(args []string) (data []string, axes []slurm.Axis, err error) {
 	return data, axes, nil
 }
 
-// submit submits the grid as a Slurm job.
+// submit submits the grid as a job.
 func (c *sweepCmd) submit(io commandline.Console, data []string, axes []slurm.Axis, flags trainFlags) error {
-	args := append([]string{"submit"}, strings.Fields(*c.Slurm)...)
+	args := append([]string{"submit"}, strings.Fields(*c.Submit)...)
 	for _, a := range axes {
 		args = append(args, "--array="+a.Flag+"="+strings.Join(a.Values, ","))
 	}

@@ -3,13 +3,20 @@ package slurm
 import (
 	"fmt"
 	"strconv"
+
+	"siafu/slurm/launch"
 )
 
-// Check compares the resources of this Slurm job with its world, and returns a sentence for
+// Check compares the resources of this job with its world, and returns a sentence for
 // each probable mistake. size is the number of ranks in the world, cpus the number of
 // processors that this rank may run on. Outside of a job it returns nothing.
 func Check(getenv func(string) string, size, cpus int) []string {
 	if getenv("SLURM_JOB_ID") == "" {
+		a := launch.Allocated(getenv)
+		if n := a.Ranks(); len(a.Hosts) > 1 && n > size {
+			return []string{fmt.Sprintf("%s gave this job slots for %d ranks on %d hosts, but the world has %d: "+
+				"start siafu with siafu launch", a.Scheduler, n, len(a.Hosts), size)}
+		}
 		return nil
 	}
 	var said []string

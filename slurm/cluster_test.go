@@ -101,12 +101,22 @@ type scene struct {
 	job *Job
 }
 
+// sharedDir returns a temporary folder that other users can enter.
+func sharedDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // begin submits a job as "siafu submit" does, but that its ranks are a stand-in
 // for training.
 func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	t.Helper()
 	siafu, standin := hosttest.Programs(t)
-	s := &scene{T: t, run: filepath.Join(t.TempDir(), "run")}
+	s := &scene{T: t, run: filepath.Join(sharedDir(t), "run")}
 	j := &Job{
 		Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun",
 			Restarts: 2, Program: standin},
@@ -136,9 +146,25 @@ func (s *scene) log() string {
 	return all.String()
 }
 
+// entries returns the batch system's records of the job. In PBS, a run that was stopped has a newer job.
+func (s *scene) entries() (all []Entry, err error) {
+	if s.job == nil || s.job.Scheduler != "pbs" {
+		return Queue("slurm", s.id)
+	}
+	for task, run := range s.job.runs() {
+		list, errQueue := Record{Job: s.id, Scheduler: "pbs"}.entries(run, Queue)
+		if e, ok := entryOf(list, task); ok {
+			all = append(all, e)
+		} else if err = errQueue; err == nil {
+			err = fmt.Errorf("%s has no task %d: %+v", s.id, task, list)
+		}
+	}
+	return all, err
+}
+
 // over tells whether no task of the job will run any more.
 func (s *scene) over() bool {
-	list, err := Queue(s.id)
+	list, err := s.entries()
 	for _, e := range list {
 		switch phase(e, true) {
 		case Failed, Cancelled: // COMPLETED is Failed for a run without a summary
@@ -162,7 +188,7 @@ func (s *scene) await(pattern string) {
 			break
 		}
 	}
-	list, err := Queue(s.id)
+	list, err := s.entries()
 	s.Fatalf("%q does not come: job %+v %v\n%s", pattern, list, err, s.log())
 }
 
@@ -171,7 +197,7 @@ func (s *scene) ends(want string) []Entry {
 	s.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
 	}
-	list, err := Queue(s.id)
+	list, err := s.entries()
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -185,7 +211,7 @@ func (s *scene) ends(want string) []Entry {
 
 func client0(t *testing.T, name string, args ...string) {
 	t.Helper()
-	if out, err := client(name, args...); err != nil {
+	if out, err := slurm.run(nil, name, args...); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 }

@@ -58,7 +58,7 @@ func (s *scene) read(suffix string) string {
 // steps returns the steps of a job that Slurm considers running.
 func steps(t *testing.T, id string) string {
 	t.Helper()
-	out, err := client("squeue", "--noheader", "--steps", "--format=%i %j")
+	out, err := slurm.run(nil, "squeue", "--noheader", "--steps", "--format=%i %j")
 	if err != nil {
 		t.Fatal(err)
 	}

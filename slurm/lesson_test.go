@@ -21,7 +21,7 @@ type lesson struct {
 
 func newLesson(t *testing.T) *lesson {
 	t.Helper()
-	l := &lesson{data: filepath.Join(t.TempDir(), "data")}
+	l := &lesson{data: filepath.Join(sharedDir(t), "data")}
 	l.siafu, _ = hosttest.Programs(t)
 	l.must(t, "generate", l.data, "--vertices", "2000", "--edges", "20000", "--features", "16", "--classes", "4")
 	l.must(t, "partition", l.data, "--parts", "3") // or tasks of an array would do it at once

@@ -22,7 +22,7 @@ func nastyNames(t *testing.T) {
 		path := filepath.Join(dir, "script")
 		for _, text := range []string{j.Script(), j.PartitionScript()} {
 			hosttest.Program(t, path, text)
-			if _, err := client("sbatch", "--test-only", path); err != nil {
+			if _, err := slurm.run(nil, "sbatch", "--test-only", path); err != nil {
 				t.Errorf("%d, %q: %v", i, name, err)
 			}
 		}
@@ -46,7 +46,7 @@ func nastyNames(t *testing.T) {
 	if !strings.Contains(string(text), want) {
 		t.Errorf("%v: the log %s holds %q", err, j.Log(r.Job), text)
 	}
-	if out, err := client("scontrol", "--oneliner", "show", "job", r.Job); err != nil ||
+	if out, err := slurm.run(nil, "scontrol", "--oneliner", "show", "job", r.Job); err != nil ||
 		!strings.Contains(out, " JobName="+all+" UserId=") {
 		t.Errorf("%v: the job is not called %s: %s", err, all, out)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,29 +13,30 @@ import (
 
 const op = "submit"
 
-// Options are the resources that a job requests from Slurm, and the flags of "siafu submit".
+// Options are the resources that a job requests from the batch system, and the flags of "siafu submit".
 type Options struct {
+	Scheduler    string   `default:"" enum:",slurm,pbs,lsf" placeholder:"NAME" help:"Batch system: slurm, pbs (OpenPBS, PBS Pro) or lsf. Empty: the first of them that is installed."`
 	Nodes        int      `default:"1" help:"Number of nodes."`
 	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks on each node."`
 	CPUsPerTask  int      `name:"cpus-per-task" default:"1" help:"Processors, and worker threads, of each rank."`
 	Time         string   `placeholder:"LIMIT" help:"Time limit, such as 02:00:00. A longer run is requeued and resumes from its checkpoint."`
 	Mem          string   `placeholder:"SIZE" help:"Memory of each node, such as 16G."`
 	GPUsPerNode  string   `name:"gpus-per-node" placeholder:"[TYPE:]N" help:"GPUs of each node, such as 4 or a100:4, for train --tensor cuda. Empty: with --tensor cuda one for each graph rank on a node, else none."`
-	Partition    string   `name:"slurm-partition" placeholder:"NAME" help:"Slurm partition."`
-	Account      string   `placeholder:"NAME" help:"Slurm account to charge."`
-	QOS          string   `name:"qos" placeholder:"NAME" help:"Slurm quality of service."`
+	Partition    string   `name:"queue" aliases:"slurm-partition" placeholder:"NAME" help:"Queue of PBS or LSF, partition of Slurm."`
+	Account      string   `placeholder:"NAME" help:"Account to charge; in LSF a project."`
+	QOS          string   `name:"qos" placeholder:"NAME" help:"Quality of service (Slurm only)."`
 	JobName      string   `name:"job-name" placeholder:"NAME" help:"Job name. Empty: name of the dataset."`
 	Modules      []string `name:"module" placeholder:"NAME" help:"Environment module to load; may be repeated."`
 	Container    string   `placeholder:"LINE" help:"Container command, such as \"apptainer exec siafu.sif\". siafu must be on the PATH inside the container."`
 	Program      string   `placeholder:"PATH" help:"Path of siafu on the ranks. Empty: this program, or siafu in a container."`
 	Grace        int      `default:"120" placeholder:"SECONDS" help:"Seconds before the time limit at which training saves and stops. Must be longer than an epoch."`
 	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"Values of a train flag, one run each: seed=1,2,3 or seed=1..3. Repeat the flag for all combinations. A suffix %N limits concurrent runs to N, as in seed=1..5%2."`
-	Sbatch       []string `sep:"none" placeholder:"FLAGS" help:"Other flags of sbatch, such as \"--gres=gpu:1 --mail-type=END\". May be repeated."`
+	Directive    []string `aliases:"sbatch" sep:"none" placeholder:"FLAGS" help:"Other flags of sbatch, such as \"--gres=gpu:1 --mail-type=END\", or one flag of qsub or bsub, such as \"-m e\". May be repeated."`
 	PartitionJob bool     `name:"partition-job" help:"Partition the dataset in a separate job before the training job."`
-	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"Launcher inside the job: mpirun, or srun --mpi=pmix."`
+	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"Launcher inside the job: mpirun, or srun --mpi=pmix in Slurm."`
 	Restarts     int      `default:"3" help:"Maximum restarts after a crash within the job."`
 	Interface    string   `name:"tcp-interface" placeholder:"NAME" help:"Network interface of MPI over TCP. Set it if MPI selects a wrong interface."`
-	Script       string   `placeholder:"FILE" help:"Path of the script. Empty: RUN.sbatch."`
+	Script       string   `placeholder:"FILE" help:"Path of the script. Empty: RUN.sbatch, RUN.pbs or RUN.lsf."`
 	DryRun       bool     `name:"dry-run" help:"Write and print the script without submitting it."`
 }
 
@@ -52,7 +52,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	for flag, value := range map[string]string{
-		"time": o.Time, "mem": o.Mem, "slurm-partition": o.Partition, "account": o.Account, "qos": o.QOS,
+		"time": o.Time, "mem": o.Mem, "queue": o.Partition, "account": o.Account, "qos": o.QOS,
 		"tcp-interface": o.Interface, "module": strings.Join(o.Modules, ","),
 	} {
 		if !plain.MatchString(value) {
@@ -63,24 +63,16 @@ func (o *Options) Validate() error {
 		return fault.New(fault.Usage, op, "", "--gpus-per-node=%q", o.GPUsPerNode).
 			Then("write it as Slurm does: 4, or a100:4; leave it out for none")
 	}
-	for _, f := range o.Extra() {
-		if name, _, _ := strings.Cut(f, "="); !extra.MatchString(f) || slices.Contains(taken, name) {
-			return fault.New(fault.Usage, op, "", "--sbatch has %q", f).
-				Then("write each flag as --name or --name=value, and use submit's own for %s", strings.Join(taken, ", "))
-		}
-	}
-	return cmp.Or(o.checkAtOnce(), o.checkGrace())
+	return cmp.Or(schedulerOf(o.Scheduler).checkFlags(o), o.checkAtOnce(), o.checkGrace())
 }
 
-// Extra returns the other flags of sbatch, one by one.
-func (o *Options) Extra() []string { return strings.Fields(strings.Join(o.Sbatch, " ")) }
-
-var (
-	extra = regexp.MustCompile(`^--[a-z][a-z-]*(=[A-Za-z0-9_.,:+/@=%\[\]-]+)?$`)
-	// taken are flags that submit sets itself or has its own flags for.
-	taken = []string{"--nodes", "--ntasks-per-node", "--ntasks", "--cpus-per-task", "--time", "--mem", "--partition", "--account", "--qos",
-		"--job-name", "--array", "--output", "--open-mode", "--requeue", "--no-requeue", "--signal"}
-)
+// Extra returns the other directives, one by one.
+func (o *Options) Extra() []string {
+	if schedulerOf(o.Scheduler) == &slurm {
+		return strings.Fields(strings.Join(o.Directive, " "))
+	}
+	return o.Directive
+}
 
 // gpus matches a number of GPUs, optionally after their type.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
@@ -161,6 +153,12 @@ func (o *Options) Memory() (int64, error) {
 		return 0, fault.New(fault.Usage, op, "", "--mem=%q", o.Mem).Then("write it as Slurm does: 16G, 4000M")
 	}
 	return n << shift, nil
+}
+
+// Limit returns the time limit in seconds, or 0 without one.
+func (o *Options) Limit() int {
+	s, _ := limitSeconds(o.Time) // Validate has checked it
+	return s
 }
 
 // Ranks returns the number of ranks of a job.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Entry is Slurm's record of a job, or of one task of an array.
+// Entry is the batch system's record of a job, or of one task of an array. States are those of Slurm.
 type Entry struct {
 	ID       string
 	Task     int    // of the array; -1: no array, or all queued tasks
@@ -14,10 +14,15 @@ type Entry struct {
 	Restarts int
 }
 
-// Queue queries Slurm for a job. An array has an entry for each task that has left the queue. Slurm
-// forgets an ended job after some minutes.
-func Queue(id string) ([]Entry, error) {
-	text, err := client("scontrol", "--oneliner", "show", "job", id)
+// Queue queries the named batch system for a job. An array has an entry for each task that has left the
+// queue. Batch systems forget an ended job after some time.
+func Queue(scheduler, id string) ([]Entry, error) {
+	s := schedulerOf(scheduler)
+	return s.queue(s, id)
+}
+
+func slurmQueue(s *scheduler, id string) ([]Entry, error) {
+	text, err := s.run(nil, "scontrol", "--oneliner", "show", "job", id)
 	if err != nil {
 		return nil, err
 	}

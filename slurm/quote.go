@@ -52,9 +52,13 @@ func (j *Job) check() error {
 			"the name of the job, %q, has a control character, or an equals sign after a space", j.JobName).
 			Then("set another name with --job-name")
 	}
-	if strings.ContainsFunc(j.Run, unicode.IsControl) || strings.Contains(j.Run, `\`) {
-		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character or a backslash, which Slurm does "+
-			"not allow in the name of a log", j.Run).
+	if s := j.system(); s.jobName != nil && !s.jobName.MatchString(j.JobName) {
+		return fault.New(fault.Usage, op, "", "%s does not allow the job name %q", s.title, j.JobName).
+			Then("set a name of letters, digits and . _ + - with --job-name")
+	}
+	if strings.ContainsFunc(j.Run, unicode.IsControl) || j.system() == &slurm && strings.Contains(j.Run, `\`) {
+		return fault.New(fault.Usage, op, "", "the path of the run folder, %q, has a control character, or a backslash, which Slurm "+
+			"does not allow in the name of a log", j.Run).
 			Then("choose another one with --out")
 	}
 	if j.Survive && j.Launcher == "srun" {

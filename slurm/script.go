@@ -24,10 +24,22 @@ type Job struct {
 }
 
 // Script returns the batch script of the training job.
-func (j *Job) Script() string { return fill(trainScript, j) }
+func (j *Job) Script() string { return fill(j.system().train, j) }
 
 // PartitionScript returns the batch script of the job that partitions the dataset.
-func (j *Job) PartitionScript() string { return fill(partitionScript, j) }
+func (j *Job) PartitionScript() string { return fill(j.system().partition, j) }
+
+// system returns the batch system of the job.
+func (j *Job) system() *scheduler { return schedulerOf(j.Scheduler) }
+
+// ScriptPath returns the path of the script of the training job.
+func (j *Job) ScriptPath() string { return cmp.Or(j.Options.Script, j.Run+j.system().suffix) }
+
+// CPUs returns the processors of a rank, in the script.
+func (j *Job) CPUs() string { return cmp.Or(j.system().cpus, fmt.Sprint(j.CPUsPerTask)) }
+
+// Task returns the subscript of the setting of a task, in the script.
+func (j *Job) Task() string { return j.system().task }
 
 func fill(t *template.Template, j *Job) string {
 	var b strings.Builder
@@ -58,6 +70,8 @@ func (j *Job) LastTask() int { return len(j.Settings) - 1 }
 
 // Log returns the log file of a job of that number, or the pattern for an array.
 func (j *Job) Log(number string) string {
+	number, _, _ = strings.Cut(number, ".")
+	number = strings.TrimSuffix(number, "[]")
 	if j.Settings != nil {
 		number += "_*"
 	}
@@ -98,7 +112,7 @@ func (j *Job) Launch() string {
 func (j *Job) Arguments() string {
 	line := Quote(j.Train...)
 	if !contains(j.Train, "--threads") {
-		line += ` --threads "$SLURM_CPUS_PER_TASK"`
+		line += ` --threads "` + j.CPUs() + `"`
 	}
 	if j.Settings != nil {
 		line += " --${setting// / --}"
@@ -121,12 +135,61 @@ func contains(words []string, flag string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") })
 }
 
+// unitless matches a size of memory whose unit is Slurm's default.
+var unitless = regexp.MustCompile(`^[0-9]+$`)
+
 func parse(name, text string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": Quote, "value": value}).Parse(text))
+	return template.Must(template.New(name).Funcs(template.FuncMap{
+		"quote": Quote, "value": value,
+		"mul": func(a, b int) int { return a * b }, "sub": func(a, b int) int { return a - b },
+		"minutes": func(seconds int) int { return (seconds + 59) / 60 },
+		"size":    func(mem string) string { return unitless.ReplaceAllString(mem, "${0}M") },
+	}).Parse(text))
 }
 
-// limits has the lines that all jobs of a run have in common.
-const limits = `{{- with .Time}}
+// trainScript returns the script of the training job.
+func trainScript(head, begin, end string) *template.Template {
+	return parse("train", head+mark+`. Submitted again, it goes on where the run stopped.
+set -u
+`+begin+`{{- with .ID}}
+export SIAFU_LAUNCH={{.}}{{end}}
+`+modules+`export OMP_NUM_THREADS={{.CPUs}}
+export GOMAXPROCS={{.CPUs}}
+export OMPI_MCA_mpi_yield_when_idle=1
+{{- with .Interface}}
+export OMPI_MCA_btl_tcp_if_include={{quote .}} OMPI_MCA_oob_tcp_if_include={{quote .}}{{end}}
+{{if .Settings}}
+settings=(
+{{- range .Settings}}
+	"{{.}}"{{end}}
+)
+setting=${settings[{{.Task}}]}
+run={{quote .Run}}/${setting// /,}
+{{else}}
+run={{quote .Run}}
+{{end}}
+{{.Launch}} \
+	train {{.Arguments}} \
+	--out "$run"{{range .Resume}} {{.}}{{end}} &
+ranks=$!
+`+end)
+}
+
+// partitionScript returns the script of the job that partitions the dataset.
+func partitionScript(head, begin string) *template.Template {
+	return parse("partition", head+mark+`: divides the dataset before the training job starts.
+set -eu
+`+begin+modules+`{{.Partitioning}}
+`)
+}
+
+// modules loads the modules, and ends the job if that fails: later errors would be misleading.
+const modules = `{{- range .Modules}}
+module load {{quote .}} || { echo "siafu: module {{.}} was not loaded on $(hostname)" >&2; exit 78; }{{end}}
+`
+
+// slurmLimits has the lines that all jobs of a run have in common.
+const slurmLimits = `{{- with .Time}}
 #SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}
 #SBATCH --mem={{value .}}{{end}}
@@ -138,19 +201,14 @@ const limits = `{{- with .Time}}
 #SBATCH --qos={{value .}}{{end}}
 `
 
-// modules loads the modules, and ends the job if that fails: later errors would be misleading.
-const modules = `{{- range .Modules}}
-module load {{quote .}} || { echo "siafu: module {{.}} was not loaded on $(hostname)" >&2; exit 78; }{{end}}
-`
-
-var trainScript = parse("train", `#!/bin/bash
+const slurmHead = `#!/bin/bash
 #SBATCH --job-name={{value .JobName}}
 #SBATCH --nodes={{.Nodes}}
 #SBATCH --ntasks-per-node={{.TasksPerNode}}
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
 {{- with .GPUsPerNode}}
 #SBATCH --gpus-per-node={{value .}}{{end}}
-`+limits+`{{- if .Settings}}
+` + slurmLimits + `{{- if .Settings}}
 #SBATCH --array=0-{{.LastTask}}{{.AtOnce}}{{end}}
 {{- if .Survive}}
 #SBATCH --no-kill{{end}}
@@ -161,30 +219,9 @@ var trainScript = parse("train", `#!/bin/bash
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@{{.Grace}}
 
-`+mark+`. Submitted again, it goes on where the run stopped.
-set -u
-{{- with .ID}}
-export SIAFU_LAUNCH={{.}}{{end}}
-`+modules+`export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
-export GOMAXPROCS=$SLURM_CPUS_PER_TASK
-export OMPI_MCA_mpi_yield_when_idle=1
-{{- with .Interface}}
-export OMPI_MCA_btl_tcp_if_include={{quote .}} OMPI_MCA_oob_tcp_if_include={{quote .}}{{end}}
-{{if .Settings}}
-settings=(
-{{- range .Settings}}
-	"{{.}}"{{end}}
-)
-setting=${settings[$SLURM_ARRAY_TASK_ID]}
-run={{quote .Run}}/${setting// /,}
-{{else}}
-run={{quote .Run}}
-{{end}}
-{{.Launch}} \
-	train {{.Arguments}} \
-	--out "$run"{{range .Resume}} {{.}}{{end}} &
-ranks=$!
+`
 
+const slurmEnd = `
 # USR1: {{.Grace}} s before the time limit, or "scancel --signal=USR1 --batch JOB".
 # TERM: Slurm wants the nodes back. Training finishes its epoch, saves and ends
 # with 75. wait returns at each signal, therefore the loop.
@@ -196,16 +233,13 @@ if [ "$code" = 75 ] && [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T
 	scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$code"
-`)
+`
 
-var partitionScript = parse("partition", `#!/bin/bash
+const slurmPartitionHead = `#!/bin/bash
 #SBATCH --job-name={{value .PartitionName}}
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
-`+limits+`#SBATCH --output={{value .PartitionLogPattern}}
+` + slurmLimits + `#SBATCH --output={{value .PartitionLogPattern}}
 
-`+mark+`: divides the dataset before the training job starts.
-set -eu
-`+modules+`{{.Partitioning}}
-`)
+`

@@ -193,6 +193,10 @@ func TestSubmit(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hosts, []byte("n1\nn1\nn2\nn2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name       string
 		env        map[string]string
@@ -210,6 +214,10 @@ func TestCheck(t *testing.T) {
 		{"no PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, 4, 2,
 			[]string{"use srun --mpi=pmix"}},
 		{"PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}, 4, 2, nil},
+		{"PBS with one rank", map[string]string{"PBS_JOBID": "1.s", "PBS_NODEFILE": hosts}, 1, 4,
+			[]string{"PBS gave this job slots for 4 ranks on 2 hosts, but the world has 1: start siafu with siafu launch"}},
+		{"PBS", map[string]string{"PBS_JOBID": "1.s", "PBS_NODEFILE": hosts}, 4, 4, nil},
+		{"LSF on one host", map[string]string{"LSB_JOBID": "1", "LSB_MCPU_HOSTS": "n1 48"}, 1, 48, nil},
 		{"nonsense", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "-4", "SLURM_CPUS_PER_TASK": "x"}, 1, 1, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -25,9 +25,9 @@ const (
 	Requeued  = "requeued"  // waits for its next start
 	Done      = "done"      //
 	Diverged  = "diverged"  // its weights have diverged
-	Failed    = "failed"    // the Slurm job has ended, but not the run
-	Cancelled = "cancelled" // the Slurm job was cancelled
-	Stopped   = "stopped"   // no longer written; Slurm has no record of a job that could give the reason
+	Failed    = "failed"    // the job has ended, but not the run
+	Cancelled = "cancelled" // the job was cancelled
+	Stopped   = "stopped"   // no longer written; the batch system has no record of a job that could give the reason
 	Damaged   = "damaged"   // its files are unreadable
 	Absent    = "absent"    // no run of this name exists
 )
@@ -36,7 +36,7 @@ const (
 type Status struct {
 	Run      string
 	Phase    string
-	Job      string // number and state of the Slurm job, empty if there is none
+	Job      string // number and state of the job, empty if there is none
 	Progress runfolder.Progress
 	Begun    bool  // the run folder exists
 	Err      error // why the run is damaged or absent
@@ -44,11 +44,11 @@ type Status struct {
 
 // Watch finds runs and determines their status.
 type Watch struct {
-	Queue func(job string) ([]Entry, error)
+	Queue func(scheduler, job string) ([]Entry, error)
 	Now   time.Time
 }
 
-// job is the Slurm job of a run.
+// job is the job of a run.
 type job struct {
 	record Record
 	task   int // of an array; -1: no array
@@ -118,7 +118,7 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 		s.Phase = w.alone(dir, s.Progress)
 	}
 	if submitted && s.Job == "" {
-		if s.Job = j.record.Job; j.task >= 0 {
+		if s.Job = j.record.jobOf(dir); j.task >= 0 {
 			s.Job = fmt.Sprintf("%s_%d", s.Job, j.task)
 		}
 	}
@@ -128,10 +128,10 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 	return s
 }
 
-// ask determines the phase by querying Slurm, or from the files on a machine without Slurm.
+// ask determines the phase by querying the batch system, or from the files on a machine without it.
 func (w Watch) ask(s *Status, j job) {
-	list, err := w.Queue(j.record.Job)
-	if fault.KindOf(err) == fault.Missing { // no Slurm here
+	list, err := j.record.entries(s.Run, w.Queue)
+	if fault.KindOf(err) == fault.Missing { // no batch system here
 		if s.Begun {
 			s.Phase = w.alone(s.Run, s.Progress)
 		}
@@ -195,7 +195,7 @@ func records(name string) map[string]job {
 	for dir := filepath.Clean(name); dir != "." && dir != "/"; dir = filepath.Dir(dir) {
 		paths = append(paths, dir+recordSuffix)
 	}
-	numbered := number(name) > 0
+	numbered := jobNumber(name) != ""
 	if numbered {
 		paths, _ = filepath.Glob(filepath.Join("runs", "*"+recordSuffix))
 	}
@@ -203,7 +203,7 @@ func records(name string) map[string]job {
 	for _, path := range paths {
 		var r Record
 		text, err := os.ReadFile(path)
-		if err != nil || json.Unmarshal(text, &r) != nil || numbered && r.Job != name {
+		if err != nil || json.Unmarshal(text, &r) != nil || numbered && jobNumber(r.Job) != jobNumber(name) {
 			continue
 		}
 		for task, run := range r.Runs {
@@ -214,6 +214,15 @@ func records(name string) map[string]job {
 		}
 	}
 	return found
+}
+
+// jobNumber returns the number at the start of an identifier such as 12, 12.server or 12[].server, or "".
+func jobNumber(id string) string {
+	number := id[:len(id)-len(strings.TrimLeft(id, "0123456789"))]
+	if rest := id[len(number):]; rest != "" && rest[0] != '.' && rest[0] != '[' {
+		return ""
+	}
+	return number
 }
 
 // escape escapes the special characters of patterns in a path.
@@ -229,7 +238,7 @@ func find(name string, jobs map[string]job) (folders []string, damaged []Status)
 		return []string{dir}, nil
 	}
 	for run := range jobs {
-		if run == dir || strings.HasPrefix(run, dir+"/") || jobs[run].record.Job == name {
+		if run == dir || strings.HasPrefix(run, dir+"/") || jobNumber(name) != "" && jobNumber(jobs[run].record.Job) == jobNumber(name) {
 			folders = append(folders, run)
 		}
 	}

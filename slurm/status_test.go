@@ -66,7 +66,7 @@ func TestStatus(t *testing.T) {
 		"10": "JobId=10 ArrayJobId=10 ArrayTaskId=1-1 JobState=PENDING Reason=Priority\n" +
 			"JobId=11 ArrayJobId=10 ArrayTaskId=0 JobState=RUNNING Reason=None\n",
 	}
-	ask := func(id string) ([]Entry, error) {
+	ask := func(_, id string) ([]Entry, error) {
 		if text, ok := queue[id]; ok {
 			return parseQueue(text), nil
 		}
@@ -102,7 +102,7 @@ runs/waits         queued     -      -       -        -     6 PENDING (Resources
 	t.Run("without Slurm", withoutSlurm)
 }
 
-func byName(t *testing.T, ask func(string) ([]Entry, error)) {
+func byName(t *testing.T, ask func(_, _ string) ([]Entry, error)) {
 	for name, want := range map[string]string{
 		"runs/running": "runs/running", "runs/sweep/": "runs/sweep/seed=1 runs/sweep/seed=2", "10": "runs/sweep/seed=1 runs/sweep/seed=2",
 		"runs/sweep/seed=2": "runs/sweep/seed=2", "6": "runs/waits",
@@ -125,7 +125,7 @@ func byName(t *testing.T, ask func(string) ([]Entry, error)) {
 
 // Without Slurm's commands the files alone tell.
 func withoutSlurm(t *testing.T) {
-	none := func(string) ([]Entry, error) { return nil, fault.New(fault.Missing, "scontrol", "", "no Slurm") }
+	none := func(_, _ string) ([]Entry, error) { return nil, fault.New(fault.Missing, "scontrol", "", "no Slurm") }
 	for _, tc := range []struct {
 		run  string
 		age  time.Duration
@@ -171,7 +171,7 @@ func TestStatusBesideDamage(t *testing.T) {
 		"e/config.toml": "epochs = 12\n", "e/metrics.jsonl": twoEpochs, "e/summary.json": "{",
 		"f/config.toml": "epochs = 12\n", "f/metrics.jsonl": twoEpochs,
 	})
-	ask := func(id string) ([]Entry, error) { return parseQueue("JobId=5 JobState=RUNNING Reason=None"), nil }
+	ask := func(_, id string) ([]Entry, error) { return parseQueue("JobId=5 JobState=RUNNING Reason=None"), nil }
 	list, err := Watch{ask, time.Now()}.All([]string{"runs", "nothing", "runs/f"})
 	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 runs are unreadable; the first: ") ||
 		!strings.Contains(err.Error(), "runs/b/metrics.jsonl") {

@@ -2,12 +2,11 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"siafu/internal/durable"
@@ -20,26 +19,41 @@ import (
 // sweep.
 type Record struct {
 	Job          string   `json:"job"`
+	Scheduler    string   `json:"scheduler,omitempty"` // batch system; empty: Slurm
 	PartitionJob string   `json:"partition_job,omitempty"`
 	Script       string   `json:"script"`
 	Runs         []string `json:"runs"` // of an array: by number of the task
 	Array        bool     `json:"array"`
 }
 
+// jobOf returns the identifier of the newest job of a run.
+func (r Record) jobOf(run string) string {
+	text, _ := os.ReadFile(run + nextSuffix) // a script of PBS writes it
+	return cmp.Or(strings.TrimSpace(string(text)), r.Job)
+}
+
+// entries queries the newest job of a run, which the run may change meanwhile.
+func (r Record) entries(run string, queue func(scheduler, job string) ([]Entry, error)) ([]Entry, error) {
+	for {
+		id := r.jobOf(run)
+		if list, err := queue(r.Scheduler, id); id == r.jobOf(run) {
+			return list, err
+		}
+	}
+}
+
 // recordSuffix follows the path of the run folder in the name of a record.
 const recordSuffix = ".job"
 
 // Submit writes the scripts of a job and submits them. A dry run does not submit them, and its
-// record has an empty Job. The kind of a fault is Missing without Slurm, Config if Slurm rejects the
+// record has an empty Job. The kind of a fault is Missing without the batch system, Config if it rejects the
 // job, and Usage if a script cannot contain a name. In the last case nothing is written.
 func (j *Job) Submit() (Record, error) {
 	if err := j.check(); err != nil {
 		return Record{}, err
 	}
-	r := Record{Script: j.Options.Script, Runs: j.runs(), Array: j.Settings != nil}
-	if r.Script == "" {
-		r.Script = j.Run + ".sbatch"
-	}
+	system := j.system()
+	r := Record{Scheduler: system.name, Script: j.ScriptPath(), Runs: j.runs(), Array: j.Settings != nil}
 	if err := j.vet(r.Script); err != nil {
 		return r, err
 	}
@@ -48,23 +62,25 @@ func (j *Job) Submit() (Record, error) {
 	}
 	var dependency []string
 	if j.PartitionJob {
-		script := partitionScriptOf(r.Script)
+		script := j.partitionScriptPath()
 		if err := writeFile(script, j.PartitionScript(), 0o755); err != nil || j.DryRun {
 			return r, err
 		}
-		id, err := sbatch(script)
+		id, err := system.send(script)
 		if err != nil {
 			return r, err
 		}
 		r.PartitionJob = id
-		// Without the second flag, the job would wait forever if the partitioning fails.
-		dependency = []string{"--dependency=afterok:" + id, "--kill-on-invalid-dep=yes"}
+		dependency = system.after(id)
 	}
 	if j.DryRun {
 		return r, nil
 	}
+	for _, run := range r.Runs {
+		_ = os.Remove(run + nextSuffix) // of an earlier job
+	}
 	var err error
-	if r.Job, err = sbatch(r.Script, dependency...); err != nil {
+	if r.Job, err = system.send(r.Script, dependency...); err != nil {
 		return r, err
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -74,8 +90,9 @@ func (j *Job) Submit() (Record, error) {
 	return r, writeFile(j.Run+recordSuffix, string(text)+"\n", 0o644)
 }
 
-func partitionScriptOf(script string) string {
-	return strings.TrimSuffix(script, ".sbatch") + "-partition.sbatch"
+func (j *Job) partitionScriptPath() string {
+	suffix := j.system().suffix
+	return strings.TrimSuffix(j.ScriptPath(), suffix) + "-partition" + suffix
 }
 
 // vet returns a fault if a file to write is not siafu's or was edited, or if the job cannot be
@@ -84,7 +101,7 @@ func (j *Job) vet(script string) error {
 	isScript := func(head []byte) bool { return bytes.Contains(head, []byte(mark)) }
 	scripts := []string{script}
 	if j.PartitionJob {
-		scripts = append(scripts, partitionScriptOf(script))
+		scripts = append(scripts, j.partitionScriptPath())
 	}
 	for _, path := range scripts {
 		if err := inventory.Overwrite(op, path, isScript); err != nil {
@@ -92,7 +109,7 @@ func (j *Job) vet(script string) error {
 		}
 		if text, err := os.ReadFile(path); err == nil && edited(string(text)) {
 			return fault.New(fault.Usage, op, path, "it was edited after siafu wrote it").
-				Then("submit it unchanged with sbatch %s, or write another script with --script", Quote(path))
+				Then("submit it unchanged with %s, or write another script with --script", j.system().submission(path))
 		}
 	}
 	if j.DryRun {
@@ -107,15 +124,15 @@ func (j *Job) vet(script string) error {
 	if err := inventory.Overwrite(op, j.Run+recordSuffix, isRecord); err != nil {
 		return err
 	}
-	if _, err := exec.LookPath("sbatch"); err != nil {
-		return noSlurm("sbatch")
+	if command := j.system().submit[0]; !exists(command) {
+		return j.system().absent(command)
 	}
 	return nil
 }
 
 // alive returns a fault if a process writes one of the run folders, or if a job that has not ended
 // may write it.
-func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
+func (j *Job) alive(queue func(scheduler, job string) ([]Entry, error)) error {
 	for _, run := range j.runs() {
 		if held, known := runfolder.Locked(run); held && known {
 			return fault.New(fault.Usage, op, run, "a training is writing this run folder").
@@ -127,20 +144,22 @@ func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
 	if err != nil || json.Unmarshal(text, &before) != nil {
 		return nil // no record, or not siafu's: vet checks that
 	}
-	list, _ := queue(before.Job) // Slurm forgets jobs that have ended
-	for _, e := range list {
-		if !e.ended() {
-			return fault.New(fault.Usage, op, j.Run, "job %s (%s) uses this run folder", before.Job, e.State).
-				Then("wait until it ends, cancel it (scancel %s), or choose another folder with --out", before.Job)
+	ids := []string{before.Job}
+	for _, run := range before.Runs {
+		ids = append(ids, before.jobOf(run))
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		list, _ := queue(before.Scheduler, id) // batch systems forget jobs that have ended
+		for _, e := range list {
+			if !e.ended() {
+				return fault.New(fault.Usage, op, j.Run, "job %s (%s) uses this run folder", id, e.State).
+					Then("wait until it ends, cancel it (%s %s), or choose another folder with --out",
+						schedulerOf(before.Scheduler).cancel, id)
+			}
 		}
 	}
 	return nil
-}
-
-// noSlurm returns the fault of a machine without a command of Slurm.
-func noSlurm(name string) error {
-	return fault.New(fault.Missing, name, "", "this machine has no Slurm").
-		Then("submit from a login node of the cluster, or write only the script with --dry-run")
 }
 
 // runs returns the run folders that the script creates.
@@ -161,30 +180,4 @@ func writeFile(path, text string, mode os.FileMode) error {
 		return err
 	}
 	return durable.WriteFile(op, path, []byte(text), mode)
-}
-
-// sbatch submits a script and returns the job's number.
-func sbatch(script string, flags ...string) (string, error) {
-	out, err := client("sbatch", append(append([]string{"--parsable"}, flags...), script)...)
-	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
-	return id, err
-}
-
-// client runs a command of Slurm and returns its output.
-func client(name string, args ...string) (string, error) {
-	var out, said bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	var exited *exec.ExitError
-	switch {
-	case err == nil:
-		return out.String(), nil
-	case errors.As(err, &exited):
-		return "", fault.New(fault.Config, name, "", "%s", strings.Join(strings.Fields(said.String()), " ")).
-			Then("list the resources of this cluster with sinfo")
-	case errors.Is(err, exec.ErrNotFound):
-		return "", noSlurm(name)
-	}
-	return "", fault.System(name, "", fmt.Errorf("it did not start: %w", err))
 }

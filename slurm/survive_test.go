@@ -16,7 +16,10 @@ import (
 
 // killWhere kills all processes whose environment has the given variables, and returns how many. The
 // environment of a rank names its run by the id of its launch.
-func killWhere(variables ...string) (killed int) {
+func killWhere(variables ...string) (killed int) { return signalWhere(syscall.SIGKILL, variables...) }
+
+// signalWhere sends a signal to all processes whose environment has the given variables, and returns how many.
+func signalWhere(signal syscall.Signal, variables ...string) (reached int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
@@ -27,11 +30,11 @@ func killWhere(variables ...string) (killed int) {
 		for _, v := range variables {
 			all = all && bytes.Contains(environ, append([]byte(v), 0))
 		}
-		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); all && pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			killed++
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); all && pid > 0 && syscall.Kill(pid, signal) == nil {
+			reached++
 		}
 	}
-	return killed
+	return reached
 }
 
 // A submitted run continues after the loss of a rank, and of a node with its daemon. The job has one

@@ -10,7 +10,7 @@ import (
 
 // Launch has the information from a launcher about this process.
 type Launch struct {
-	Name       string // name of the launcher: "mpirun", "mpiexec" or "srun"
+	Name       string // name of the launcher: "mpirun", "mpiexec", "srun" or "jsrun"
 	Rank, Size int
 	OneHost    bool // the launcher has started all ranks on this host; false if unknown
 }
@@ -43,9 +43,10 @@ type launcher struct {
 // launchers are tried in this order. mpirun must come first: inside a Slurm job it sets its own
 // variables and inherits those of the job, which do not describe its ranks.
 //
-// SLURM_PROCID and SLURM_NTASKS are not sufficient, because a batch script has them too, and it is
-// not a rank. SLURM_STEP_NUM_TASKS exists only under srun. PMIX_RANK is not sufficient, because
-// there is no corresponding size. PRRTE, the launcher of Open MPI 5, also sets Open MPI's variables.
+// SLURM_PROCID and SLURM_NTASKS, PBS_NODENUM and PBS_TASKNUM, LSB_JOBINDEX and LSB_DJOB_NUMPROC are not
+// sufficient, because a batch script has them too, and it is not a rank. SLURM_STEP_NUM_TASKS exists only
+// under srun. PMIX_RANK is not sufficient, because there is no corresponding size. PRRTE, the launcher of
+// Open MPI 5, also sets Open MPI's variables.
 var launchers = [...]launcher{
 	// Open MPI
 	{name: "mpirun", rank: []string{"OMPI_COMM_WORLD_RANK"}, size: []string{"OMPI_COMM_WORLD_SIZE"}, here: "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -53,7 +54,10 @@ var launchers = [...]launcher{
 	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}, here: "MPI_LOCALNRANKS", only: "MPI_LOCALNRANKS"},
 	{name: "srun", rank: []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, size: []string{"SLURM_STEP_NUM_TASKS"},
 		hosts: "SLURM_STEP_NUM_NODES"},
-	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}}, // another launcher for MPICH
+	// LSF's launcher for IBM Spectrum MPI, which also sets Open MPI's variables
+	{name: "jsrun", rank: []string{"JSM_NAMESPACE_RANK"}, size: []string{"JSM_NAMESPACE_SIZE"}, here: "JSM_NAMESPACE_LOCAL_SIZE"},
+	// another launcher for MPICH, such as Cray's
+	{name: "mpiexec", rank: []string{"PMI_RANK"}, size: []string{"PMI_SIZE"}},
 }
 
 func launched(getenv func(string) string) (Launch, bool) {

@@ -5,6 +5,7 @@ import "testing"
 func TestLaunched(t *testing.T) {
 	job := map[string]string{"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "8"}
 	step := map[string]string{"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}
+	pbs := map[string]string{"PBS_JOBID": "7.s", "PBS_TASKNUM": "1", "PBS_NODENUM": "0", "NCPUS": "4"}
 	openMPI := map[string]string{"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "2"}
 	for _, k := range []struct {
 		name string
@@ -26,6 +27,12 @@ func TestLaunched(t *testing.T) {
 		{"batch script, which is no rank", []map[string]string{job}, Launch{}, false},
 		{"MPICH in a batch job", []map[string]string{job, step, {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}},
 			Launch{"mpiexec", 1, 2, true}, true},
+		{"batch script of PBS, which is no rank", []map[string]string{pbs}, Launch{}, false},
+		{"batch script of LSF, which is no rank", []map[string]string{{"LSB_JOBID": "7", "LSB_JOBINDEX": "0", "LSB_DJOB_NUMPROC": "4"}},
+			Launch{}, false},
+		{"mpirun in a job of PBS", []map[string]string{pbs, openMPI}, Launch{"mpirun", 2, 4, false}, true},
+		{"jsrun", []map[string]string{{"JSM_NAMESPACE_RANK": "1", "JSM_NAMESPACE_SIZE": "4", "JSM_NAMESPACE_LOCAL_SIZE": "2"}},
+			Launch{"jsrun", 1, 4, false}, true},
 		{"MPICH", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2"}}, Launch{"mpiexec", 1, 2, false}, true},
 		{"rank without a size", []map[string]string{{"PMIX_RANK": "1"}}, Launch{}, false},
 		{"rank beyond the size", []map[string]string{{"PMI_RANK": "2", "PMI_SIZE": "2"}}, Launch{}, false},

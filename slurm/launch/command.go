@@ -76,6 +76,12 @@ func (o *Options) mpirun(p place) []string {
 	if o.Hostfile != "" {
 		line = append(line, "--hostfile", o.Hostfile)
 	}
+	if o.agent != "" && !o.Survive {
+		// The agent is a file of this host. Daemons of their own session would be no part of the job.
+		shell := "plm_" + names.shell
+		line = append(line, "--mca", names.prefix+"_leave_session_attached", "1", "--mca", shell+"_agent", o.agent,
+			"--mca", shell+"_no_tree_spawn", "1", "--mca", shell+"_num_concurrent", "10000")
+	}
 	if p.local {
 		// mpirun counts one slot per core, but ranks may share a core. Two jobs that start at the
 		// same time would race for the default session folder.
@@ -138,7 +144,7 @@ func (o *Options) here(sessions string) place {
 		local: o.Hostfile == "" && (nodes == "" || nodes == "1"), sessions: sessions,
 		cpus:  os.Getenv("SLURM_CPUS_PER_TASK"),
 		env:   carried(o.environ()),
-		agent: cmp.Or(os.Getenv("OMPI_MCA_plm_rsh_agent"), "ssh"),
+		agent: cmp.Or(os.Getenv("OMPI_MCA_plm_rsh_agent"), o.agent, "ssh"),
 		slurm: o.Hostfile == "" && nodes != "",
 	}
 }
@@ -159,7 +165,7 @@ func carried(environ []string) []string {
 }
 
 // DefaultRanks returns the default number of ranks: Slurm's tasks, or 0 with a hostfile, so that
-// mpirun counts its slots, or this host's processors.
+// mpirun counts its slots, or the slots of a job of PBS or LSF, or this host's processors.
 func DefaultRanks(hostfile string) int {
 	if n, err := strconv.Atoi(os.Getenv("SLURM_NTASKS")); err == nil && n > 0 {
 		return n
@@ -167,5 +173,5 @@ func DefaultRanks(hostfile string) int {
 	if hostfile != "" {
 		return 0
 	}
-	return runtime.NumCPU()
+	return cmp.Or(Allocated(os.Getenv).Ranks(), runtime.NumCPU())
 }

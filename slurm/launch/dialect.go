@@ -134,6 +134,9 @@ func (o *Options) hydra(p place) []string {
 	if o.Hostfile != "" {
 		line = append(line, "-f", filepath.Join(p.sessions, hydraHosts))
 	}
+	if o.agent != "" {
+		line = append(line, "-launcher", "rsh", "-launcher-exec", o.agent)
+	}
 	return line
 }
 

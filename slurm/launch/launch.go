@@ -23,7 +23,7 @@ import (
 // Options has the flags of "siafu launch", and values that the command derives from other flags. If
 // Ranks is 0, the launcher chooses the number of ranks.
 type Options struct {
-	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, else the slots of the hostfile, else this machine's processors."`
+	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: the tasks or slots of a batch job, else the slots of the hostfile, else this machine's processors."`
 	Restarts int           `default:"3" help:"Maximum restarts after a crash, from the last checkpoint."`
 	Backoff  time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each restart."`
 	Hostfile string        `placeholder:"FILE" help:"File of hosts and their slots, for mpirun."`
@@ -37,6 +37,7 @@ type Options struct {
 	Env     []string `kong:"-"` // additional "NAME=value" for the ranks
 
 	dialect *dialect // of the launcher, nil with InProcess
+	agent   string   // path of a program that starts daemons on other hosts; empty: the launcher's default
 
 	Linger time.Duration `kong:"-"` // time for other ranks to end after rank 0; 0: one minute
 
@@ -89,7 +90,7 @@ func Run(o Options) error {
 		return fault.System("launch", os.TempDir(), err)
 	}
 	defer dir.Close()
-	if err := o.translate(dir.Path); err != nil {
+	if err := cmp.Or(o.adopt(Allocated(os.Getenv), dir.Path), o.translate(dir.Path)); err != nil {
 		return err
 	}
 	defer mpi.Release(func(string) {}) // removes the memory of ranks that mpirun has killed
