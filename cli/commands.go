@@ -49,7 +49,7 @@ type grammar struct {
 	Bench      benchCmd      `cmd:"" group:"Results" help:"Run benchmarks and reproduce published tables."`
 	Doctor     doctorCmd     `cmd:"" group:"This machine" help:"Print what this machine and this build support."`
 	Clean      cleanCmd      `cmd:"" group:"This machine" help:"Remove leftovers of killed commands."`
-	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version."`
+	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version, the commit, the MPI library and the variants of kernels."`
 	Completion completionCmd `cmd:"" group:"This machine" help:"Write a shell completion script."`
 	Man        manCmd        `cmd:"" group:"This machine" help:"Write the manual page."`
 	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not receive SIGTERM."`
@@ -272,6 +272,12 @@ func (c *versionCmd) Run(io commandline.Console) error {
 	if !known {
 		line += " commit=unknown"
 	}
-	_, err := fmt.Fprintf(io.Out, "%s mpi=%t\n", line, mpi.Available())
+	built, usable := ranks.Kernels()
+	line += " kernels=" + strings.Join(built, ",") + " usable=" + strings.Join(usable, ",")
+	library := " mpi=none"
+	if mpi.Available() {
+		library = fmt.Sprintf(" mpi=%q library=%s", mpi.Library(), mpi.File())
+	}
+	_, err := fmt.Fprintln(io.Out, line+library)
 	return err
 }

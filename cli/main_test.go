@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"siafu/bench/commands"
 	"siafu/cli/commandline"
+	"siafu/ranks/world/mpi"
 )
 
 // result is the result of a call of the program.
@@ -64,7 +66,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("help train:\n%s", out)
 	}
 	// tests are built without version control
-	if out := must(t, "version"); !strings.HasPrefix(out, "siafu ") || !strings.Contains(out, " commit=unknown mpi=") {
+	want := `^siafu \S+ go\S+ .*commit=unknown kernels=\S*go usable=\S*go mpi=(none|"\S.*" library=/\S+/libmpi\S*\.so\.\d+)\n$`
+	if out := must(t, "version"); !regexp.MustCompile(want).MatchString(out) || strings.Contains(out, "mpi=none") == mpi.Available() {
 		t.Errorf("version: %q", out)
 	}
 	if out := must(t, "doctor"); !strings.Contains(out, "world kind=in-process available=true") ||

@@ -21,9 +21,14 @@ const openBLAS = "openblas"
 const CPUVariable = avx.CPUVariable
 
 // Variants returns the names that Use accepts on this machine and in this build, best first.
-func Variants() []string {
+func Variants() []string { return upTo(avx.Best()) }
+
+// Compiled returns the names of the variants in this build, best first. The processor may lack some.
+func Compiled() []string { return upTo(avx.Compiled) }
+
+func upTo(best avx.Set) []string {
 	var names []string
-	for set := avx.Best(); set > avx.None; set-- {
+	for set := best; set > avx.None; set-- {
 		names = append(names, set.String())
 	}
 	if _, ok := openBLASLevel3(); ok {

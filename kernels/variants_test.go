@@ -18,6 +18,19 @@ func use(t *testing.T, team *kernels.Team, instructions string) {
 	}
 }
 
+// A build has plain Go and every variant that its processor runs.
+func TestCompiled(t *testing.T) {
+	names := kernels.Compiled()
+	for _, v := range kernels.Variants() {
+		if !slices.Contains(names, v) {
+			t.Errorf("variant %s runs but is not in %v", v, names)
+		}
+	}
+	if len(names) == 0 || names[len(names)-1] != "go" {
+		t.Errorf("no plain Go in %v", names)
+	}
+}
+
 // Products and epilogues pass the conformance suite with OpenBLAS, whose bits differ. The suite
 // compares all other variants in each case.
 func TestOpenBLAS(t *testing.T) {

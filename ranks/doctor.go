@@ -67,13 +67,16 @@ func findKernels(f *doctorReport) {
 	f.add("kernels", "", facts...)
 }
 
+// Kernels returns the variants of kernels in this build, and those that this machine runs, best first.
+func Kernels() (built, usable []string) { return kernels.Compiled(), kernels.Variants() }
+
 func findMPI(f *doctorReport) {
 	remedy := ""
 	if !mpi.Available() {
 		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ` +
 			`("make deps") and run "make build"`
 	}
-	f.add("world", remedy, "kind", "mpi", "available", mpi.Available(), "library", mpi.Library())
+	f.add("world", remedy, "kind", "mpi", "available", mpi.Available(), "library", mpi.Library(), "file", mpi.File())
 }
 
 // rankInfo is one rank's information on its host and itself.

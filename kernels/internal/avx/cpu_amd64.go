@@ -4,6 +4,9 @@ package avx
 
 import "golang.org/x/sys/cpu"
 
+// Compiled is the best instruction set of this build.
+const Compiled = AVX512
+
 // detected returns the best instruction set of this machine.
 func detected() Set {
 	switch {

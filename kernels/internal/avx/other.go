@@ -6,6 +6,9 @@ package avx
 // None and nothing calls them.
 const none = "avx: not on this architecture"
 
+// Compiled is the best instruction set of this build.
+const Compiled = None
+
 // detected returns None: there is no assembly for this architecture.
 func detected() Set { return None }
 

@@ -77,6 +77,10 @@ func Library() string {
 	return strings.Join(strings.Fields(strings.Replace(name, "Version:", " ", 1)), " ")
 }
 
+// File returns the path of the MPI library as the loader has found it. Its last element is the name that
+// the program was linked with.
+func File() string { return C.GoString(C.siafu_file()) }
+
 // outlive makes the library continue after lost connections.
 func outlive() error {
 	if rc := C.siafu_outlive(); rc != 0 {

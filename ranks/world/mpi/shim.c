@@ -33,6 +33,12 @@ int siafu_subset(MPI_Comm comm, int n, const int *ranks, MPI_Comm *out) {
 
 void *siafu_symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
+const char *siafu_file(void) {
+	Dl_info found;
+	void *call = siafu_symbol("MPI_Init");
+	return call && dladdr(call, &found) ? found.dli_fname : "";
+}
+
 int siafu_ask(void *question) { return ((int (*)(void))question)(); }
 
 static int (*bind_thread)(void *);

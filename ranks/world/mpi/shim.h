@@ -22,6 +22,8 @@ int siafu_subset(MPI_Comm comm, int n, const int *ranks, MPI_Comm *out);
 // siafu_ask what int (*)(void) answers.
 void *siafu_symbol(const char *name);
 int siafu_ask(void *question);
+// siafu_file is the path of the MPI library, as the loader has found it.
+const char *siafu_file(void);
 // siafu_bind has int (*call)(void *) called with context before each call of MPI that
 // may move messages, on the same thread; no call: nothing is.
 void siafu_bind(void *call, void *context);

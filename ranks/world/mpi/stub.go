@@ -15,6 +15,9 @@ func Available() bool { return false }
 // Library returns "": this build has no MPI.
 func Library() string { return "" }
 
+// File returns "": this build has no MPI.
+func File() string { return "" }
+
 // Observe does nothing: this build has no MPI.
 func Observe(time.Duration, func()) {}
 
