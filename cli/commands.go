@@ -49,7 +49,7 @@ type grammar struct {
 	Bench      benchCmd      `cmd:"" group:"Results" help:"Run benchmarks and reproduce published tables."`
 	Doctor     doctorCmd     `cmd:"" group:"This machine" help:"Print what this machine and this build support."`
 	Clean      cleanCmd      `cmd:"" group:"This machine" help:"Remove leftovers of killed commands."`
-	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version, the commit, the MPI library and the variants of kernels."`
+	Version    versionCmd    `cmd:"" group:"This machine" help:"Print the version, the commit, the MPI library and the kernels."`
 	Completion completionCmd `cmd:"" group:"This machine" help:"Write a shell completion script."`
 	Man        manCmd        `cmd:"" group:"This machine" help:"Write the manual page."`
 	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not receive SIGTERM."`
