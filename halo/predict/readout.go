@@ -1,11 +1,6 @@
 package predict
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
-
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -117,36 +112,13 @@ func (x *readout) cross(t *kernels.Team, rows, d int) {
 
 // factorise sets factor to the Cholesky factor of the sum of Ψ'Ψ, plus λ.
 func (x *readout) factorise(factor []float64) Fallback {
-	trace := 0.0
-	for i := range terms {
-		trace += x.sums[i*terms+i]
-	}
-	if math.IsNaN(trace) || math.IsInf(trace, 0) {
-		return NotFinite
-	}
-	var b gonum.Implementation
-	for i := range terms {
-		for j := range i + 1 {
-			sum := x.sums[i*terms+j] - b.Ddot(j, factor[i*terms:], 1, factor[j*terms:], 1)
-			if i > j {
-				factor[i*terms+j] = sum / factor[j*terms+j]
-				continue
-			}
-			if sum += ridge * trace / terms; !(sum > 0) {
-				return Singular
-			}
-			factor[i*terms+i] = math.Sqrt(sum)
-		}
-	}
-	return none
+	return factorise(factor, terms, func(i, j int) float64 { return x.sums[i*terms+j] })
 }
 
 // solve sets dst [terms x d] to (R; r), from the sum of Ψ'Y, which it overwrites.
 func (x *readout) solve(dst []float32, factor []float64, d int) Fallback {
 	y := x.sums[terms*terms : terms*(terms+d)]
-	var b gonum.Implementation
-	b.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, terms, d, 1, factor, terms, y, d)
-	b.Dtrsm(blas.Left, blas.Lower, blas.Trans, blas.NonUnit, terms, d, 1, factor, terms, y, d)
+	solve(y, factor, terms)
 	for i, v := range y {
 		dst[i] = float32(v)
 	}

@@ -1,12 +1,6 @@
 package predict
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
-
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -132,26 +126,11 @@ func (t *transfer) prepare(k kept, stale kernels.Mat) Fallback {
 
 // factorise sets k.inv to the inverse of the Cholesky factor of G + λI.
 func (t *transfer) factorise(k kept, d int) Fallback {
-	a, trace := t.factor, 0.0
-	for i := range d {
-		trace += float64(k.gram[i*d+i])
+	a := t.factor
+	if reason := factorise(a, d, func(i, j int) float64 { return float64(k.gram[i*d+j]) }); reason != none {
+		return reason
 	}
-	var b gonum.Implementation
-	for i := range d {
-		for j := range i + 1 {
-			sum := float64(k.gram[i*d+j]) - b.Ddot(j, a[i*d:], 1, a[j*d:], 1)
-			if i > j {
-				a[i*d+j] = sum / a[j*d+j]
-				continue
-			}
-			if sum += ridge * trace / float64(d); !(sum > 0) {
-				return Singular
-			}
-			a[i*d+i] = math.Sqrt(sum)
-		}
-	}
-	var l lapack.Implementation
-	l.Dtrti2(blas.Lower, blas.NonUnit, d, a, d) // never fails: L[i, i] > 0
+	invert(a, d)
 	for i := range d {
 		for j := range d {
 			k.inv[i*d+j] = 0

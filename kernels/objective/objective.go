@@ -119,7 +119,7 @@ func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64
 		if c == label {
 			q += 1 - o.Smoothing
 		}
-		return q * o.weight(c)
+		return float64(q * o.weight(c)) // rounded where it is added
 	}
 	for c, x := range z {
 		if q := of(c); q > 0 { // without the check, a logit of -Inf would give 0 · Inf
