@@ -1,0 +1,34 @@
+package kernels_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"siafu/internal/testkit/hosttest"
+)
+
+// Tests that follow definitions or recorded bits pass on ARM64, under emulation. The long variant
+// has all tests of these packages except those of the longest ones.
+func TestEmulatedARM64(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ folder, tests string }{
+		{"../internal/elementary", "."},
+		{"internal/avx", "."},
+		{".", "^Test(MatMulTransA|Sparse.*|Softmax.*|Optimizer.*|Loss.*|NarrowRows|ColumnSums|Dropout.*|Units.*|Philox.*)$"},
+	} {
+		if hosttest.Big() {
+			c.tests = "."
+		}
+		folder, err := filepath.Abs(c.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arm := hosttest.ARM64(t, filepath.Base(folder)+".test", folder, true)
+		cmd := exec.Command(arm[0], arm[1], "-test.run", c.tests, "-test.skip", "^TestAttention|Nothing|Allocat", "-test.timeout", "60m")
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s on ARM64: %v\n%s", c.folder, err, out)
+		}
+	}
+}
