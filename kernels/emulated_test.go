@@ -8,8 +8,8 @@ import (
 	"siafu/internal/testkit/hosttest"
 )
 
-// Tests that follow definitions or recorded bits pass on ARM64, under emulation. The long variant
-// has all tests of these packages except those of the longest ones.
+// Tests of kernels, fused multiply-adds and elementary functions pass on ARM64 under emulation. The long
+// variant runs all tests except those of attention, which take minutes, and of allocations.
 func TestEmulatedARM64(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ folder, tests string }{
