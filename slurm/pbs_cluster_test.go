@@ -22,6 +22,9 @@ import (
 // PATH.
 func pbsCluster(t *testing.T) {
 	t.Helper()
+	if !hosttest.Big() {
+		t.Skip("some minutes in OpenPBS; set SIAFU_BIG=1")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start PBS's daemons")
 	}
