@@ -42,7 +42,8 @@ func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...
 	for i := range h.count {
 		addresses = append(addresses, h.Address(i))
 	}
-	line := []string{"--allow-run-as-root", "--bind-to", "none", "--host", strings.Join(addresses, ","), "--mca", "mpi_yield_when_idle", "1"}
+	line := []string{"--allow-run-as-root", "--bind-to", "none", "--host", strings.Join(addresses, ","),
+		"--mca", "mpi_yield_when_idle", "1"}
 	cmd := exec.CommandContext(ctx, mpirun, append(append(line, program), args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second

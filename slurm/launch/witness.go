@@ -47,8 +47,8 @@ var (
 
 // consequences matches paragraphs of Open MPI about the end of a rank, which conclude replaces by a
 // sentence.
-var consequences = regexp.MustCompile(`Primary job +terminated normally, but|(?:mpirun|prterun) detected that one or more processes exited|` +
-	`(?:mpirun|prterun) noticed that process rank|(?:MPI_ABORT was|MPI_Abort\(\)) invoked on rank|` +
+var consequences = regexp.MustCompile(`Primary job +terminated normally, but|` +
+	`(?:mpirun|prterun) detected that one or more processes exited|(?:mpirun|prterun) noticed that process rank|(?:MPI_ABORT was|MPI_Abort\(\)) invoked on rank|` +
 	`prterun has exited due to process rank`)
 
 // forwarded matches the line of Open MPI about a signal that launch has forwarded.
