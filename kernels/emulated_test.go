@@ -25,7 +25,8 @@ func TestEmulatedARM64(t *testing.T) {
 			t.Fatal(err)
 		}
 		arm := hosttest.ARM64(t, filepath.Base(folder)+".test", folder, true)
-		cmd := exec.Command(arm[0], arm[1], "-test.run", c.tests, "-test.skip", "Emulated|Attention|Ops|Lists|Listed|SpMM|Nothing|Allocat", "-test.timeout", "60m")
+		cmd := exec.Command(arm[0], arm[1], "-test.run", c.tests, "-test.timeout", "60m",
+			"-test.skip", "Emulated|Attention|Ops|Lists|Listed|SpMM|Nothing|Allocat")
 		cmd.Dir = folder
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s on ARM64: %v\n%s", c.folder, err, out)
