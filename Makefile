@@ -50,9 +50,13 @@ LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
 .PHONY: build function install run run-lambda test unit race race-short mpi-test fuzz accuracy bench bench-cuda yardstick deps go fmt vet clean
 
-build: go function $(if $(CU),cu-headers)
-	$(GO) build $(TAGS) -o siafu .
+build: program function
 	$(GO) build $(TAGS) -o siafu-bench ./bench/siafu-bench
+
+.PHONY: program
+program: go $(if $(CU),cu-headers)
+	@[ -e siafu ] || echo "compiling siafu, which takes some minutes the first time:"
+	$(GO) build $(TAGS) -o siafu .
 
 # The function of this machine's architecture has no folder of its own.
 FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(HOSTARCH),$(LAMBDA_ARCH)))bootstrap
@@ -71,7 +75,7 @@ run: deps
 	$(MAKE) --no-print-directory train
 
 .PHONY: train
-train: build $(DATA)/meta.json
+train: program $(DATA)/meta.json
 	$(LAUNCH) train $(DATA) --hidden 64 --epochs 100 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --out runs/debian-gcn --force
 	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --lr 0.05 --dropout 0 --weight-decay 0 --out runs/debian-linear --force --quiet
 	./siafu predict runs/debian-gcn $(DATA)
@@ -90,7 +94,7 @@ train-lambda: build $(DATA)/meta.json
 	cmp runs/debian-cpu/model.safetensors runs/debian-lambda/model.safetensors
 	@echo "$$(grep -o '"lambda_invocations": *[0-9]*' runs/debian-lambda/summary.json | tail -n 1 | grep -o '[0-9]*') invocations of $(FUNCTION) have made the model that the CPU makes, to the byte."
 
-$(DATA)/meta.json: | build
+$(DATA)/meta.json: | program
 	@mkdir -p $(BUILD)
 	scripts/import-packages ./siafu $(DATA)
 

@@ -27,7 +27,7 @@ func Doctor(asJSON bool, out IO) error {
 		if err := doctorHere(found); err != nil {
 			return err
 		}
-		found.add("launcher none", `start with mpirun, srun or "siafu launch" for several processes`)
+		found.add("launcher none", `none has started this process; for several processes start siafu with mpirun, srun or "siafu launch"`)
 		return found.end()
 	}
 	limits := world.Limits{Warn: 10 * time.Second, Abort: time.Minute, Log: func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) }}

@@ -143,7 +143,7 @@ func (e *encoder) String() string {
 // of categories, hashes and words: gradients of their weights differ by the square of the ratio.
 func (im *tableImport) compareScales() {
 	least, most := 1.0, 1.0
-	smallest, largest := "", ""
+	smallest, largest := "other features ", "other features "
 	for _, e := range im.columns {
 		if e.Kind != graph.NumberColumn {
 			continue

@@ -49,7 +49,7 @@ func TestColumns(t *testing.T) {
 			map[int][]float32{0: {1000, 3000, 4000, 5000, 0, 2000}, 1: {1, 0, 1, 1, 1, 0}, 2: {0, 1, 0, 0, 0, 1}, 3: {7, 7, 9, 9, 7, 9}}, 4,
 			[]string{`dropped column=about: it is text with 5 different values, such as "likes fish and boats": import it with --words ` +
 				`about, --hash about or --categories about`, "warning: scales of features differ by a factor of 3.03e+03 (income about " +
-				"3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
+				"3.03e+03, other features about 1)", "weight_0=1", "classes=2: gold, none of it"}},
 		{"standardised", whole, TableOptions{Standardise: true, Features: []string{"income"}},
 			map[int][]float32{0: {-1.3363063, 0.26726124, 1.069045, 1.8708287, -2.1380899, -0.5345225}}, 1,
 			[]string{"column=income kind=number features=1 mean=2666.67 scale=1247.22",
