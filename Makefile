@@ -1,7 +1,7 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
-# make test-long  the same with all cases and long variants: about 15 minutes and up to 16 GB
+# make test-long  the same with all cases and long variants: more than 15 minutes and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu and ./siafu-bench, with MPI where an MPI library is installed, and the function;
 #              MPICC=mpicc.mpich builds for the MPI of this compiler
