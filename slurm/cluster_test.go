@@ -345,6 +345,7 @@ func TestScriptInSlurm(t *testing.T) {
 		// Ranks of the two nodes are on one host and would take the same memory
 		// for their own.
 		t.Setenv("OMPI_MCA_btl", "self,tcp")
+		t.Setenv("OMPI_MCA_btl_tcp_if_include", "lo")
 		low := []*scene{
 			begin(t, func(j *Job) { j.Launcher = "srun" }, "--until-stopped", "yes"),
 			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--until-stopped", "yes"),

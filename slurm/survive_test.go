@@ -45,6 +45,7 @@ func TestSurvivesInSlurm(t *testing.T) {
 	lesson := newLesson(t)
 	// Ranks of the two nodes are on one host and would take the same memory for their own.
 	t.Setenv("OMPI_MCA_btl", "self,tcp")
+	t.Setenv("OMPI_MCA_btl_tcp_if_include", "lo")
 	begin := func(id string, change func(*Job)) *scene {
 		s := lesson.begin(t, "50ms", func(j *Job) {
 			j.ID, j.Survive, j.Train = id, true, append(j.Train, "--survive")
