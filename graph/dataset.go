@@ -32,6 +32,8 @@ const (
 	splitFile  = "split.bin"
 	targetFile = "targets.bin" // only for tasks with targets
 	idFile     = "ids.bin"
+
+	relationFile = "relations.bin" // only if Meta.Relations is set
 )
 
 // Kinds of the array files.
@@ -44,6 +46,8 @@ const (
 	splitKind   = "siafu.split"
 	targetKind  = "siafu.targets"
 	idKind      = "siafu.ids"
+
+	relationKind = "siafu.relations"
 )
 
 const opOpen = "open dataset"
@@ -51,10 +55,13 @@ const opOpen = "open dataset"
 // Dataset is an open dataset folder. Its arrays are memory-mapped and read-only. They are valid
 // until Close.
 type Dataset struct {
-	Dir     string
-	Meta    *Meta
-	In, Out CSR       // in-edges and out-edges; the same for an undirected graph
-	Weights []float32 // weights of In.Cols, finite and above 0; nil if the edges have no weights
+	Dir  string
+	Meta *Meta
+	// In and Out are in-edges and out-edges; the same for an undirected graph. The edges of a row of a
+	// relational graph are ordered by relation and then by column. A column may occur once per relation.
+	In, Out   CSR
+	Relations []uint16  // relations of In.Cols; nil if the graph is not relational
+	Weights   []float32 // weights of In.Cols, finite and above 0; nil if the edges have no weights
 	// EdgeFeatures [edges x Meta.EdgeDim] are the finite features of In.Cols, or nil if the
 	// edges have no features.
 	EdgeFeatures []float32
@@ -104,6 +111,8 @@ func (m Meta) sum() (string, error) {
 // version returns the format version that a folder with this content needs.
 func (m *Meta) version() int {
 	switch {
+	case m.Relations != nil:
+		return RelationFormat
 	case m.FeatureKind == HalfFeatures:
 		return HalfFormat
 	case m.EdgeDim > 0:
@@ -122,7 +131,8 @@ func (m *Meta) check() error {
 	switch {
 	case m.Format != m.version():
 		return fmt.Errorf("its format is %d, this program reads %d, %d with weights of edges, targets or held edges, %d with features of "+
-			"edges, and %d with features in bfloat16", m.Format, FormatVersion, LaterFormat, EdgeFormat, HalfFormat)
+			"edges, %d with features in bfloat16, and %d with relations", m.Format, FormatVersion, LaterFormat, EdgeFormat, HalfFormat,
+			RelationFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q, but its content has %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
@@ -141,6 +151,9 @@ func (m *Meta) check() error {
 		return fmt.Errorf("its target_scaling %v does not scale the %d columns of a regression", m.TargetScaling, m.Classes)
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
 		return fmt.Errorf("it has %d classes and %d class names", m.Classes, len(m.ClassNames))
+	}
+	if err := m.Relations.check(m.Vertices, m.FeatureDim); err != nil {
+		return err
 	}
 	if err := m.Schema().Check(); err != nil || m.Table == nil || m.Table.Features() == m.FeatureDim {
 		return err

@@ -196,6 +196,7 @@ func (l *loader) edges() {
 	if l.Out = l.In; l.Meta.Directed {
 		l.Out = p.csr("out_offsets", "out_cols")
 	}
+	l.relations()
 	if p.reads() {
 		p.checkReverse(l.In, l.Out)
 	}
@@ -203,6 +204,7 @@ func (l *loader) edges() {
 
 // checkReverse records a fault unless the rows of in and out ascend, and out has the edges of in,
 // reversed: each u→v is in row v of in and in row u of out. An undirected graph has one CSR for both.
+// The rows of a relational graph ascend within a relation, which is known for in only.
 //
 // Design note: a transposed copy would show the same, but needs the memory of the edges. The sums
 // of hashes are equal for equal edges. The random seed prevents files with other edges of the same sum.
@@ -216,12 +218,18 @@ func (p part) checkReverse(in, out CSR) {
 				lo = hi
 			}
 			before := int64(-1)
-			for _, u := range c.Row(int(v)) {
-				if int64(u) <= before || u == v {
+			for i, u := range c.Row(int(v)) {
+				order := int64(u)
+				if p.Relations != nil {
+					if order = before + 1; !reversed {
+						order = int64(p.Relations[c.Offsets[v]+int64(i)])<<32 | int64(u)
+					}
+				}
+				if order <= before || u == v {
 					p.bad("the neighbours of vertex %d do not ascend, or include the vertex", v)
 					return 0
 				}
-				before = int64(u)
+				before = order
 				key := uint64(u)<<32 | uint64(v)
 				if reversed {
 					key = bits.RotateLeft64(key, 32)

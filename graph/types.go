@@ -122,9 +122,10 @@ type Content struct {
 	// TargetScaling [Classes] scales the targets of Regression during a training; nil: not scaled.
 	// Targets are stored in the user's units.
 	TargetScaling []Scaling
-	Split         []uint8 // [Vertices], Split… values
-	IDs           *IDs    // nil: 0..n-1
-	Table         *Table  // nil: not imported from a table
+	Split         []uint8    // [Vertices], Split… values
+	IDs           *IDs       // nil: 0..n-1
+	Table         *Table     // nil: not imported from a table
+	Relations     *Relations // nil: neither edges nor vertices have kinds. Otherwise Edges is a RelatedSource
 	// EdgeImport records how an importer read the edges; nil without an importer.
 	EdgeImport *EdgeImport
 	// LoopsUnused means that other programs drop the self loops of this source, too. Meta.SelfLoops is then 0.
@@ -200,6 +201,7 @@ type Meta struct {
 	Links       *LinkCounts `json:"links,omitempty"`      // only for the task Links
 	// TargetScaling is Content.TargetScaling.
 	TargetScaling []Scaling           `json:"target_scaling,omitempty"`
+	Relations     *Relations          `json:"relational,omitempty"` // nil: the graph is not relational
 	Table         *Table              `json:"table,omitempty"`
 	EdgeImport    *EdgeImport         `json:"edge_import,omitempty"` // nil: unknown
 	Files         map[string]FileInfo `json:"files"`
@@ -231,3 +233,6 @@ const EdgeFormat = 3
 
 // HalfFormat is the format of a folder with HalfFeatures.
 const HalfFormat = 4
+
+// RelationFormat is the format of a folder with Relations.
+const RelationFormat = 5

@@ -36,7 +36,7 @@ func (c *Content) validate() error {
 	if f, ok := c.Edges.(FeaturedSource); ok && (f.EdgeDim() < 0 || f.EdgeDim() > MaxEdgeDim) {
 		return invalid("leave some out with --edge-features", "edges have %d features, the maximum is %d", f.EdgeDim(), MaxEdgeDim)
 	}
-	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
+	for _, step := range []func() error{c.validateRelations, c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -33,8 +33,14 @@ type windows struct {
 	// features is the source, or nil if its edges have no features; dim is the number per edge.
 	features FeaturedSource
 	dim      int
-	in, out  *direction // the same pointer if edges are symmetrised
-	starts   []int64    // first row of each window, then the number of vertices
+	// related is the source, or nil if its edges have no relations; relations describes them, and kinds are
+	// the kinds of all vertices.
+	related   RelatedSource
+	relations *Relations
+	kinds     []uint16
+
+	in, out *direction // the same pointer if edges are symmetrised
+	starts  []int64    // first row of each window, then the number of vertices
 
 	oneWay, uneven      bool  // in and out differ in their edges (oneWay), or in weights or features only (uneven)
 	counted             int64 // edges into vertices, before duplicates are dropped
@@ -54,6 +60,8 @@ type direction struct {
 	// Features of window.Cols and their buffer, dim features per edge.
 	features, featureBuffer []float32
 	dim                     int
+	// Relations of window.Cols and their buffer; nil if edges have no relations.
+	relations, relationBuffer []uint16
 }
 
 // newWindows counts the edges of c and allocates its memory in a.
@@ -85,6 +93,14 @@ func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 	if w.features, _ = c.Edges.(FeaturedSource); w.features != nil {
 		w.dim = w.features.EdgeDim()
 		bytes += 4 * int64(w.dim)
+	}
+	if w.relations = c.Relations; w.relations != nil {
+		w.related, w.oneWay = c.Edges.(RelatedSource), true
+		w.kinds = mapped.Make[uint16](a, n)[:0]
+		for k, kind := range w.relations.Kinds {
+			w.kinds = append(w.kinds, slices.Repeat([]uint16{uint16(k)}, int(kind.Vertices))...)
+		}
+		bytes += 2
 	}
 	budget := cmp.Or(c.EdgeMemory, EdgeMemory)
 	if err := host.RequireMemory(opWrite, "", min(budget, size.Product(w.counted, bytes)), host.LargerMachine); err != nil {
@@ -156,6 +172,9 @@ func (w *windows) cut(edges int64, a *mapped.Arena) {
 		if w.dim > 0 {
 			d.dim, d.featureBuffer = w.dim, mapped.Make[float32](a, int(most[i])*w.dim)
 		}
+		if w.related != nil {
+			d.relationBuffer = mapped.Make[uint16](a, int(most[i]))
+		}
 		d.ends = mapped.Make[int64](a, int(rows)+1)
 	}
 }
@@ -167,7 +186,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 	for _, d := range w.directions() {
 		switch {
 		case !slices.Contains(ds, d):
-			d.window, d.weights, d.features, d.built = CSR{}, nil, nil, -1
+			d.window, d.weights, d.features, d.relations, d.built = CSR{}, nil, nil, nil, -1
 		case d.built != i:
 			d.open(i, w.starts[i], w.starts[i+1])
 			missing = true
@@ -177,7 +196,10 @@ func (w *windows) build(i int, ds ...*direction) error {
 		return nil
 	}
 	fill := w.fill
-	if w.dim > 0 || w.weights != nil {
+	switch {
+	case w.related != nil:
+		fill = w.fillRelated
+	case w.dim > 0 || w.weights != nil:
 		fill = w.fillWith
 	}
 	if err := fill(); err != nil {
@@ -196,7 +218,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 
 // finish sorts the rows of the window and drops duplicates.
 func (d *direction) finish() error {
-	if d.weights != nil || d.features != nil {
+	if d.weights != nil || d.features != nil || d.relations != nil {
 		return d.merge()
 	}
 	d.sort()
@@ -239,6 +261,9 @@ func (d *direction) open(i int, lo, hi int64) {
 	}
 	if d.featureBuffer != nil {
 		d.features = d.featureBuffer[:int(at)*d.dim]
+	}
+	if d.relationBuffer != nil {
+		d.relations = d.relationBuffer[:at]
 	}
 }
 
@@ -311,8 +336,9 @@ func (d *direction) place() {
 	}
 }
 
-// edgeFiles are the files of weights and edge features. A file is nil if edges have no such data.
-type edgeFiles struct{ weights, features *arrayfile.Writer }
+// edgeFiles are the files of weights, features and relations of edges. A file is nil if edges have no
+// such data.
+type edgeFiles struct{ weights, features, relations *arrayfile.Writer }
 
 func (f edgeFiles) begin() {
 	if f.weights != nil {
@@ -321,15 +347,21 @@ func (f edgeFiles) begin() {
 	if f.features != nil {
 		arrayfile.Begin[float32](f.features, "features")
 	}
+	if f.relations != nil {
+		arrayfile.Begin[uint16](f.relations, "relations")
+	}
 }
 
-// append appends the weights and features of a window's edges.
+// append appends the weights, features and relations of a window's edges.
 func (f edgeFiles) append(d *direction) (err error) {
 	if f.weights != nil {
 		err = arrayfile.Append(f.weights, d.weights)
 	}
 	if f.features != nil && err == nil {
 		err = arrayfile.Append(f.features, d.features)
+	}
+	if f.relations != nil && err == nil {
+		err = arrayfile.Append(f.relations, d.relations)
 	}
 	return err
 }
@@ -361,6 +393,11 @@ func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction,
 		}
 		if err := of.append(d); err != nil {
 			return err
+		}
+		if of.relations != nil {
+			for _, relation := range d.relations {
+				w.relations.Relations[relation].Edges++
+			}
 		}
 	}
 	return arrayfile.Fill(f, offsets, d.offsets)

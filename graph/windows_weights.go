@@ -41,7 +41,7 @@ func (w *windows) fillWith() error {
 	return w.weights.EachWeight(func(s, d uint32, weight float32) error { return put(s, d, weight, nil) })
 }
 
-// merge sorts the rows of a window with their weights and features, in parallel by blocks of
+// merge sorts the rows of a window with their weights, features and relations, in parallel by blocks of
 // rows. It merges repeated edges: weights are added, features are averaged.
 func (d *direction) merge() error {
 	c, counts := &d.window, make([]int64, d.window.Rows())
@@ -50,6 +50,10 @@ func (d *direction) merge() error {
 		row := rowMerger{dim: d.dim}
 		for r := lo; r < hi; r++ {
 			from, to := c.Offsets[r], c.Offsets[r+1]
+			if d.relations != nil {
+				counts[r] = int64(row.group(c.Cols[from:to], d.relations[from:to]))
+				continue
+			}
 			weights, features := d.of(from, to)
 			counts[r] = int64(row.merge(c.Cols[from:to], weights, features))
 			if i := slices.IndexFunc(weights[:min(int64(len(weights)), counts[r])], NotFinite); i >= 0 {
@@ -69,11 +73,15 @@ func (d *direction) merge() error {
 		weights, features := d.of(start, start+count)
 		copy(toWeights, weights)
 		copy(toFeatures, features)
+		if d.relations != nil {
+			copy(d.relations[at:], d.relations[start:start+count])
+		}
 		at, start = at+count, c.Offsets[r+1]
 		c.Offsets[r+1] = at
 	}
 	c.Cols = c.Cols[:at]
 	d.weights, d.features = d.of(0, at)
+	d.relations = d.relations[:min(at, int64(len(d.relations)))]
 	return nil
 }
 

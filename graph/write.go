@@ -56,7 +56,7 @@ func (w *writer) all() error {
 		Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
 		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames, TargetScaling: c.TargetScaling,
-		Table: c.Table, EdgeImport: c.EdgeImport, Files: map[string]FileInfo{},
+		Relations: c.Relations, Table: c.Table, EdgeImport: c.EdgeImport, Files: map[string]FileInfo{},
 	}
 	for _, step := range []func() error{w.edges, w.features, w.labels, w.links, w.ids} {
 		if err := step(); err != nil {
@@ -120,7 +120,7 @@ func (w *writer) edges() error {
 	return nil
 }
 
-// edgeFiles writes edges, weights and edge features in one pass, so that each window is built
+// edgeFiles writes edges, their weights, features and relations in one pass, so that each window is built
 // once.
 func (w *writer) edgeFiles(e *windows) error {
 	var of edgeFiles
@@ -137,7 +137,8 @@ func (w *writer) edgeFiles(e *windows) error {
 		there      bool
 		name, kind string
 		to         **arrayfile.Writer
-	}{{e.weights != nil, weightFile, weightKind, &of.weights}, {e.dim > 0, edgeFile, edgeKind, &of.features}} {
+	}{{e.weights != nil, weightFile, weightKind, &of.weights}, {e.dim > 0, edgeFile, edgeKind, &of.features},
+		{e.related != nil, relationFile, relationKind, &of.relations}} {
 		if inner := write; also.there {
 			write = func() error {
 				return w.file(also.name, also.kind, func(f *arrayfile.Writer) error {

@@ -115,6 +115,9 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	if c.ds.Targets != nil {
 		s.Targets = []float32{}
 	}
+	if c.ds.Relations != nil {
+		s.Relations = []uint16{}
+	}
 	return &s
 }
 

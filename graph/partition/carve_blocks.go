@@ -39,6 +39,9 @@ func (c *carver) blockEnd(s *shard.Shard, lo int) int {
 	if s.Weighted {
 		perEdge += 4
 	}
+	if s.Relations != nil {
+		perEdge += 2
+	}
 	perVertex, x := int64(0), s.Features.Sparse
 	if x == nil {
 		perVertex = 4 * int64(s.Features.Dim)
@@ -67,7 +70,11 @@ func (c *carver) blockEnd(s *shard.Shard, lo int) int {
 func (c *carver) block(a *mapped.Arena, s *shard.Shard, lo, hi int) *shard.Shard {
 	b := *s
 	b.Own, b.In.Offsets, b.InOwnEnd = s.Own[lo:hi], s.In.Offsets[lo:hi+1], s.InOwnEnd[lo:hi]
-	c.edges(a, &b)
+	if s.Relations != nil {
+		c.relatedEdges(a, &b)
+	} else {
+		c.edges(a, &b)
+	}
 	if b.Weighted || b.EdgeDim > 0 {
 		c.alongEdges(a, &b)
 	}
@@ -117,6 +124,36 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 	slices.Reverse(row[end:])
 	slices.Sort(row[end:])
 	return own
+}
+
+// relatedEdges is edges for a relational graph: both groups of a row are ordered by relation and then by
+// source. It also sets the relations of the block.
+func (c *carver) relatedEdges(a *mapped.Arena, b *shard.Shard) {
+	n, first := len(b.Own), b.In.Offsets[0]
+	b.In.Cols = mapped.Make[uint32](a, int(b.In.Offsets[n]-first))
+	b.Relations = mapped.Make[uint16](a, len(b.In.Cols))
+	parallel(n, func(lo, hi int) {
+		var keys []uint64 // 1 for a ghost, relation and local id of each source
+		for i := lo; i < hi; i++ {
+			keys = keys[:0]
+			from, own := c.ds.In.Offsets[b.Own[i]], int64(0)
+			for k, u := range c.ds.In.Row(int(b.Own[i])) {
+				key := uint64(c.ds.Relations[from+int64(k)])<<32 | uint64(c.local[u])
+				if c.owner[u] == uint32(b.Rank) {
+					own++
+				} else {
+					key |= 1 << 63
+				}
+				keys = append(keys, key)
+			}
+			slices.Sort(keys)
+			at := b.In.Offsets[i] - first
+			for k, key := range keys {
+				b.In.Cols[at+int64(k)], b.Relations[at+int64(k)] = uint32(key), uint16(key>>32&0x7fff)
+			}
+			b.InOwnEnd[i] = b.In.Offsets[i] + own
+		}
+	})
 }
 
 // denseRows returns the given rows of x, which have dim elements. Consecutive rows are not copied.

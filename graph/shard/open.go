@@ -54,7 +54,7 @@ func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 func (s *Shard) UseAll(ds *graph.Dataset) {
 	s.Whole = true
 	s.In, s.InOwnEnd = ds.In, ds.In.Offsets[1:]
-	s.Weights, s.EdgeFeatures = ds.Weights, ds.EdgeFeatures
+	s.Weights, s.EdgeFeatures, s.Relations = ds.Weights, ds.EdgeFeatures, ds.Relations
 	s.Features, s.Labels, s.Targets, s.Split = ds.Features, ds.Labels, ds.Targets, ds.Split
 }
 
@@ -75,6 +75,9 @@ func read(f *arrayfile.File) (s *Shard, header []int64, err error) {
 	}
 	if f.Has(nHalf) {
 		s.Features.Half = []graph.BF16{}
+	}
+	if f.Has(nRelations) {
+		s.Relations = []uint16{}
 	}
 	var fingerprint, assignment []uint8
 	list := append([]array{of(nHeader, &header), of(nFingerprint, &fingerprint), of(nAssignment, &assignment)},

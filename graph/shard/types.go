@@ -31,7 +31,7 @@ type Shard struct {
 	MajorityTest float64
 
 	// Whole reports whether the own vertices are all vertices, in the order of the dataset. In,
-	// Weights, EdgeFeatures, Features, Labels, Targets and Split are then the dataset's, and are not
+	// Weights, EdgeFeatures, Relations, Features, Labels, Targets and Split are then the dataset's, and are not
 	// stored in the shard's file.
 	Whole bool
 
@@ -61,6 +61,9 @@ type Shard struct {
 	// edges. EdgeDim is 0 if the dataset has no edge features.
 	EdgeDim                 int
 	EdgeFeatures, EdgeMeans []float32
+	// Relations are the relations of In.Cols; nil if the dataset is not relational. Each group of a row of
+	// In is then ordered by relation and then by source, and may name a source once per relation.
+	Relations []uint16
 	// InDegree and OutDegree [own + ghosts] are the degrees of vertices in the whole graph, without
 	// self loops.
 	InDegree, OutDegree []uint32

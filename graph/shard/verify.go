@@ -13,13 +13,18 @@ type verifier struct {
 	s    *Shard
 	path string
 	task string // task of the dataset
+	// relations is the number of relations of the dataset; -1: it is not relational.
+	relations int
 }
 
 // open reads the shard in f, of the dataset in the folder dir, and verifies it. v.s must be closed,
 // also after an error.
 func (v *verifier) open(f *arrayfile.File, dir string, meta *graph.Meta, parts, rank int) error {
 	s, header, err := read(f)
-	v.s, v.task = s, meta.Task
+	v.s, v.task, v.relations = s, meta.Task, -1
+	if meta.Relations != nil {
+		v.relations = len(meta.Relations.Relations)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,10 @@ func (v *verifier) lengths() error {
 		targets = len(s.Own) * s.Classes
 	}
 	n, all := len(s.Own), len(s.Own)+len(s.Ghosts)
-	edges, sums := 0, 0
+	edges, sums, related := 0, 0, 0
+	if v.relations >= 0 {
+		related = len(s.In.Cols)
+	}
 	if s.Weighted {
 		edges, sums = len(s.In.Cols), all
 	}
@@ -120,7 +128,7 @@ func (v *verifier) lengths() error {
 		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
 		{nWeights, len(s.Weights), edges}, {nInStrength, len(s.InStrength), sums}, {nOutStrength, len(s.OutStrength), sums},
 		{nEdgeFeatures, len(s.EdgeFeatures), len(s.In.Cols) * s.EdgeDim}, {nEdgeMeans, len(s.EdgeMeans), n * s.EdgeDim},
-		{nTargets, len(s.Targets), targets},
+		{nTargets, len(s.Targets), targets}, {nRelations, len(s.Relations), related},
 	} {
 		if a.got != a.want {
 			return v.bad("%s: %d values instead of %d", a.name, a.got, a.want)

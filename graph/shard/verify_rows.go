@@ -25,14 +25,11 @@ func (v *verifier) edges() error {
 		if mid < lo || mid > hi {
 			return v.bad("%s: %d at position %d, expected %d to %d", nInOwnEnd, mid, r, lo, hi)
 		}
-		if err := v.ascending(nInCols, lo, s.In.Cols[lo:mid], 0, n); err != nil {
+		if err := v.sources(r, lo, mid, 0, n); err != nil {
 			return err
 		}
-		if err := v.ascending(nInCols, mid, s.In.Cols[mid:hi], n, all); err != nil {
+		if err := v.sources(r, mid, hi, n, all); err != nil {
 			return err
-		}
-		if i, self := slices.BinarySearch(s.In.Cols[lo:mid], uint32(r)); self {
-			return v.bad("%s: self loop of %d at position %d", nInCols, r, lo+int64(i))
 		}
 		for _, u := range s.In.Cols[mid:hi] {
 			used[int64(u)-n] = 1
@@ -46,12 +43,40 @@ func (v *verifier) edges() error {
 	return nil
 }
 
+// sources checks the sources of vertex r at the positions lo to hi-1, which have local ids from least to
+// most-1: they ascend, within each relation if there are relations, and do not include the vertex.
+func (v *verifier) sources(r int, lo, hi, least, most int64) error {
+	s := v.s
+	for lo < hi {
+		end := hi
+		if v.relations >= 0 {
+			relation := s.Relations[lo]
+			if int(relation) >= v.relations || hi > lo && s.Relations[hi-1] < relation {
+				return v.bad("%s: %d at position %d", nRelations, relation, lo)
+			}
+			for end = lo + 1; end < hi && s.Relations[end] == relation; end++ {
+			}
+		}
+		if err := v.ascending(nInCols, lo, s.In.Cols[lo:end], least, most); err != nil {
+			return err
+		}
+		if i, self := slices.BinarySearch(s.In.Cols[lo:end], uint32(r)); self {
+			return v.bad("%s: self loop of %d at position %d", nInCols, r, lo+int64(i))
+		}
+		if end < hi && s.Relations[end] < s.Relations[lo] {
+			return v.bad("%s: %d at position %d after %d", nRelations, s.Relations[end], end, s.Relations[lo])
+		}
+		lo = end
+	}
+	return nil
+}
+
 // bool8 is a flag in mapped memory.
 type bool8 uint8
 
 // degrees checks the properties of degrees that one shard shows. The in-degree of an own vertex is
 // the length of its row. A ghost has at least one out-edge. All degrees are below the number of
-// vertices. In an undirected graph, in-degree and out-degree are equal.
+// vertices, unless the graph is relational. In an undirected graph, in-degree and out-degree are equal.
 func (v *verifier) degrees() error {
 	s := v.s
 	n := len(s.Own)
@@ -62,9 +87,9 @@ func (v *verifier) degrees() error {
 			return v.bad("%s: %d at position %d, but %d edges", nInDegree, in, u, s.In.Offsets[u+1]-s.In.Offsets[u])
 		case u >= n && out == 0:
 			return v.bad("%s: 0 at position %d, a ghost", nOutDegree, u)
-		case int64(in) >= s.Vertices:
+		case v.relations < 0 && int64(in) >= s.Vertices:
 			return v.bad("%s: %d at position %d in a graph of %d vertices", nInDegree, in, u, s.Vertices)
-		case int64(out) >= s.Vertices:
+		case v.relations < 0 && int64(out) >= s.Vertices:
 			return v.bad("%s: %d at position %d in a graph of %d vertices", nOutDegree, out, u, s.Vertices)
 		case !s.Directed && in != out:
 			return v.bad("%s: %d at position %d, but %d edges lead in and the graph is undirected", nOutDegree, out, u, in)

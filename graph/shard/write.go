@@ -41,7 +41,8 @@ const (
 	nSparseVals    = "features_vals"
 	nLabels        = "labels"
 	nSplit         = "split"
-	nTargets       = "targets" // exists only if the dataset has targets
+	nTargets       = "targets"      // exists only if the dataset has targets
+	nRelations     = "in_relations" // exists only if the dataset is relational
 )
 
 // Indexes into the header.
@@ -74,10 +75,11 @@ func Write(path string, s *Shard) error {
 }
 
 // WriteBlocks is Write for a shard that has not all arrays in memory. Each element of blocks has
-// the values of InOwnEnd, In.Cols, Weights, EdgeFeatures, Features and Targets for the next own
+// the values of InOwnEnd, In.Cols, Weights, EdgeFeatures, Relations, Features and Targets for the next own
 // vertices. The arrays must be valid until the next element. s need not have these arrays, but
 // In.Offsets, Features.Sparse.Offsets if features are sparse, and other than nil Features.Half if they
-// are bfloat16, and Targets if the dataset has targets. If blocks is nil, s has all arrays.
+// are bfloat16, Relations if the dataset is relational, and Targets if it has targets. If blocks is nil, s
+// has all arrays.
 func WriteBlocks(path string, s *Shard, blocks iter.Seq[*Shard]) (graph.FileInfo, error) {
 	w, err := arrayfile.Create(path, Kind)
 	if err != nil {
@@ -175,6 +177,9 @@ func (s *Shard) arrays(featured, targets bool) []array {
 	}
 	if featured {
 		list = append(list, inBlocks(nEdgeFeatures, &s.EdgeFeatures, func() int { return edges() * s.EdgeDim }))
+	}
+	if s.Relations != nil {
+		list = append(list, inBlocks(nRelations, &s.Relations, edges))
 	}
 	dense := func() int { return len(s.Own) * s.FeatureDim }
 	switch x := s.Features.Sparse; {

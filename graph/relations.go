@@ -1,0 +1,197 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"siafu/internal/fault"
+)
+
+// Relations describes a relational graph (heterogeneous graph): its kinds of vertices and of edges.
+type Relations struct {
+	Kinds     []VertexKind `json:"kinds"`
+	Relations []Relation   `json:"relations"`
+}
+
+// VertexKind is a kind of vertices. The vertices of a kind have consecutive numbers, and kinds follow
+// one another from vertex 0 on.
+type VertexKind struct {
+	Name     string `json:"name"`
+	Vertices int64  `json:"vertices"`
+	// The vertices of the kind have non-zero features only in the columns FirstFeature to
+	// FirstFeature+Features-1.
+	FirstFeature int `json:"first_feature"`
+	Features     int `json:"features"`
+}
+
+// Relation is a kind of edges, which lead from vertices of one kind to vertices of one kind.
+type Relation struct {
+	Name string `json:"name"`
+	From int    `json:"from"` // index of a kind
+	To   int    `json:"to"`
+	// Reverse reports whether the relation contains the edges of an earlier relation in the other
+	// direction. Inverse is the index of that relation, and of the added relation in that one; -1: none.
+	Reverse bool  `json:"reverse,omitempty"`
+	Inverse int   `json:"inverse"`
+	Edges   int64 `json:"edges"` // as stored; Write sets it
+}
+
+// RelatedSource is an EdgeSource whose edges have relations: indices into Content.Relations. Repeated
+// edges of one relation are merged. Edges with different relations between two vertices are distinct.
+type RelatedSource interface {
+	EdgeSource
+	EachRelation(yield func(src, dst uint32, relation uint16) error) error
+}
+
+// MaxRelations is the maximum number of relations of a dataset.
+const MaxRelations = 1 << 15
+
+// First returns the first vertex of a kind, or the number of all vertices for the number of kinds.
+func (r *Relations) First(kind int) (first int64) {
+	for _, k := range r.Kinds[:kind] {
+		first += k.Vertices
+	}
+	return first
+}
+
+// KindOf returns the kind of vertex v.
+func (r *Relations) KindOf(v int64) int {
+	for k, kind := range r.Kinds {
+		if v < kind.Vertices {
+			return k
+		}
+		v -= kind.Vertices
+	}
+	return -1
+}
+
+// Label returns the name of a relation with the names of its kinds, as in paper-writes-author.
+func (r *Relations) Label(relation int) string {
+	x := r.Relations[relation]
+	return fmt.Sprintf("%s-%s-%s", r.Kinds[x.From].Name, x.Name, r.Kinds[x.To].Name)
+}
+
+// AddReverse appends the reverse of a relation, with the name rev_NAME, and returns its index. It
+// does not change edges: the source must yield them.
+func (r *Relations) AddReverse(relation int) int {
+	x, added := &r.Relations[relation], len(r.Relations)
+	x.Inverse = added
+	r.Relations = append(r.Relations, Relation{Name: "rev_" + x.Name, From: x.To, To: x.From, Reverse: true, Inverse: relation})
+	return added
+}
+
+// check returns an error if the relations cannot be those of a dataset with the given numbers of
+// vertices and features.
+func (r *Relations) check(vertices int64, features int) error {
+	if r == nil {
+		return nil
+	}
+	if len(r.Kinds) == 0 || len(r.Relations) > MaxRelations {
+		return fmt.Errorf("it has %d kinds of vertices and %d relations; a dataset has 1 kind at least and %d relations at most",
+			len(r.Kinds), len(r.Relations), MaxRelations)
+	}
+	names := map[string]bool{}
+	for _, k := range r.Kinds {
+		if k.Name == "" || names[k.Name] || k.Vertices < 0 || k.FirstFeature < 0 || k.Features < 0 || k.FirstFeature > features-k.Features {
+			return fmt.Errorf("its kind %q of %d vertices with the features %d to %d is invalid", k.Name, k.Vertices, k.FirstFeature,
+				k.FirstFeature+k.Features-1)
+		}
+		names[k.Name] = true
+	}
+	if sum := r.First(len(r.Kinds)); sum != vertices {
+		return fmt.Errorf("its kinds have %d vertices, but there are %d", sum, vertices)
+	}
+	for i, x := range r.Relations {
+		if min(x.From, x.To) < 0 || max(x.From, x.To) >= len(r.Kinds) || x.Inverse < -1 || x.Inverse >= len(r.Relations) || x.Edges < 0 {
+			return fmt.Errorf("its relation %d (%q) from kind %d to kind %d is invalid", i, x.Name, x.From, x.To)
+		}
+	}
+	return nil
+}
+
+// validateRelations checks the relations of a content before edges are read.
+func (c *Content) validateRelations() error {
+	if c.Relations == nil {
+		return nil
+	}
+	if err := c.Relations.check(c.Vertices, c.Features.Dim); err != nil {
+		return invalid("fix the importer's description of kinds and relations", "%v", err)
+	}
+	if _, ok := c.Edges.(RelatedSource); !ok || c.Symmetrise {
+		return invalid("give each edge a relation, and add reverse relations instead", "the edges of a relational graph have no relations")
+	}
+	c.Relations = &Relations{slices.Clone(c.Relations.Kinds), slices.Clone(c.Relations.Relations)}
+	return nil
+}
+
+// fillRelated reads edges with relations into the open windows.
+func (w *windows) fillRelated() error {
+	n, in, out, i := len(w.in.offsets)-1, w.in, w.out, int64(-1)
+	return w.related.EachRelation(func(s, d uint32, relation uint16) error {
+		i++
+		if int(relation) >= len(w.relations.Relations) {
+			return invalid("number relations from 0", "edge %d, %d → %d, has relation %d of %d", i, s, d, relation, len(w.relations.Relations))
+		}
+		if int(s) >= n || int(d) >= n {
+			return changed()
+		}
+		if x := w.relations.Relations[relation]; w.kinds[s] != uint16(x.From) || w.kinds[d] != uint16(x.To) {
+			return invalid("fix the edge, or the kinds of the relation", "edge %d, %d → %d, of relation %s leads from kind %s to kind %s",
+				i, s, d, w.relations.Label(int(relation)), w.relations.Kinds[w.kinds[s]].Name, w.relations.Kinds[w.kinds[d]].Name)
+		}
+		if s == d {
+			return nil
+		}
+		if !in.putRelated(d, s, relation) || !out.putRelated(s, d, relation) {
+			return changed()
+		}
+		return nil
+	})
+}
+
+// putRelated is putWith for an edge with a relation.
+func (d *direction) putRelated(row, col uint32, relation uint16) bool {
+	if r := int(row - d.first); r+1 < len(d.window.Offsets) && d.window.Offsets[r+1] < int64(len(d.relations)) {
+		d.relations[d.window.Offsets[r+1]] = relation
+	}
+	return d.putWith(row, col, 0, nil)
+}
+
+// group sorts the edges of a row by relation and then by column, moves the distinct edges to the
+// front, and returns their number.
+func (m *rowMerger) group(cols []uint32, relations []uint16) (kept int) {
+	m.keys = m.keys[:0]
+	for i, c := range cols {
+		m.keys = append(m.keys, uint64(relations[i])<<32|uint64(c))
+	}
+	slices.Sort(m.keys)
+	m.keys = slices.Compact(m.keys)
+	for i, key := range m.keys {
+		cols[i], relations[i] = uint32(key), uint16(key>>32)
+	}
+	return len(m.keys)
+}
+
+// relations maps the relations of in-edges.
+func (l *loader) relations() {
+	r := l.Meta.Relations
+	if r == nil {
+		return
+	}
+	p := l.open(relationFile, relationKind)
+	l.Relations = array[uint16](p, "relations", l.Meta.Edges)
+	if p.reads() {
+		if i := slices.IndexFunc(l.Relations, func(x uint16) bool { return int(x) >= len(r.Relations) }); i >= 0 {
+			p.bad("edge %d has relation %d of %d", i, l.Relations[i], len(r.Relations))
+		}
+	}
+}
+
+// RequirePlain returns a fault if the dataset is relational, for an operation op that does not support
+// relations.
+func (m *Meta) RequirePlain(op, dir, remedy string) error {
+	if m.Relations == nil {
+		return nil
+	}
+	return fault.New(fault.Usage, op, dir, "it has %d relations", len(m.Relations.Relations)).Then("%s", remedy)
+}
