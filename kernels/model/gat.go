@@ -57,7 +57,7 @@ func (s Spec) attention(l int) (heads, width int) {
 }
 
 func gatLayer(b *Builder, l int) Layer {
-	g := &gat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0),
+	g := &gat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, len(b.params[l])-1)), weight: b.Weight(l, 0),
 		source: b.Weight(l, 1), target: b.Weight(l, 2)}
 	in, emitted := b.Spec.Dims[l], g.heads*(g.width+1)
 	b.Alloc(Emitted, emitted)

@@ -221,7 +221,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// plainSpecs returns a network of each kind without attention, which the rig lacks.
+// plainSpecs returns a network of each kind without attention and relations, which the rig lacks.
 func plainSpecs() (list []model.Spec) {
 	seeds := map[string]uint64{ // whose steps cross no kink
 		"gcn": 1, "sage": 1, "sage-max": 1, "sage-pool": 1, "gin": 1, "mlp": 1, "gcnii": 1, "appnp": 4, "sgc": 1, "sign": 22,
@@ -232,7 +232,7 @@ func plainSpecs() (list []model.Spec) {
 		if kind.Takes(model.OptionHops) || kind.Takes(model.OptionPowers) {
 			s.Design.Hops = 2
 		}
-		if !kind.Attends {
+		if !kind.Attends && !kind.Relational {
 			list = append(list, s)
 		}
 	}

@@ -192,7 +192,7 @@ type Gathering struct {
 	Heads, Columns int
 	Dynamic        bool
 	Maximum        bool // gather maxima of columns instead of sums
-	Relational     bool // the gather multiplies by matrices of relations; Columns is the width of gathered rows
+	Relational     bool // the gather depends on the relations of edges; Columns is then the width of gathered rows
 }
 
 // Gathered returns the width of gathered rows.
@@ -214,9 +214,12 @@ func (n *Network) Gathering(l int) Gathering {
 		a := at.Attention(kernels.Mat{})
 		g.Heads, g.Columns, g.Dynamic = a.Heads, a.Columns(), a.Dynamic
 	}
-	if r, ok := n.Layers[l].(Relational); ok {
+	switch r := n.Layers[l].(type) {
+	case Relational:
 		g.Relational = true
 		_, _, g.Columns = r.RelationShape()
+	case RelationalAttention:
+		g.Relational = true
 	}
 	return g
 }

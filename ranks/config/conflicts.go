@@ -179,11 +179,13 @@ var (
 var (
 	fixedDesign = fact{"a --model with a fixed design", "model", func(s situation) bool { return s.kind().FixedDesign() }}
 	noGathers   = fact{"a --model without the graph", "model", func(s situation) bool { return !s.kind().Propagates() }}
-	noSums      = fact{"a --model of attention or maxima", "model", func(s situation) bool { return !s.kind().Adds() }}
+	noSums      = fact{"a --model of attention, maxima or relations", "model", func(s situation) bool { return !s.kind().Adds() }}
 	noHistory   = fact{"a --model that does not gather sums of unchanged rows", "model", func(s situation) bool {
 		return !s.kind().Adds() || s.kind().Order == "apply-first"
 	}}
 	mixed      = fact{"--layer-kinds", "layer-kinds", func(s situation) bool { return s.LayerKinds != "" }}
+	relational = fact{"a --model of relations", "model", func(s situation) bool { return s.kind().Relational }}
+	projects   = fact{"--model project=on", "project", func(s situation) bool { return s.Project == "on" }}
 	maxima     = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
 	dynamic    = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
 	noRowNorms = fact{"a --model without row norms", "model", func(s situation) bool { return !s.kind().TakesRowNorms() }}
@@ -279,17 +281,21 @@ var conflicts = slices.Concat([]conflict{
 	{streams, asynchronous, "leave --mode out: only synchronous intervals read their values in order"},
 	{streams, batches, "leave --batch out: batches read rows at random"},
 	{streams, links, "leave --memory scratch=DIR out: pairs read rows at random"},
-	{streams, noSums, "leave --memory scratch=DIR out: attention and maxima read more values at random than sums of rows"},
+	{streams, noSums, "leave --memory scratch=DIR out: attention, maxima and relations read more values at random than sums of rows"},
 	{streams, notCPU, "leave --tensor out"},
 	{codesEdges, asynchronous, plainEdges + "asynchronous intervals gather single rows"},
 	{codesEdges, batches, plainEdges + "batches read the edges of single vertices"},
 	{codesEdges, noGathers, plainEdges + "this model does not aggregate"},
-	{codesEdges, noSums, plainEdges + "attention and maxima read plain columns"},
+	{codesEdges, noSums, plainEdges + "attention, maxima and relations read plain columns"},
 	{codesEdges, notCPU, plainEdges + "only ranks on CPUs decode columns"},
 	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
-	{preAggregate, noSums, "leave --pre-aggregate out: attention and maxima are not plain sums of rows"},
+	{preAggregate, noSums, "leave --pre-aggregate out: attention, maxima and relations need the rows of single vertices"},
 	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},
+	{relational, asynchronous, "leave --mode out: all intervals gather with the weights of one epoch"},
+	{relational, batches, "leave --batch out: batches have edges without relations"},
+	{relational, notCPU, "leave --tensor out: only ranks on CPUs multiply by the matrices of relations"},
 
+	{projects, fixedDesign, "leave --model project=on out: this network has its own first product"},
 	{residual, fixedDesign, "leave --residual out: the network has its own residual connections, or none between layers"},
 	{activation, fixedDesign, "leave --activation out: this network has a fixed activation"},
 	{norm, fixedDesign, "leave --norm out: this network has no normalisation between its layers"},

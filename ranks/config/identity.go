@@ -19,6 +19,8 @@ var identities = map[string]func(c *Config, net model.Spec) bool{
 	"pool":      func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionPoolHidden) },
 	"inner":     func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionInnerDecay) },
 	"design":    func(_ *Config, net model.Spec) bool { return net.Design != (model.Design{}) },
+	"relations": func(c *Config, _ model.Spec) bool { return c.kind().Relational },
+	"projected": func(_ *Config, net model.Spec) bool { return net.Design.Project },
 	"mixed":     func(_ *Config, net model.Spec) bool { return net.Design.Kinds != "" },
 	"norm":      func(_ *Config, net model.Spec) bool { return net.Design.Norm != "" },
 	"jumping":   func(_ *Config, net model.Spec) bool { return net.Design.Jumping != "" },

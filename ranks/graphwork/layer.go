@@ -79,6 +79,8 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 		relational: g.Relational && !o.Forward, Grads: w.store.Backward(at, model.GatheredGrad), Recomputed: w.store.Backward(at, model.Emitted),
 	}
 	switch {
+	case g.Heads > 0 && g.Relational:
+		l.Gather = w.newRelationalAttention(l, layer.(model.RelationalAttention), o)
 	case g.Heads > 0:
 		l.Gather = w.newAttention(l, layer.(model.Attended), o)
 	case g.Relational:

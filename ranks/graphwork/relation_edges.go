@@ -26,6 +26,14 @@ type relationRuns struct {
 	base       uint32
 }
 
+// relationEdgesOf returns the edges of a mesh by relation, which its layers share.
+func (w *Work) relationEdgesOf(m *mesh, relations int, o Options) *relationEdges {
+	if m.byRelation == nil {
+		m.byRelation = w.newRelationEdges(m, relations, o)
+	}
+	return m.byRelation
+}
+
 // newRelationEdges groups the edges of a mesh by relation.
 func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdges {
 	a := w.arena.For(RelationArrays)
@@ -152,14 +160,30 @@ type block struct{ lo, hi int }
 
 func (b block) len() int { return b.hi - b.lo }
 
-// eachBlock calls do for blocks of the runs of the rows lo to hi-1, relation by relation.
-func (e *relationRuns) eachBlock(relations, lo, hi int, do func(r int, b block)) {
-	for r := range relations {
-		from, to := e.search(r, lo), e.search(r, hi)
-		for ; from < to; from += blockRows {
-			do(r, block{from, min(from+blockRows, to)})
+// eachRelation calls do for the runs of the rows lo to hi-1 of each relation that has some.
+func (e *relationRuns) eachRelation(lo, hi int, do func(r int, b block)) {
+	for r := range len(e.first) - 1 {
+		if b := (block{e.search(r, lo), e.search(r, hi)}); b.len() > 0 {
+			do(r, b)
 		}
 	}
+}
+
+// eachBlock is eachRelation with at most blockRows runs at once.
+func (e *relationRuns) eachBlock(lo, hi int, do func(r int, b block)) {
+	e.eachRelation(lo, hi, func(r int, b block) {
+		for from := b.lo; from < b.hi; from += blockRows {
+			do(r, block{from, min(from+blockRows, b.hi)})
+		}
+	})
+}
+
+// span is a range of rows, counted from the first row of an interval.
+type span struct{ lo, hi int }
+
+// span returns the smallest range of rows with all rows of a block, counted from row lo.
+func (e *relationRuns) span(b block, lo int) span {
+	return span{int(e.rows[b.lo]) - lo, int(e.rows[b.hi-1]) - lo + 1}
 }
 
 // search returns the first run of relation r of a row from v on.

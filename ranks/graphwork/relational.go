@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"siafu/halo"
-	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -23,7 +22,7 @@ type relational struct {
 	weights          kernels.Mat // matrices of the pass [relations·in x out]
 	relations        int
 	inWidth, outWide int
-	scratch          *scratchPool
+	scratch          scratchPool[scratch]
 }
 
 // blockRows is the number of runs that are multiplied at once: their rows fit in a second-level cache
@@ -40,13 +39,15 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 	if source.ComposesRelations() {
 		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
 	}
-	if l.mesh.byRelation == nil {
-		l.mesh.byRelation = w.newRelationEdges(l.mesh, g.relations, o)
-	}
-	g.edges = l.mesh.byRelation
-	g.scratch = &scratchPool{rows: blockRows, in: g.inWidth, out: g.outWide, ops: w.ops, arena: w.arena.For(RelationArrays)}
+	g.edges = w.relationEdgesOf(l.mesh, g.relations, o)
+	matrices := 0
 	if source.ComposesRelations() {
-		g.scratch.matrices = g.relations * g.inWidth
+		matrices = g.relations * g.inWidth
+	}
+	g.scratch.create = func() *scratch {
+		newMat := func(rows, cols int) kernels.Mat { return w.newZeros(RelationArrays, rows, cols) }
+		return &scratch{in: newMat(blockRows, g.inWidth), out: newMat(blockRows, g.outWide), matrices: newMat(matrices, g.outWide),
+			index: make([]uint32, blockRows)}
 	}
 	if o.Provided == nil || !o.Provided(l.shape.Layer) {
 		l.Ghosts, l.copiesGhosts = w.newZeros(halo.Ghosts, l.mesh.Plan.Ghosts, l.Width), true
@@ -78,7 +79,7 @@ func (g *relational) GatherGhosts(i Interval, _ model.Pass) {
 func (g *relational) forward(i Interval, e *relationRuns, dst, x kernels.Mat) {
 	s := g.scratch.take()
 	defer g.scratch.put(s)
-	e.eachBlock(g.relations, i.Lo, i.Hi, func(r int, b block) {
+	e.eachBlock(i.Lo, i.Hi, func(r int, b block) {
 		in := s.in.Part(0, b.len())
 		i.Ops.SpMM(in, e.edges(b), x, false)
 		g.addProduct(i.Ops, dst, s.out, s.index, e, b, i.Lo, func(to kernels.Mat, add bool) {
@@ -134,7 +135,7 @@ func (g *relational) GhostGrads(o kernels.Ops, first int, dst kernels.Mat) {
 // backward adds Σ_r T_r W_rᵀ to dst, the gradients of the sources lo to hi-1, and calls also with each T_r.
 func (g *relational) backward(o kernels.Ops, s *scratch, e *relationRuns, lo, hi int, dst kernels.Mat,
 	also func(r int, rows []uint32, t kernels.Mat)) {
-	e.eachBlock(g.relations, lo, hi, func(r int, b block) {
+	e.eachBlock(lo, hi, func(r int, b block) {
 		t := s.out.Part(0, b.len())
 		o.SpMM(t, e.edges(b), g.l.Grads, false)
 		if also != nil {
@@ -160,7 +161,7 @@ func (g *relational) GatherBackward(i Interval, _ model.Pass) {
 	})
 	if !i.Sources {
 		outputs, e := i.rows(g.l.Grads), g.edges.ghost
-		e.eachBlock(g.relations, i.Lo, i.Hi, func(r int, b block) {
+		e.eachBlock(i.Lo, i.Hi, func(r int, b block) {
 			in := s.in.Part(0, b.len())
 			o.SpMM(in, e.edges(b), g.l.Ghosts, false)
 			o.MatMulTransA(g.matrix(grad, r), in, rowsOf(o, s.out, outputs, s.index, e.rows[b.lo:b.hi], i.Lo), true)
@@ -176,15 +177,13 @@ type scratch struct {
 }
 
 // scratchPool has the scratch of tasks that do not run.
-type scratchPool struct {
-	rows, in, out, matrices int
-	ops                     kernels.Ops
-	arena                   *mapped.Arena
-	free                    []*scratch
-	mutex                   sync.Mutex
+type scratchPool[T any] struct {
+	create func() *T
+	free   []*T
+	mutex  sync.Mutex
 }
 
-func (p *scratchPool) take() *scratch {
+func (p *scratchPool[T]) take() *T {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if n := len(p.free); n > 0 {
@@ -192,11 +191,10 @@ func (p *scratchPool) take() *scratch {
 		p.free = p.free[:n-1]
 		return s
 	}
-	return &scratch{in: kernels.NewMat(p.ops, p.arena, p.rows, p.in), out: kernels.NewMat(p.ops, p.arena, p.rows, p.out),
-		matrices: kernels.NewMat(p.ops, p.arena, p.matrices, p.out), index: make([]uint32, p.rows)}
+	return p.create()
 }
 
-func (p *scratchPool) put(s *scratch) {
+func (p *scratchPool[T]) put(s *T) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.free = append(p.free, s)
