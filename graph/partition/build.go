@@ -130,6 +130,7 @@ func checkOwners(owner []uint32, n, parts int) {
 // writeShards makes the shards one after another and writes them to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
+	chosen.Vertices = byKind(chosen.Vertices, ds.Meta.Relations)
 	host.FreeMemory() // returns the memory of the partitioner and the order before shards are made
 	reported := chosen
 	reported.Vertices = nil // the dataset's vertex count
@@ -155,6 +156,24 @@ func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Met
 	m.Report.countHops(ds, owner, c.vertices, c.start)
 	m.Report.finish()
 	return m, nil
+}
+
+// byKind returns a vertex order with the vertices of each kind together, so that intervals have one kind.
+// nil is the order of the dataset, which has them together.
+func byKind(vertices []uint32, of *graph.Relations) []uint32 {
+	if vertices == nil || of == nil {
+		return vertices
+	}
+	sorted := make([]uint32, 0, len(vertices))
+	for k := range of.Kinds {
+		first, end := of.First(k), of.First(k+1)
+		for _, v := range vertices {
+			if int64(v) >= first && int64(v) < end {
+				sorted = append(sorted, v)
+			}
+		}
+	}
+	return sorted
 }
 
 // writeShard makes the shard of rank p and writes it to the folder tmp.

@@ -6,10 +6,11 @@ package model
 //	cat  H¹ W¹ + … + Hᴸ Wᴸ + b, a product with the rows side by side
 //	max  max(H¹, …, Hᴸ) W + b, the maximum of each element
 //
-// A vertex can use each layer's rows, and thus each distance.
+// A vertex can use each layer's rows, and thus each distance. With last, the logits are a product of the
+// last hidden layer's rows, Hᴸ W + b, so that layers that gather are narrow in spite of many classes.
 
 // Jumps returns the names of ways to join layers.
-func Jumps() []string { return []string{"cat", "max"} }
+func Jumps() []string { return []string{"cat", "max", "last"} }
 
 // layersAfterHidden returns the number of layers after the hidden ones.
 func (d Design) layersAfterHidden() int {
@@ -28,7 +29,7 @@ func (s Spec) jumpingPart(l int) Part {
 	each, first := 1+s.Design.layersPerHidden(), s.Design.layersBefore()
 	hidden := (s.Layers() - first - s.Design.layersAfterHidden()) / each
 	p := Part{Kind: "mlp", Prefix: layerName(hidden)}
-	if s.Design.Jumping == "max" && l == s.Layers()-1 {
+	if s.Design.Jumping == "last" || s.Design.Jumping == "max" && l == s.Layers()-1 {
 		return p
 	}
 	p.Kind = "jump " + s.Design.Jumping

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+
+	"siafu/graph"
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -73,6 +76,20 @@ func (i *interval) skipStage(s schedule.Stage, l int) {
 	}
 	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {
 		i.ops.Clear(grad)
+	}
+}
+
+// skipUnlabelled omits the last layers of intervals without labels in a relational graph, where most kinds
+// of vertices have none: their logits are not used. Such vertices still emit rows for the last gather.
+func (e *Engine) skipUnlabelled(list []*interval) {
+	gathers := e.Network.GatherLayers()
+	if e.Shard.Relations == nil || len(gathers) == 0 || e.Network.Sums() || e.Task == graph.Links {
+		return
+	}
+	for _, i := range list {
+		if !slices.ContainsFunc(e.Shard.Labels[i.lo:i.hi], func(label int32) bool { return label != graph.Unlabelled }) {
+			i.skippedLayers = e.Network.Layers() - gathers[len(gathers)-1]
+		}
 	}
 }
 

@@ -182,7 +182,11 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	if err := e.fetchGhostFeatures(store.Network, e.Arena); err != nil {
 		return nil, err
 	}
-	t.lockstep = e.lockstep(store, e.newIntervals(store, t.sharedWeights, e.Arena))
+	intervals := e.newIntervals(store, t.sharedWeights, e.Arena)
+	if m.Lifetime() != model.Forward {
+		e.skipUnlabelled(intervals)
+	}
+	t.lockstep = e.lockstep(store, intervals)
 	t.files = e.fileReader(e.Files)
 	e.reserveBackend(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.sumLayer, make([]float64, findingsSize+requestKinds)

@@ -3,6 +3,7 @@ package graphwork
 import (
 	"slices"
 
+	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/internal/mapped"
 	"siafu/kernels"
@@ -48,6 +49,20 @@ func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdge
 		}
 	}
 	return e
+}
+
+// idle reports for each relation whether none of its edges leads to a training vertex.
+func (e *relationEdges) idle(split []uint8) (list []bool) {
+	for r := range len(e.own.first) - 1 {
+		trained := false
+		for _, runs := range []*relationRuns{e.own, e.ghost} {
+			trained = trained || slices.ContainsFunc(runs.rows[runs.first[r]:runs.first[r+1]], func(v uint32) bool {
+				return split[v] == graph.SplitTrain
+			})
+		}
+		list = append(list, !trained)
+	}
+	return list
 }
 
 // newRuns groups edges by relation. of are the relations of e.Cols, nil if all edges have relation 0.

@@ -1,6 +1,7 @@
 package graphwork
 
 import (
+	"slices"
 	"sync"
 
 	"siafu/halo"
@@ -23,6 +24,8 @@ type relational struct {
 	relations        int
 	inWidth, outWide int
 	scratch          scratchPool[scratch]
+	// idle relations lead only to vertices whose outputs have no gradient; nil: all have one.
+	idle []bool
 }
 
 // blockRows is the number of runs that are multiplied at once: their rows fit in a second-level cache
@@ -40,6 +43,9 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
 	}
 	g.edges = w.relationEdgesOf(l.mesh, g.relations, o)
+	if spec := &w.store.Network.Spec; o.Targets && !spec.Sums() && l.shape.Layer == slices.Max(spec.GatherLayers()) {
+		w.arena.Fill(func() { g.idle = g.edges.idle(w.shard.Split) })
+	}
 	matrices := 0
 	if source.ComposesRelations() {
 		matrices = g.relations * g.inWidth
@@ -136,6 +142,9 @@ func (g *relational) GhostGrads(o kernels.Ops, first int, dst kernels.Mat) {
 func (g *relational) backward(o kernels.Ops, s *scratch, e *relationRuns, lo, hi int, dst kernels.Mat,
 	also func(r int, rows []uint32, t kernels.Mat)) {
 	e.eachBlock(lo, hi, func(r int, b block) {
+		if g.idle != nil && g.idle[r] {
+			return
+		}
 		t := s.out.Part(0, b.len())
 		o.SpMM(t, e.edges(b), g.l.Grads, false)
 		if also != nil {
