@@ -13,7 +13,8 @@ import (
 // are someIntervals. This is enough for workers to end at about the same time.
 //
 // Each interval has its own gradients of the weights. If all of these are larger than twice the
-// activations, there are only fewIntervals. Bounded asynchrony has fewer intervals, because each of
+// activations, there are only fewIntervals. Networks of relations have a matrix per relation and the
+// columns of all kinds of vertices: their limit is a quarter of the activations. Bounded asynchrony has fewer intervals, because each of
 // them fetches weights from a server and sends its own rows. If sources are gathered block by block,
 // each interval reads all blocks. Intervals are then as large as the cache permits.
 const (
@@ -37,7 +38,11 @@ func (c *Config) IntervalsOf(s model.Spec, n int, edges int64) int {
 		return max(1, min(mostAsyncIntervals, n/IntervalRows))
 	}
 	columns := size.Sum(s.Dims[1:]...)
-	affordable := max(size.Product(2, n, columns)/max(s.NumWeights(), 1), fewIntervals)
+	activations := size.Product(2, n, columns)
+	if s.Custom == nil && model.KindOf(s.Kind).Relational {
+		activations /= 8
+	}
+	affordable := max(activations/max(s.NumWeights(), 1), fewIntervals)
 	most := MostIntervals
 	if width := slices.Max(s.Dims[1:]); kernels.InBlocks(n, width, edges) {
 		most = max(size.Product(4, n, width)/kernels.BlockBytes, someIntervals)
