@@ -196,7 +196,7 @@ func (n *Network) emission() (all []event) {
 			all = append(all, event{Do: e.Do, shared: n.roots(at, Emitted)})
 		case e.Stage == gatherBackward:
 			back := event{Do: e.Do, writes: append(n.roots(at, EmittedGrad), n.changedGrad(at)...)}
-			if attended {
+			if attended || n.Gathering(at).Relational {
 				back.shared = n.roots(at, Emitted)
 			}
 			for l := range at {

@@ -238,9 +238,13 @@ func (s Spec) GhostLayer() int {
 }
 
 // MostLocalLayers returns the largest possible number of LocalLayers. Layers up to the last of
-// them must not depend on sums over all vertices. Orders must have been chosen.
+// them must not depend on sums over all vertices. Edges into ghosts have no relations here, so that ghosts
+// of networks of relations are computed only before the first gather. Orders must have been chosen.
 func (s Spec) MostLocalLayers() int {
 	gathers := s.GatherLayers()
+	if s.kind().Relational {
+		return min(len(gathers), 1)
+	}
 	if n := slices.IndexFunc(gathers, func(l int) bool { return l > 0 }); n >= 0 && s.Sums() {
 		return n
 	}

@@ -141,7 +141,7 @@ func (k *localGhosts) begin(r *route, p model.Pass) {
 		switch {
 		case !r.rows[level.layer].placed:
 			l.Ghosts = rows.Part(0, k.near)
-		case !k.store.Network.Spec.Attends(): // else the layer keeps them until the backward pass
+		case !l.KeepsGhosts():
 			l.Ghosts = k.mixed.ghostRows(l)
 		}
 		if at < len(k.levels)-1 {

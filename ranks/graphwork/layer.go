@@ -115,6 +115,9 @@ func (w *Work) AddGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat
 	o.Add(dst, grads)
 }
 
+// KeepsGhosts reports whether Ghosts has its own memory, because the backward pass reads it again.
+func (l *Layer) KeepsGhosts() bool { return l.copiesGhosts }
+
 // Backward returns the result of GatherBackward for all intervals [own x Width].
 func (l *Layer) Backward() kernels.Mat { return l.backward }
 

@@ -38,14 +38,18 @@ func (w *Work) relationEdgesOf(m *mesh, relations int, o Options) *relationEdges
 // newRelationEdges groups the edges of a mesh by relation.
 func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdges {
 	a := w.arena.For(RelationArrays)
-	group := func(e shard.Edges) *relationRuns { return newRuns(a, e, e.Len(), m.shard.Relations, relations) }
+	group := func(e shard.Edges, edges int) *relationRuns { return newRuns(a, e, edges, m.shard.Relations, relations) }
 	own, ghosts := m.shard.OwnEdges(), m.halo.In
-	e := &relationEdges{own: group(own), ghost: group(ghosts)}
+	fromOwn, fromGhosts := own.Len(), 0
+	if m.Plan.Ghosts > 0 {
+		fromGhosts = ghosts.Len()
+	}
+	e := &relationEdges{own: group(own, fromOwn), ghost: group(ghosts, fromGhosts)}
 	a.Fill(func() { setMeans(e.own, e.ghost) })
 	if !o.Forward {
-		e.ownBySource = e.own.bySource(a, own, relations)
+		e.ownBySource = e.own.bySource(a, own, fromOwn, relations)
 		if !o.OneWay {
-			e.ghostsBySource = e.ghost.bySource(a, ghosts, relations)
+			e.ghostsBySource = e.ghost.bySource(a, ghosts, fromGhosts, relations)
 		}
 	}
 	return e
@@ -136,8 +140,8 @@ func setMeans(own, ghost *relationRuns) {
 }
 
 // bySource returns the runs of the edges e by source, with the scales of e's runs as weights.
-func (e *relationRuns) bySource(a *mapped.Arena, edges shard.Edges, relations int) *relationRuns {
-	t := shard.Edges{Cols: mapped.Make[uint32](a, edges.Len())}
+func (e *relationRuns) bySource(a *mapped.Arena, edges shard.Edges, n, relations int) *relationRuns {
+	t := shard.Edges{Cols: mapped.Make[uint32](a, n)}
 	weights := mapped.Make[float32](a, len(t.Cols))
 	temporary := a.Temporary()
 	defer temporary.Free()
