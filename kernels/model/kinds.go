@@ -156,6 +156,7 @@ func init() {
 		sgcKind,
 		signKind,
 		rgcnKind,
+		rgatKind,
 		hgnKind,
 	}
 }

@@ -218,7 +218,7 @@ func (n *Network) Gathering(l int) Gathering {
 	case Relational:
 		g.Relational = true
 		_, _, g.Columns = r.RelationShape()
-	case RelationalAttention:
+	case RelationalAttention, RelationalEmission:
 		g.Relational = true
 	}
 	return g

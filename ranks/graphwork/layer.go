@@ -80,7 +80,7 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	}
 	switch {
 	case g.Heads > 0 && g.Relational:
-		l.Gather = w.newRelationalAttention(l, layer.(model.RelationalAttention), o)
+		l.Gather = w.newAttentionOfRelations(l, layer, o)
 	case g.Heads > 0:
 		l.Gather = w.newAttention(l, layer.(model.Attended), o)
 	case g.Relational:

@@ -38,7 +38,9 @@ func (w *Work) relationEdgesOf(m *mesh, relations int, o Options) *relationEdges
 // newRelationEdges groups the edges of a mesh by relation.
 func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdges {
 	a := w.arena.For(RelationArrays)
-	group := func(e shard.Edges, edges int) *relationRuns { return newRuns(a, e, edges, m.shard.Relations, relations) }
+	group := func(e shard.Edges, edges int) *relationRuns {
+		return newRuns(a, e, edges, m.shard.Relations, relations)
+	}
 	own, ghosts := m.shard.OwnEdges(), m.halo.In
 	fromOwn, fromGhosts := own.Len(), 0
 	if m.Plan.Ghosts > 0 {

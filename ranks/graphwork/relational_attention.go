@@ -19,6 +19,14 @@ type relationalAttention struct {
 	pool      scratchPool[attentionScratch]
 }
 
+// newAttentionOfRelations returns the attention of a layer that depends on relations.
+func (w *Work) newAttentionOfRelations(l *Layer, layer model.Layer, o Options) Gather {
+	if emission, ok := layer.(model.RelationalEmission); ok {
+		return w.newRelationalEmission(l, emission, o)
+	}
+	return w.newRelationalAttention(l, layer.(model.RelationalAttention), o)
+}
+
 // newRelationalAttention returns the relational attention of a layer.
 func (w *Work) newRelationalAttention(l *Layer, source model.RelationalAttention, o Options) *relationalAttention {
 	g := &relationalAttention{attention: w.newAttention(l, source, o), terms: source.RelationTerms()}
