@@ -159,7 +159,7 @@ func (n *Network) order(back bool) (all []event) {
 				e.writes = append(e.writes, n.roots(l, ScoresGrad, AlongGrad)...)
 			}
 			if n.Gathering(l).Relational { // for the gradients of matrices
-				e.reads = append(e.reads, n.roots(l, Emitted)...)
+				e.shared = append(e.shared, n.roots(l, Emitted)...)
 			}
 			all = append(all, e)
 		}
@@ -196,7 +196,7 @@ func (n *Network) emission() (all []event) {
 			all = append(all, event{Do: e.Do, shared: n.roots(at, Emitted)})
 		case e.Stage == gatherBackward:
 			back := event{Do: e.Do, writes: append(n.roots(at, EmittedGrad), n.changedGrad(at)...)}
-			if attended {
+			if attended || n.Gathering(at).Relational {
 				back.shared = n.roots(at, Emitted)
 			}
 			for l := range at {

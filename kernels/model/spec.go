@@ -281,6 +281,8 @@ func (s *Spec) keepsInput(load Load, c Choices, first *Kind) (keeps bool, why st
 	switch {
 	case first.Coefficients == nil && s.kind().Powers == nil, p.Cached() == 0:
 		return false, "the first layer gathers nothing"
+	case first.Relational:
+		return false, "relations have their own matrices"
 	case s.InputDropout > 0:
 		return false, "the input has dropout; --input-dropout 0 allows it"
 	case c.CacheInput == "off":

@@ -26,11 +26,14 @@ type relationRuns struct {
 	base       uint32
 }
 
-// newRelationEdges groups the edges of a mesh by relation.
-func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdges {
+// newRelationEdges groups the edges of a mesh into its first vertices by relation.
+func (w *Work) newRelationEdges(m *mesh, first, relations int, o Options) *relationEdges {
 	a := w.arena.For(RelationArrays)
 	group := func(e shard.Edges) *relationRuns { return newRuns(a, e, e.Len(), m.shard.Relations, relations) }
 	own, ghosts := m.shard.OwnEdges(), m.halo.In
+	for _, e := range []*shard.Edges{&own, &ghosts} {
+		e.Begin, e.End = e.Begin[:min(first, len(e.Begin))], e.End[:min(first, len(e.End))]
+	}
 	e := &relationEdges{own: group(own), ghost: group(ghosts)}
 	a.Fill(func() { setMeans(e.own, e.ghost) })
 	if !o.Forward {

@@ -40,10 +40,13 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 	if source.ComposesRelations() {
 		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
 	}
-	if l.mesh.byRelation == nil {
-		l.mesh.byRelation = w.newRelationEdges(l.mesh, g.relations, o)
+	first, some := o.First[l.shape.Layer]
+	if g.edges = l.mesh.byRelation; some {
+		g.edges = w.newRelationEdges(l.mesh, first, g.relations, o)
+	} else if g.edges == nil {
+		g.edges = w.newRelationEdges(l.mesh, l.mesh.shard.NumOwn(), g.relations, o)
+		l.mesh.byRelation = g.edges
 	}
-	g.edges = l.mesh.byRelation
 	g.scratch = &scratchPool{rows: blockRows, in: g.inWidth, out: g.outWide, ops: w.ops, arena: w.arena.For(RelationArrays)}
 	if source.ComposesRelations() {
 		g.scratch.matrices = g.relations * g.inWidth
@@ -55,7 +58,7 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 }
 
 func (g *relational) Begin(_ model.Pass, weights kernels.Mat) {
-	g.weights = g.layer.RelationWeights(g.ops, g.composed, weights)
+	g.scratch.arena.Fill(func() { g.weights = g.layer.RelationWeights(g.ops, g.composed, weights) })
 }
 
 func (g *relational) Publish(Interval, kernels.Mat) {}
@@ -154,7 +157,11 @@ func (g *relational) GatherBackward(i Interval, _ model.Pass) {
 	grad := g.layer.RelationWeights(o, s.matrices, i.Frame.Grad)
 	o.Clear(grad)
 	o.Clear(dst)
-	own := i.rows(g.l.Recomputed)
+	own := g.l.Recomputed
+	if own.IsNil() { // the features
+		own = g.l.Rows
+	}
+	own = i.rows(own)
 	g.backward(o, s, g.edges.ownBySource, i.Lo, i.Hi, dst, func(r int, rows []uint32, t kernels.Mat) {
 		o.MatMulTransA(g.matrix(grad, r), rowsOf(o, s.in, own, s.index, rows, i.Lo), t, true)
 	})
