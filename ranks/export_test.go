@@ -80,10 +80,20 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
     if about["model"] == "sign":  # which PyTorch Geometric has no layer of
         torch.save(w, run + "/../state.pt")
         continue
+    if "project.weight" in w:
+        state["first.weight"] = w.pop("project.weight").t()
     layers = 1 + max(int(name.split(".")[1]) for name in w)
     for l in range(layers):
         if l == layers - 1 and "jumping" in design:
             put("lin.", l, mlp)
+        elif about["model"] == "rgcn":
+            root, blocks = w["layers.%d.self.weight" % l], design.get("blocks", 0)
+            shape = [blocks, root.shape[0] // blocks, root.shape[1] // blocks] if blocks else root.shape
+            matrices = w.get("layers.%d.basis" % l, w.get("layers.%d.weight" % l))
+            module = "convs.%d." % l
+            state.update({module + "weight": matrices.reshape(-1, *shape), module + "root": root, module + "bias": w["layers.%d.bias" % l]})
+            if design.get("bases"):
+                state[module + "comp"] = w["layers.%d.comp" % l]
         elif about["model"] == "sgc":
             put("conv.", l, names)
         elif about["model"] == "gcnii" and 0 < l < layers - 1:
@@ -131,6 +141,7 @@ func TestPyTorch(t *testing.T) {
 	directed, undirected, weights := write(t, half), write(t, smallGraph(false, true, 5)), write(t, plain)
 	plain.Edges = described{pairs, 3}
 	described, mutual := write(t, plain), describedGraph(t, false, 2)
+	related, blocks := write(t, relatedGraph(12, true, 1)), write(t, relatedGraph(5, false, 2))
 	args, met := []string{script}, map[string]bool{}
 	var runs []Config
 	var data []string
@@ -165,9 +176,24 @@ func TestPyTorch(t *testing.T) {
 		{"gatv2", "", "", "", "", described},
 		{"gatv2", "batch", "", "cat", "", mutual},
 		{"gcn", "", "", "", "", described},
+		{"rgcn", "", "", "", "", related},
+		{"rgcn", "layer", "", "", "add", blocks},
+		{"rgcn bases", "", "", "cat", "", related},
+		{"rgcn blocks", "", "", "", "", blocks},
+		{"rgcn", "", "", "", "", directed},
+		{"sage projected", "", "", "", "", blocks},
 	} {
 		c := quick(t)
-		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = k.kind, 3, 12, 2, 3, 8
+		kind, form, _ := strings.Cut(k.kind, " ")
+		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
+		switch form {
+		case "bases":
+			c.Bases = 2
+		case "blocks":
+			c.Blocks, c.Hidden = 3, 6
+		case "projected":
+			c.Project = "on"
+		}
 		c.Dropout, c.Norm, c.Activation = 0, cmp.Or(k.norm, c.Norm), cmp.Or(k.activation, c.Activation)
 		c.Jumping, c.Residual = cmp.Or(k.jumping, c.Jumping), cmp.Or(k.residual, c.Residual)
 		i := len(runs)
@@ -181,7 +207,7 @@ func TestPyTorch(t *testing.T) {
 		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		args, met[k.kind] = append(args, c.Out, data[i]), true
+		args, met[kind] = append(args, c.Out, data[i]), true
 	}
 	for _, kind := range model.Kinds() {
 		if pytorch.Knows(kind) && !met[kind] {

@@ -63,6 +63,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		lopsided         bool
 		weighted         bool
 		edgeDim          int // features of an edge
+		relations        int // 0: the graph is not relational
 	}{
 		{name: "one rank"},
 		{name: "one layer", set: func(c *Config) { c.Layers = 1; c.Ranks = 3 }},
@@ -250,6 +251,41 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gcn l2 cat", directed: true, set: func(c *Config) { c.Norm, c.Jumping, c.Ranks, c.Layers = "l2", "cat", 4, 3 }},
 		{name: "gin pair", directed: true,
 			set: func(c *Config) { c.Model, c.Norm, c.Residual, c.Ranks, c.Layers = "gin", "pair", "add", 4, 3 }},
+		{name: "rgcn one rank", relations: 4, set: func(c *Config) { c.Model = "rgcn" }},
+		{name: "rgcn one relation", relations: 1, sparse: true, set: func(c *Config) { c.Model, c.Ranks = "rgcn", 3 }},
+		{name: "rgcn three layers", relations: 12, sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "rgcn", 4, 3 }},
+		{name: "rgcn bases", relations: 5, set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.Layers = "rgcn", 2, 3, 3 }},
+		{name: "rgcn bases not projected", relations: 3,
+			set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.Project, c.Servers = "rgcn", 1, 4, "off", 0 }},
+		{name: "rgcn blocks", relations: 6, sparse: true,
+			set: func(c *Config) { c.Model, c.Blocks, c.Hidden, c.Ranks, c.Layers = "rgcn", 3, 6, 4, 3 }},
+		{name: "rgcn not projected", relations: 7,
+			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.Layers = "rgcn", "off", 4, 3 }},
+		{name: "rgcn one layer not projected", relations: 3, set: func(c *Config) { c.Model, c.Project, c.Ranks, c.Layers = "rgcn", "off", 3, 1 }},
+		{name: "rgcn sparse not projected", relations: 4, sparse: true,
+			set: func(c *Config) { c.Model, c.Project, c.Ranks = "rgcn", "off", 3 }},
+		{name: "rgcn empty partition", relations: 8, lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "rgcn", 3, 0 }},
+		{name: "rgcn bases empty partition no overlap", relations: 8, lopsided: true,
+			set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.Mode = "rgcn", 3, 4, "nopipe" }},
+		{name: "rgcn without relations", directed: true, set: func(c *Config) { c.Model, c.Ranks = "rgcn", 4 }},
+		{name: "rgcn batch add", relations: 4,
+			set: func(c *Config) { c.Model, c.Norm, c.Residual, c.Ranks, c.Layers = "rgcn", "batch", "add", 3, 3 }},
+		{name: "rgcn cat plain Go", relations: 4,
+			set: func(c *Config) { c.Model, c.Jumping, c.Kernel, c.Ranks, c.Layers = "rgcn", "cat", "go", 3, 3 }},
+		{name: "rgcn computed ghosts", relations: 5,
+			set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 3, "layers:1", 3 }},
+		{name: "rgcn ghosts of three hops", relations: 5,
+			set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 3, "all", 3 }},
+		{name: "rgcn some ghosts of two hops", relations: 5,
+			set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 4, "layers:1.5", 3 }},
+		{name: "rgcn some ghosts", relations: 3,
+			set: func(c *Config) { c.Model, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 3, "layers:0.5", 3 }},
+		{name: "rgcn not projected ghosts of two hops", relations: 5,
+			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.RecomputeGhosts = "rgcn", "off", 4, "all" }},
+		{name: "rgcn bases ghosts of two hops", relations: 5,
+			set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 2, 3, "layers:2", 3 }},
+		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
+		{name: "sage with relations projected", relations: 4, sparse: true, set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	}) {
 		for seed := range uint64(2) {
@@ -271,6 +307,9 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 				if tc.edgeDim > 0 {
 					content.Edges = described{content.Edges.(graph.EdgePairs), tc.edgeDim}
 				}
+				if tc.relations > 0 {
+					content = relatedGraph(tc.relations, tc.sparse, seed)
+				}
 				data := write(t, content)
 				if tc.lopsided {
 					partitionBy(t, data, "", 3, lopsided()...)
@@ -288,6 +327,9 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 
 func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 	spec := c.Network(content.Features.Dim, content.Classes)
+	if content.Relations != nil && spec.Kind == "rgcn" {
+		spec.Design.Relations = len(content.Relations.Relations)
+	}
 	_, weighted := content.Edges.(graph.WeightedSource)
 	if f, ok := content.Edges.(graph.FeaturedSource); ok && spec.Dynamic() {
 		spec.Design.EdgeDim = f.EdgeDim()

@@ -21,6 +21,7 @@ type reference struct {
 	features [][][]float64
 	running  map[int]float64        // inputs of running means, by weight
 	kinds    map[string][][]float64 // Â by kind of layer
+	means    [][][]float64          // D_r^-1 A_r by relation
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
@@ -62,6 +63,7 @@ func newReference(c graph.Content, s model.Spec) *reference {
 		r.features[v][v] = []float64{in[v] / max(edges, 1)}
 	}
 	edges := r.a
+	r.means = relationMeans(c)
 	for _, kind := range append(strings.Split(s.Design.Kinds, ","), s.Kind) {
 		r.kinds[kind] = square(n)
 		for v := range n {
@@ -78,7 +80,7 @@ func newReference(c graph.Content, s model.Spec) *reference {
 }
 
 // referenceKinds are the networks of this reference. Others have TestGradient of kernels/model.
-var referenceKinds = []string{"gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
+var referenceKinds = []string{"rgcn", "gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
 
 // coefficient returns the entry of Â for an edge (1, or its weight) or no edge (0) between
 // vertices of the given degrees, or sums of weights.
@@ -176,6 +178,8 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 			return blend(1, activated(h, f), 1, first)
 		}
 		return activated(blend(1-d.Alpha, h, d.Alpha, first), f)
+	case "rgcn":
+		return r.relational(h, matrix, params, !p.Plain)
 	case "gat":
 		z, source, target := product(h, matrix(0)), matrix(1), matrix(2)
 		return r.attentive(z, source, matrix(3)[0], func(k int, z, y, _ []float64) (s float64) {

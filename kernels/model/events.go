@@ -159,7 +159,7 @@ func (n *Network) order(back bool) (all []event) {
 				e.writes = append(e.writes, n.roots(l, ScoresGrad, AlongGrad)...)
 			}
 			if n.Gathering(l).Relational { // for the gradients of matrices
-				e.reads = append(e.reads, n.roots(l, Emitted)...)
+				e.shared = append(e.shared, n.roots(l, Emitted)...)
 			}
 			all = append(all, e)
 		}

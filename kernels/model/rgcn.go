@@ -19,6 +19,10 @@ var rgcnKind = Kind{
 	Name: "rgcn", Help: "relational graph convolutions, one weight matrix per relation", Paper: "Schlichtkrull et al. 2018",
 	Weights: rgcnWeights, Layer: rgcnLayer, Coefficients: OtherCoefficients, Rectifies: true, Relational: true, Order: "gather-first",
 	Options: []Option{OptionBases, OptionBlocks}, Stacked: rgcnStacked,
+	StateDict: StateDict{ // RGCNConv
+		"weight": {Weight: "weight", Also: basisName, Flat: true}, "comp": {Weight: combinationName},
+		"root": {Weight: selfWeight}, "bias": {Weight: "bias"},
+	},
 }
 
 // Names of the weights of a relational layer.

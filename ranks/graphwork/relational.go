@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"siafu/halo"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -19,6 +20,7 @@ type relational struct {
 	layer            model.Relational
 	edges            *relationEdges
 	ops              kernels.Ops
+	arena            *mapped.Arena
 	composed         kernels.Mat // memory for weights, if matrices are composed
 	weights          kernels.Mat // matrices of the pass [relations·in x out]
 	relations        int
@@ -37,7 +39,7 @@ const RelationArrays = "edges by relation"
 
 // newRelational returns the relational gather of a layer.
 func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *relational {
-	g := &relational{l: l, layer: source, ops: w.ops}
+	g := &relational{l: l, layer: source, ops: w.ops, arena: w.arena}
 	g.relations, g.inWidth, g.outWide = source.RelationShape()
 	if source.ComposesRelations() {
 		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
@@ -62,7 +64,7 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 }
 
 func (g *relational) Begin(_ model.Pass, weights kernels.Mat) {
-	g.weights = g.layer.RelationWeights(g.ops, g.composed, weights)
+	g.arena.Fill(func() { g.weights = g.layer.RelationWeights(g.ops, g.composed, weights) })
 }
 
 func (g *relational) Publish(Interval, kernels.Mat) {}
@@ -164,7 +166,11 @@ func (g *relational) GatherBackward(i Interval, _ model.Pass) {
 	grad := g.layer.RelationWeights(o, s.matrices, i.Frame.Grad)
 	o.Clear(grad)
 	o.Clear(dst)
-	own := i.rows(g.l.Recomputed)
+	own := g.l.Recomputed
+	if own.IsNil() { // the features
+		own = g.l.Rows
+	}
+	own = i.rows(own)
 	g.backward(o, s, g.edges.ownBySource, i.Lo, i.Hi, dst, func(r int, rows []uint32, t kernels.Mat) {
 		o.MatMulTransA(g.matrix(grad, r), rowsOf(o, s.in, own, s.index, rows, i.Lo), t, true)
 	})

@@ -61,7 +61,7 @@ func (f *state) put(kind, module string, p model.TorchTensor, t safetensors.Tens
 
 // What stands behind convolutions is known by its shape, since it may be called anything: a
 // row as weight and a bias are those of a normalisation, one number as weight is a PReLU's.
-// The product of jumping knowledge is the last matrix with a bias.
+// The product of jumping knowledge is the last matrix with a bias. A projection is a matrix without bias.
 var (
 	normTensors = model.StateDict{"weight": {Weight: "norm.weight"}, "bias": {Weight: "norm.bias"},
 		"running_mean": {Weight: "norm.running_mean"}, "running_var": {Weight: "norm.running_var"}}
@@ -77,12 +77,21 @@ func (f *state) behind(t safetensors.Tensor) (kind, module string, p model.Torch
 	switch row := len(weight) == 1; {
 	case module == f.jump && jumpTensors[name].Weight != "" && module != "":
 		return f.jumpKind(), module, jumpTensors[name]
+	case f.projects(t, module):
+		return "linear", module, jumpTensors[name]
 	case row && len(bias) == 1 && normTensors[name].Weight != "":
 		return "norm", module, normTensors[name]
 	case row && bias == nil && weight[0] == 1 && name == "weight":
 		return "tail", module, preluTensors[name]
 	}
 	return "", module, p
+}
+
+// projects reports whether a tensor is the matrix of a projection.
+func (f *state) projects(t safetensors.Tensor, module string) bool {
+	layer, _, ok := split(t.Name, model.KindOf(f.spec.Kind).StateDict)
+	return f.spec.Design.Project && t.Name == join(module, "weight") && len(t.Shape) == 2 && (!ok || layer == module) &&
+		f.shapes[join(module, "bias")] == nil
 }
 
 // jumpKind returns the kind of part that the product of jumping knowledge is.
@@ -157,6 +166,9 @@ func (f *state) other(kind string, order []string, want int) error {
 	case kind == "tail":
 		return f.bad("it has the learned slopes %q, but the network has %d", order, want).
 			Then("use a file with one slope, or one for each hidden layer")
+	case kind == "linear" && d.Project:
+		return f.bad("it has the projections %q, but the network has %d", order, want).
+			Then("use one Linear without bias for the features of all kinds, in the order of the dataset's columns")
 	case kind != f.spec.Kind:
 		return f.bad("it has the layers %q, but the network has %d of this kind", order, want).
 			Then("train with the layers and the --jumping that the file was made with")

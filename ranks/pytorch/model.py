@@ -14,6 +14,7 @@ copied freely. As a module:
     logits = net(x, edge_index)              # x [n, features], edge_index [2, edges]
     logits = net(x, edge_index, edge_weight) # the same with weights of edges [edges]
     logits = net(x, edge_index, None, attr)  # the same with features of edges [edges, features]
+    logits = net(x, edge_index, None, None, edge_type) # the same with relations of edges [edges]
     scores = net.score(z[src], z[dst])       # logits of pairs, z = net(…) of a network for links
 
 edge_index has a row of sources and a row of destinations, as PyTorch Geometric has it,
@@ -50,11 +51,11 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), design=None, slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"):
+        if kind not in ("gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign", "rgcn"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.score_dropout = 0.0  # of score while training; may be set
-        self.steps = len(dims) - 1
+        self.steps = len(dims) - 1 - int(bool(self.design.get("project")))
         for name in ("mean", "scale"):  # of scaled targets of a regression [columns]
             self.register_buffer(name, None, persistent=False)
         self.weights = torch.nn.ParameterDict()
@@ -67,15 +68,17 @@ class Net(torch.nn.Module):
         prefix = "layers_%d_" % l
         return {name[len(prefix):]: w for name, w in self.weights.items() if name.startswith(prefix)}
 
-    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
-        z = self.outputs(x, edge_index, edge_weight, edge_attr)
+    def forward(self, x, edge_index, edge_weight=None, edge_attr=None, edge_type=None):
+        z = self.outputs(x, edge_index, edge_weight, edge_attr, edge_type)
         return z if self.scale is None else z * self.scale + self.mean
 
-    def outputs(self, x, edge_index, edge_weight, edge_attr):
+    def outputs(self, x, edge_index, edge_weight, edge_attr, edge_type):
         """The logits, or the numbers of a regression before they are scaled to the units of the targets."""
-        edges = Edges(edge_index, x.shape[0], self.kind, edge_weight, edge_attr if self.design.get("edge-dim") else None)
+        edges = Edges(edge_index, x.shape[0], self.kind, edge_weight, edge_attr if self.design.get("edge-dim") else None, edge_type)
         if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
+        if self.design.get("project"):
+            x = x @ self.weights["project_weight"]
         jumping, rows = self.design.get("jumping"), []
         behind = 2 if jumping == "max" or not jumping and self.unit() else 1
         hidden = (self.steps - behind) // (1 + self.tails())
@@ -116,6 +119,8 @@ class Net(torch.nn.Module):
         if self.kind == "sage-pool":
             pooled = torch.relu(x @ w["pool_weight"] + w["pool_bias"])
             return edges.max(pooled) @ w["weight"] + x @ w["self_weight"] + w["bias"]
+        if self.kind == "rgcn":
+            return relational(x, edges, w, self.design) + x @ w["self_weight"] + w["bias"]
         if self.kind in ("sage", "sage-max"):
             return edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
         if self.kind == "gin":
@@ -185,13 +190,14 @@ class Net(torch.nn.Module):
 class Edges:
     """The edges of a graph, with the coefficients that a network gives them."""
 
-    def __init__(self, edge_index, n, kind, weight=None, attr=None):
+    def __init__(self, edge_index, n, kind, weight=None, attr=None, relation=None):
         src, dst = edge_index.long()
+        self.relation = torch.zeros(len(src)) if relation is None else relation
         weight = torch.ones(len(src)) if weight is None else weight
         into = torch.zeros(n).index_add_(0, dst, weight)
         out = torch.zeros(n).index_add_(0, src, weight)
         self.n, self.plain, self.gather = n, kind == "mlp", self.max if kind == "sage-max" else self.sum
-        if kind not in ("sage", "sage-max", "sage-pool"):  # every vertex is a neighbour of its own
+        if kind not in ("sage", "sage-max", "sage-pool", "rgcn"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
             loop = torch.ones(n)
@@ -218,6 +224,24 @@ class Edges:
         """The largest of each column over the in-neighbours of each vertex, 0 without any."""
         rows = self.dst.unsqueeze(1).expand(-1, x.shape[1])
         return torch.zeros(self.n, x.shape[1]).scatter_reduce(0, rows, x[self.src], "amax", include_self=False)
+
+
+def relational(x, edges, w, design):
+    """The sum over relations of the mean of the in-neighbours along a relation, times its matrix [n, columns]."""
+    relations, fan_in, blocks = design.get("relations", 0) or 1, x.shape[1], design.get("blocks", 0)
+    if "basis" in w:
+        matrices = (w["comp"] @ w["basis"].reshape(w["comp"].shape[1], -1)).reshape(relations, fan_in, -1)
+    elif blocks:
+        parts = w["weight"].reshape(relations, blocks, fan_in // blocks, -1)
+        matrices = torch.stack([torch.block_diag(*part) for part in parts])
+    else:
+        matrices = w["weight"].reshape(relations, fan_in, -1)
+    z = torch.zeros(edges.n, matrices.shape[2])
+    for r in range(relations):
+        src, dst = edges.src[edges.relation == r], edges.dst[edges.relation == r]
+        count = torch.zeros(edges.n, 1).index_add_(0, dst, torch.ones(len(dst), 1)).clamp(min=1)
+        z = z + torch.zeros_like(x).index_add_(0, dst, x[src]) / count @ matrices[r]
+    return z
 
 
 def static(x, edges, w, heads, slope):
@@ -282,7 +306,8 @@ def read_arrays(path):
 
 
 def read_dataset(path):
-    """Features [n, features], edge_index [2, edges], weights [edges] or None and features of edges or None."""
+    """Features [n, features], edge_index [2, edges], and weights [edges], features and relations of edges or None.
+    Sparse features of a relational graph stay sparse: kinds of vertices have their own columns."""
     with open(os.path.join(path, "meta.json")) as f:
         meta = json.load(f)
     n, dim = meta["vertices"], meta["feature_dim"]
@@ -293,14 +318,16 @@ def read_dataset(path):
     else:
         s = read_arrays(os.path.join(path, "features.csr"))
         rows = torch.repeat_interleave(torch.arange(n), s["offsets"].diff())
-        x = torch.zeros(n, dim).index_put_((rows, s["cols"]), s["vals"])
+        x = torch.sparse_coo_tensor(torch.stack([rows, s["cols"]]), s["vals"], (n, dim))
+        x = x if "relational" in meta else x.to_dense()
     g = read_arrays(os.path.join(path, "graph.csr"))  # a row of in-neighbours for each vertex
     dst = torch.repeat_interleave(torch.arange(n), g["offsets"].diff())
     weight = read_arrays(os.path.join(path, "weights.bin"))["weights"] if meta.get("weighted") else None
     attr = None
     if meta.get("edge_features"):
         attr = read_arrays(os.path.join(path, "edge_features.bin"))["features"].reshape(-1, meta["edge_features"])
-    return x, torch.stack([g["cols"].long(), dst]), weight, attr
+    relation = read_arrays(os.path.join(path, "relations.bin"))["relations"] if "relational" in meta else None
+    return x, torch.stack([g["cols"].long(), dst]), weight, attr, relation
 
 
 def read_npy(path):

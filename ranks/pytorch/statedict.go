@@ -108,14 +108,14 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, m *graph.Meta
 	return f.named()
 }
 
-// own reports whether tensors have siafu's names and shapes.
+// own reports whether tensors have siafu's names. A Linear of PyTorch may be called project, too.
 func own(list []safetensors.Tensor, s model.Spec) bool {
 	names := map[string]bool{}
 	for _, t := range list {
 		names[t.Name] = true
 	}
 	for _, p := range s.Params() {
-		if names[p.Name] {
+		if names[p.Name] && !strings.HasPrefix(p.Name, "project.") {
 			return true
 		}
 	}
@@ -141,8 +141,12 @@ func convert(p model.TorchTensor, t safetensors.Tensor) ([]safetensors.Tensor, e
 		return nil, fmt.Errorf("%q is %v, but siafu needs 0", t.Name, t.Data[:min(len(t.Data), 3)])
 	case p.Weight == "":
 		return nil, nil
-	case p.Flat && len(t.Shape) == 3 && t.Shape[0] == 1:
-		t.Shape = t.Shape[1:]
+	case p.Flat && len(t.Shape) >= 3:
+		rows, cols := 1, t.Shape[len(t.Shape)-1]
+		for _, n := range t.Shape[:len(t.Shape)-1] {
+			rows *= n
+		}
+		t.Shape = []int{rows, cols}
 	case p.Transpose && len(t.Shape) == 2:
 		rows, cols := t.Shape[0], t.Shape[1]
 		turned := make([]float32, len(t.Data))

@@ -73,6 +73,16 @@ func TestWeights(t *testing.T) {
 		{"exported", model.Spec{Kind: "sage", Dims: []int{2, 1}}, []safetensors.Tensor{tensor("weights.layers_0_bias", 1),
 			tensor("weights.layers_0_self_weight", 2, 1), tensor("weights.layers_0_weight", 2, 1)}, true,
 			"layers.0.bias [1] [1]; layers.0.self.weight [2 1] [1 2]; layers.0.weight [2 1] [1 2]"},
+		{"matrices of relations", model.Spec{Kind: "rgcn", Dims: []int{3, 1, 2}, Design: model.Design{Project: true, Relations: 2}},
+			[]safetensors.Tensor{tensor("project.weight", 1, 3), tensor("conv.weight", 2, 1, 2), tensor("conv.root", 1, 2), tensor("conv.bias", 2)},
+			false, "project.weight [3 1] [1 2 3]; layers.0.weight [2 2] [1 2 3 4]; layers.0.basis [2 2] [1 2 3 4]; " +
+				"layers.0.self.weight [1 2] [1 2]; layers.0.bias [2] [1 2]"},
+		{"blocks of relations", model.Spec{Kind: "rgcn", Dims: []int{2, 2}, Design: model.Design{Relations: 1, Blocks: 2}},
+			[]safetensors.Tensor{tensor("weight", 1, 2, 1, 1), tensor("root", 2, 2), tensor("bias", 2)}, false,
+			"layers.0.weight [2 1] [1 2]; layers.0.basis [2 1] [1 2]; layers.0.self.weight [2 2] [1 2 3 4]; layers.0.bias [2] [1 2]"},
+		{"a projection before GCNConv", model.Spec{Kind: "gcn", Dims: []int{2, 1, 2}, Design: model.Design{Project: true}},
+			[]safetensors.Tensor{tensor("first.weight", 1, 2), tensor("conv.lin.weight", 2, 1), tensor("conv.bias", 2)}, false,
+			"project.weight [2 1] [1 2]; layers.0.weight [1 2] [1 2]; layers.0.bias [2] [1 2]"},
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,6 +98,7 @@ func TestWeights(t *testing.T) {
 	}
 	normed := model.Spec{Kind: "gcn", Dims: []int{3, 2, 2, 2, 4}, Design: model.Design{Norm: "layer"}}
 	gin := model.Spec{Kind: "gin", Dims: []int{3, 2}}
+	rgcn := model.Spec{Kind: "rgcn", Dims: []int{3, 2, 2}, Design: model.Design{Project: true, Relations: 2}}
 	for _, c := range []struct {
 		spec model.Spec
 		list []safetensors.Tensor
@@ -107,6 +118,10 @@ func TestWeights(t *testing.T) {
 			`the normalisations ["bn1" "bn2"], but the network has 1`},
 		{gcn, []safetensors.Tensor{tensor("weights.layers_0_weight", 3, 2), tensor("head.weight", 2, 2)},
 			`tensor "head.weight" is not a weight of an exported gcn; use the network that was exported`},
+		{rgcn, []safetensors.Tensor{tensor("a.weight", 2, 3), tensor("b.weight", 2, 3), tensor("conv.bias", 2)},
+			`the projections ["a" "b"], but the network has 1; use one Linear without bias`},
+		{rgcn, []safetensors.Tensor{tensor("conv.weight", 2, 2, 2), tensor("conv.comp", 2, 2)}, "sums of bases, but the network has"},
+		{rgcn, []safetensors.Tensor{tensor("conv.weight", 4, 2), tensor("conv.bias", 2)}, `tensor "conv.weight" has shape [4 2]`},
 		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], but siafu needs 0`},
 		{model.Spec{Kind: "gin", Dims: []int{3, 2, 2, 4}, Design: model.Design{Activation: "elu"}},
 			[]safetensors.Tensor{tensor("convs.0.nn.lins.0.weight", 2, 3)}, "repeats the activation and the normalisation"},
