@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/testkit/hosttest"
+	"siafu/kernels/model"
 )
 
 // smallGraph returns a random graph with two isolated vertices.
@@ -284,6 +285,28 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.RecomputeGhosts = "rgcn", "off", 4, "all" }},
 		{name: "rgcn bases ghosts of two hops", relations: 5,
 			set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 2, 3, "layers:2", 3 }},
+		{name: "hgn one rank", relations: 4, set: func(c *Config) { c.Model, c.Heads = "hgn", 2 }},
+		{name: "hgn three layers", relations: 12, sparse: true,
+			set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "hgn", 2, 2, 4, 3 }},
+		{name: "hgn not projected computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.Project, c.Ranks, c.RecomputeGhosts = "hgn", "off", 3, "all"
+		}},
+		{name: "hgn some ghosts empty partition", relations: 3, lopsided: true, set: func(c *Config) {
+			c.Model, c.Heads, c.RecomputeGhosts, c.Ranks, c.Servers = "hgn", 2, "layers:0.5", 3, 0
+		}},
+		{name: "hgn norm no overlap", relations: 4, set: func(c *Config) {
+			c.Model, c.Norm, c.Residual, c.Layers, c.Mode, c.Ranks = "hgn", "layer", "add", 3, "nopipe", 3
+		}},
+		{name: "rgat one rank", relations: 4, set: func(c *Config) { c.Model, c.Heads = "rgat", 2 }},
+		{name: "rgat three layers", relations: 7, sparse: true,
+			set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "rgat", 2, 2, 4, 3 }},
+		{name: "rgat not projected computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.Project, c.Ranks, c.RecomputeGhosts = "rgat", "off", 3, "all"
+		}},
+		{name: "rgat some ghosts plain Go", relations: 3, set: func(c *Config) {
+			c.Model, c.Heads, c.RecomputeGhosts, c.Ranks, c.Kernel = "rgat", 2, "layers:0.5", 3, "go"
+		}},
+		{name: "rgat without relations recompute", directed: true, set: func(c *Config) { c.Model, c.Recompute, c.Ranks = "rgat", true, 3 }},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "sage with relations projected", relations: 4, sparse: true, set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
@@ -327,7 +350,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 
 func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 	spec := c.Network(content.Features.Dim, content.Classes)
-	if content.Relations != nil && spec.Kind == "rgcn" {
+	if content.Relations != nil && model.KindOf(spec.Kind).Relational {
 		spec.Design.Relations = len(content.Relations.Relations)
 	}
 	_, weighted := content.Edges.(graph.WeightedSource)

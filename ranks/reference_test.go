@@ -80,7 +80,7 @@ func newReference(c graph.Content, s model.Spec) *reference {
 }
 
 // referenceKinds are the networks of this reference. Others have TestGradient of kernels/model.
-var referenceKinds = []string{"rgcn", "gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
+var referenceKinds = []string{"rgcn", "hgn", "rgat", "gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
 
 // coefficient returns the entry of Â for an edge (1, or its weight) or no edge (0) between
 // vertices of the given degrees, or sums of weights.
@@ -180,6 +180,8 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		return activated(blend(1-d.Alpha, h, d.Alpha, first), f)
 	case "rgcn":
 		return r.relational(h, matrix, params, !p.Plain)
+	case "hgn", "rgat":
+		return r.attentionOfRelations(p.Kind, h, matrix, params, last, !p.Plain)
 	case "gat":
 		z, source, target := product(h, matrix(0)), matrix(1), matrix(2)
 		return r.attentive(z, source, matrix(3)[0], func(k int, z, y, _ []float64) (s float64) {

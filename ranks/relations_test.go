@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -149,4 +150,74 @@ func TestOneRelationIsSAGE(t *testing.T) {
 			t.Errorf("the first loss is %v, of sage %v", got[0], want[0])
 		}
 	}
+}
+
+// attentionOfRelations computes a layer of hgn or rgat.
+func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func(i int) [][]float64, params []model.Param, last, elu bool) [][]float64 {
+	heads, self := r.spec.Heads, len(r.means)
+	if last {
+		heads = max(r.spec.OutputHeads, 1)
+	}
+	w, source, target := matrix(0), matrix(1), matrix(2)
+	width := len(source[0])
+	z := make([][][]float64, self+1)
+	for k := range z {
+		if z[k] = product(h, w[:len(h[0])]); kind == "rgat" {
+			z[k] = product(h, w[k*len(h[0]):(k+1)*len(h[0])])
+		}
+	}
+	score := func(k, head, u, v int) (s float64) {
+		at := head
+		if kind == "rgat" {
+			at += k * heads
+		} else {
+			s = matrix(3)[k][head]
+		}
+		for j := range width {
+			s += z[k][u][head*width+j]*source[at][j] + z[k][v][head*width+j]*target[at][j]
+		}
+		return math.Exp(max(s, 0.2*s))
+	}
+	out := make([][]float64, len(h))
+	for v := range h {
+		all := make([]float64, heads*width)
+		for head := range heads {
+			sum, row := 0.0, all[head*width:(head+1)*width]
+			for k := range z {
+				for u := range h {
+					if k == self && u == v || k < self && r.means[k][v][u] > 0 {
+						weight := score(k, head, u, v)
+						sum += weight
+						for j := range width {
+							row[j] += weight * z[k][u][head*width+j]
+						}
+					}
+				}
+			}
+			for j := range row {
+				row[j] /= sum
+			}
+		}
+		if out[v] = all; last {
+			out[v] = make([]float64, width)
+			for i, x := range all {
+				out[v][i%width] += x / float64(heads)
+			}
+		}
+	}
+	if first := params[0].Layer == 0 || r.spec.Design.Project && params[0].Layer == 1; kind == "hgn" && !first {
+		residual := h
+		if len(params) == 6 {
+			residual = product(h, matrix(4))
+		}
+		out = plus(out, residual)
+	}
+	out = affine(out, matrix(len(params) - 1)[0], false)
+	switch {
+	case last && kind == "hgn":
+		return unit(out, 1e-12)
+	case elu:
+		return activated(out, func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) })
+	}
+	return out
 }
