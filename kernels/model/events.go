@@ -158,6 +158,9 @@ func (n *Network) order(back bool) (all []event) {
 				e.shared = append(e.shared, n.roots(l, Emitted)...)
 				e.writes = append(e.writes, n.roots(l, ScoresGrad, AlongGrad)...)
 			}
+			if n.Gathering(l).Relational { // for the gradients of matrices
+				e.reads = append(e.reads, n.roots(l, Emitted)...)
+			}
 			all = append(all, e)
 		}
 		all = append(all, n.stage(l, EmitBackward))

@@ -52,6 +52,7 @@ type initialWeight struct {
 	inputs int  // of the product that it belongs to
 	logits bool // the product is the network's last
 	stream int  // of random numbers: different for all weights of a network
+	stack  int  // number of matrices, one below the other, each with its own stream
 	starts bool // with a value
 	value  float32
 }
@@ -63,19 +64,28 @@ func (s Spec) allInitialWeights() []initialWeight {
 	parts := append(s.parts(), Part{kind: &Kind{Weights: func(s Spec, _ int) []Shape { return s.headShapes() }}})
 	for l, part := range parts {
 		matrices := 0
+		stacked := func(w Shape) int {
+			if part.kind.Stacked == nil {
+				return 1
+			}
+			return part.kind.Stacked(s, w.Name)
+		}
 		for _, product := range products(part.kind.Weights(s, l)) {
 			if !product[0].Bias { // else the bias belongs to an earlier product
-				inputs, logits = product[0].Rows, len(all)
+				inputs, logits = product[0].Rows/stacked(product[0]), len(all)
 			} else if matrices > 0 { // another bias has the same number
 				matrices++
 			}
 			for _, w := range product {
-				f := initialWeight{Shape: w, inputs: inputs, stream: l + matrices<<16}
+				f := initialWeight{Shape: w, inputs: inputs, stream: l + matrices<<16, stack: stacked(w)}
+				if w.Name == combinationName {
+					f.inputs = w.Cols
+				}
 				f.value, f.starts = part.kind.Starts[w.Name]
 				if w.Bias {
 					f.stream += biasStream
 				} else {
-					matrices++
+					matrices += f.stack
 				}
 				all = append(all, f)
 			}
@@ -106,6 +116,15 @@ const smallLogits = 0.1
 
 // draw fills dst, which is the weight's part of the flat vector.
 func (w initialWeight) draw(dst []float32, initializer string, seed uint64) {
+	if w.stack > 1 {
+		one, each := w, len(dst)/w.stack
+		one.stack, one.Rows = 1, w.Rows/w.stack
+		for k := range w.stack {
+			one.draw(dst[k*each:(k+1)*each], initializer, seed)
+			one.stream += 1 << 16
+		}
+		return
+	}
 	switch {
 	case w.starts:
 		for i := range dst {

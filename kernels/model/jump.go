@@ -25,21 +25,22 @@ func (d Design) normed() bool { return DividesRows(d.Norm) && d.Jumping == "" }
 
 // jumpingPart returns a layer after the hidden ones.
 func (s Spec) jumpingPart(l int) Part {
-	each := 1 + s.Design.layersPerHidden()
-	hidden := (s.Layers() - s.Design.layersAfterHidden()) / each
+	each, first := 1+s.Design.layersPerHidden(), s.Design.layersBefore()
+	hidden := (s.Layers() - first - s.Design.layersAfterHidden()) / each
 	p := Part{Kind: "mlp", Prefix: layerName(hidden)}
 	if s.Design.Jumping == "max" && l == s.Layers()-1 {
 		return p
 	}
 	p.Kind = "jump " + s.Design.Jumping
 	for k := range hidden - 1 { // the last one's is the input
-		p.From = append(p.From, (k+1)*each-1)
+		p.From = append(p.From, first+(k+1)*each-1)
 	}
 	return p
 }
 
 func catWeights(s Spec, l int) []Shape {
-	return []Shape{{"weight", s.Dims[l] * (l / (1 + s.Design.layersPerHidden())), s.Dims[l+1], false}, {"bias", 1, s.Dims[l+1], true}}
+	hidden := (l - s.Design.layersBefore()) / (1 + s.Design.layersPerHidden())
+	return []Shape{{"weight", s.Dims[l] * hidden, s.Dims[l+1], false}, {"bias", 1, s.Dims[l+1], true}}
 }
 
 func catLayer(b *Builder, l int) Layer {

@@ -26,6 +26,10 @@ type Kind struct {
 	// jointly on both endpoints (GATv2). Coefficients are then SumCoefficients or
 	// OtherCoefficients.
 	Maximum, Attends, Dynamic bool
+	// Relational means that layers are Relational: edges of different relations have different weights.
+	// Stacked returns the number of matrices that a weight consists of, one below the other; nil: one.
+	Relational bool
+	Stacked    func(s Spec, name string) int
 	// Order is "gather-first" or "apply-first" for layers that support only one order. It is
 	// empty for layers that use Spec.Orders.
 	Order string
@@ -86,11 +90,13 @@ const (
 	OptionPowers     Option = "steps"
 	OptionPoolHidden Option = "pool-hidden"
 	OptionInnerDecay Option = "inner-decay"
+	OptionBases      Option = "bases"
+	OptionBlocks     Option = "blocks"
 )
 
 // Options returns all options.
 func Options() []Option {
-	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay}
+	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay, OptionBases, OptionBlocks}
 }
 
 // Takes reports whether the network takes an option.
@@ -107,14 +113,14 @@ func (k *Kind) TakesRowNorms() bool { return !k.FixedDesign() && !k.Attends }
 func (k *Kind) Propagates() bool { return k.Coefficients != nil }
 
 // Adds reports whether vertices gather sums of rows with coefficients: neither maxima nor
-// attention.
-func (k *Kind) Adds() bool { return k.Propagates() && !k.Attends && !k.Maximum }
+// attention nor products of relations.
+func (k *Kind) Adds() bool { return k.Propagates() && !k.Attends && !k.Maximum && !k.Relational }
 
 // Averages reports whether rows are weighted means of neighbours' rows, or contain such means.
 func (k *Kind) Averages() bool { return k.Propagates() && !k.Maximum && !k.PlainSum }
 
 // Mixes reports whether a network may have layers of this kind and of others that mix.
-func (k *Kind) Mixes() bool { return !k.FixedDesign() && !k.Attends && !k.Maximum }
+func (k *Kind) Mixes() bool { return !k.FixedDesign() && !k.Attends && !k.Maximum && !k.Relational }
 
 // SelfLoops reports whether the neighbour sum of a vertex includes the vertex.
 func (k *Kind) SelfLoops() bool {
@@ -149,6 +155,7 @@ func init() {
 		appnpKind,
 		sgcKind,
 		signKind,
+		rgcnKind,
 	}
 }
 

@@ -192,11 +192,12 @@ type Gathering struct {
 	Heads, Columns int
 	Dynamic        bool
 	Maximum        bool // gather maxima of columns instead of sums
+	Relational     bool // the gather multiplies by matrices of relations; Columns is the width of gathered rows
 }
 
 // Gathered returns the width of gathered rows.
 func (g Gathering) Gathered() int {
-	if g.Heads > 0 {
+	if g.Heads > 0 || g.Relational {
 		return g.Columns
 	}
 	return g.Width
@@ -212,6 +213,10 @@ func (n *Network) Gathering(l int) Gathering {
 	if at, ok := n.Layers[l].(Attended); ok {
 		a := at.Attention(kernels.Mat{})
 		g.Heads, g.Columns, g.Dynamic = a.Heads, a.Columns(), a.Dynamic
+	}
+	if r, ok := n.Layers[l].(Relational); ok {
+		g.Relational = true
+		_, _, g.Columns = r.RelationShape()
 	}
 	return g
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"siafu/graph"
 	"siafu/kernels"
 )
 
@@ -85,8 +86,11 @@ func (s Spec) part(kind *Kind, l int) Part {
 	if s.Design.Jumping != "" && l >= s.Layers()-s.Design.layersAfterHidden() {
 		return s.jumpingPart(l)
 	}
-	tails := s.Design.layersPerHidden()
-	number, at := l/(1+tails), l%(1+tails)
+	tails, first := s.Design.layersPerHidden(), s.Design.layersBefore()
+	if l < first {
+		return Part{Kind: "linear", Prefix: "project", Plain: true}
+	}
+	number, at := (l-first)/(1+tails), (l-first)%(1+tails)
 	p := Part{Kind: s.layerKind(kind, number), Prefix: layerName(number), Plain: tails > 0}
 	if at == 0 {
 		return p
@@ -99,9 +103,9 @@ func (s Spec) part(kind *Kind, l int) Part {
 	switch {
 	case number == 0:
 	case s.Design.Residual == "add":
-		p.From = []int{number*(1+tails) - 1}
+		p.From = []int{first + number*(1+tails) - 1}
 	case s.Design.Residual == "initial":
-		p.From = []int{tails}
+		p.From = []int{first + tails}
 	}
 	return p
 }
@@ -136,6 +140,14 @@ func (s Spec) Top() int {
 	return s.Layers() - 1
 }
 
+// layersBefore returns the number of layers before the first one in users' numbering.
+func (d Design) layersBefore() int {
+	if d.Project {
+		return 1
+	}
+	return 0
+}
+
 // layersPerHidden returns the number of layers that complete each hidden one.
 func (d Design) layersPerHidden() int {
 	if d.Norm != "" {
@@ -152,7 +164,7 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	if widths := s.kind().Widths; widths != nil {
 		return widths(s.Design, layers, in, hidden, out)
 	}
-	dims, steps := []int{in}, (layers-1)*(1+s.Design.layersPerHidden())
+	dims, steps := []int{in}, s.Design.layersBefore()+(layers-1)*(1+s.Design.layersPerHidden())
 	if s.Design.Jumping != "" { // the product of the logits follows all hidden layers
 		steps += s.Design.layersPerHidden() + s.Design.layersAfterHidden()
 	}
@@ -176,7 +188,7 @@ func (s Spec) Parts() []Part { return s.parts() }
 
 // Composed reports whether the network's layers differ in kind.
 func (s Spec) Composed() bool {
-	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != "" || s.Design.Kinds != ""
+	return s.kind().Part != nil || s.Design.layersPerHidden() > 0 || s.Design.Jumping != "" || s.Design.Kinds != "" || s.Design.Project
 }
 
 // Check returns an error if the spec, which may be untrusted, describes no valid network.
@@ -191,11 +203,15 @@ func (s Spec) Check() error {
 		return errors.New("the number of heads is negative")
 	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) ||
 		d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) ||
-		n < d.layersAfterHidden() || (n-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 ||
+		n < d.layersBefore()+d.layersAfterHidden() ||
+		(n-d.layersBefore()-d.layersAfterHidden())%(1+d.layersPerHidden()) > 0 ||
 		d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.layersAfterHidden() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	case DividesRows(d.Norm) && !s.kind().TakesRowNorms():
 		return fmt.Errorf("a network of kind %q cannot normalise its rows", s.Kind)
+	case d.Project && s.kind().FixedDesign() || d.Relations < 0 || d.Relations > graph.MaxRelations || d.Bases < 0 || d.Blocks < 0 ||
+		d.Bases > 0 && d.Blocks > 0 || d.Bases+d.Blocks > 0 && !s.kind().Relational:
+		return fmt.Errorf("a network of kind %q with the design %+v", s.Kind, d)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && !s.kind().Takes(OptionPoolHidden):
 		return fmt.Errorf("a perceptron of width %d before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:
@@ -207,6 +223,11 @@ func (s Spec) Check() error {
 	for l, d := range s.Dims {
 		if d < 1 || l > 0 && l < n && d%max(s.Heads, 1) != 0 {
 			return fmt.Errorf("layer %d of a network has width %d, not a multiple of its %d heads", l, d, s.Heads)
+		}
+	}
+	for l := s.Design.layersBefore(); l < n && s.Design.Blocks > 0; l++ {
+		if b := s.Design.Blocks; s.Dims[l]%b > 0 || s.Dims[l+1]%b > 0 {
+			return fmt.Errorf("layer %d of a network has the widths %d and %d, not multiples of %d blocks", l, s.Dims[l], s.Dims[l+1], b)
 		}
 	}
 	if b := s.Powers().blocks(); s.Dims[1]%b != 0 {

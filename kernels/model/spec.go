@@ -90,6 +90,15 @@ type Design struct {
 	Alpha    float64 `json:"alpha,omitempty"`    // fraction of the first rows in each such step
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
 
+	// Project adds a first layer that multiplies the features, before the others: a projection for each
+	// kind of vertices if kinds have their own columns.
+	Project bool `json:"project,omitempty"`
+	// Relations is the number of relations of the edges, 0: one. The matrices of relations are sums of
+	// Bases matrices, or consist of Blocks blocks on the diagonal; 0: neither.
+	Relations int `json:"relations,omitempty"`
+	Bases     int `json:"bases,omitempty"`
+	Blocks    int `json:"blocks,omitempty"`
+
 	// Layers of the perceptron that scores pairs of rows (Head), and the width of all but its
 	// last one; 0: pairs are scored by the dot product.
 	ScoreLayers int `json:"score-layers,omitempty"`

@@ -22,12 +22,16 @@ func (c *Config) design() (d model.Design) {
 			d.Hops = c.Powers
 		case model.OptionPoolHidden:
 			d.PoolHidden = c.PoolHidden
+		case model.OptionBases:
+			d.Bases = c.Bases
+		case model.OptionBlocks:
+			d.Blocks = c.Blocks
 		}
 	}
 	if kind.FixedDesign() {
 		return d
 	}
-	d.Kinds = c.LayerKinds
+	d.Kinds, d.Project = c.LayerKinds, c.Project == "on" || c.Project == "auto" && kind.Relational
 	if c.Activation != "auto" && c.Activation != cmp.Or(kind.Activation, "relu") {
 		d.Activation = c.Activation
 	}

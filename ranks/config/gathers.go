@@ -28,6 +28,9 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	if net.Dynamic() {
 		net.Design.EdgeDim, net.Design.EdgeFeatures = meta.EdgeDim, meta.Weighted && meta.EdgeDim == 0
 	}
+	if meta.Relations != nil && model.KindOf(net.Kind).Relational {
+		net.Design.Relations = len(meta.Relations.Relations)
+	}
 	if meta.Task == graph.Links && c.LinkScore == linkPerceptron {
 		net.Design.ScoreLayers, net.Design.ScoreHidden, net.ScoreDropout = c.LinkLayers, c.LinkHidden, c.LinkDropout
 		if c.LinkDropout < 0 {

@@ -39,6 +39,9 @@ func (l *Layer) VisitSlice(lo, hi, k int, back bool, visit Visit) {
 }
 
 func (l *Layer) visitEdges(lo, hi int, back bool, visit Visit) {
+	if l.relational {
+		return // its arrays are not in files
+	}
 	edges := l.mesh.own
 	if back {
 		edges = l.edges.own

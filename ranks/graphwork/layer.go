@@ -24,6 +24,7 @@ type Layer struct {
 	mesh         *mesh
 	edges        *transposed
 	copiesGhosts bool // the backward pass needs Ghosts again
+	relational   bool // the gather has its own edges
 	targets           // empty except in the last layer
 }
 
@@ -41,7 +42,7 @@ type Interval struct {
 }
 
 // Returns reports whether the backward pass can use the layer's edges.
-func (l *Layer) Returns() bool { return l.edges != nil }
+func (l *Layer) Returns() bool { return l.edges != nil || l.relational }
 
 // rows returns the interval's part of a matrix of all own vertices.
 func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
@@ -75,11 +76,13 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 		Width: g.Width, GradWidth: g.Gathered(),
 		shape: halo.Shape{Layer: at, Width: g.Width, Backward: g.Backward}, mesh: w.layerMesh(at, o),
 		gathered: w.store.Forward(at, model.Gathered), backward: w.store.Backward(at, model.EmittedGrad),
-		Grads: w.store.Backward(at, model.GatheredGrad), Recomputed: w.store.Backward(at, model.Emitted),
+		relational: g.Relational && !o.Forward, Grads: w.store.Backward(at, model.GatheredGrad), Recomputed: w.store.Backward(at, model.Emitted),
 	}
 	switch {
 	case g.Heads > 0:
 		l.Gather = w.newAttention(l, layer.(model.Attended), o)
+	case g.Relational:
+		l.Gather = w.newRelational(l, layer.(model.Relational), o)
 	case g.Maximum:
 		l.Gather = w.newMaxima(l, o)
 	default:

@@ -39,6 +39,7 @@ type mesh struct {
 	// others are the meshes with the coefficients of other kinds of layers. They share all other arrays.
 	others map[string]*mesh
 	deviceGraph
+	byRelation *relationEdges // nil until a relational layer needs it
 }
 
 // Purposes of arrays.
@@ -279,7 +280,7 @@ func (w *Work) prepareBackward(o Options) {
 		s = s.WithoutEdgeFeatures()
 	}
 	for l, at := range w.layers {
-		back[l] = at != nil && at.shape.Backward
+		back[l] = at != nil && at.shape.Backward && !w.store.Network.Gathering(l).Relational
 	}
 	_, trainingOnly := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	all := map[*halo.Reduction]*transposed{}
