@@ -126,7 +126,7 @@ func Import(from string, o Options) (report *graph.WriteReport, err error) {
 		return nil, err
 	}
 	f.warnOfEdges(c, o, report)
-	if f.after == nil {
+	if f.after == nil || c.Relations != nil {
 		return report, nil
 	}
 	if err := f.after(o, report); err != nil {
