@@ -3,7 +3,6 @@ package importers
 import (
 	"encoding/csv"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +31,7 @@ func ogbRelational(k *resources, o Options) *graph.Content {
 	for i, name := range rows[0] {
 		checkKindName(at, name)
 		n, err := strconv.ParseInt(rows[1][i], 10, 64)
-		at.require(err == nil && !slices.Contains(rows[0][:i], name), fetchTruncated, "kind %.60q has %.60q vertices, or occurs twice", name,
+		at.require(err == nil, fetchTruncated, "kind %.60q has %.60q vertices", name,
 			rows[1][i])
 		checkVertices(at, n)
 		c := &graph.Content{Vertices: n}
@@ -45,7 +44,7 @@ func ogbRelational(k *resources, o Options) *graph.Content {
 		if hasSplit[name] && c.Labels != nil {
 			c.Split = ogbSplit(split.in(name), n)
 		}
-		x.addKind(name, c)
+		x.addKind(at, name, c)
 	}
 	list := k.raw(ogbTriplets)
 	for _, row := range ogbTexts(list) {
@@ -54,10 +53,11 @@ func ogbRelational(k *resources, o Options) *graph.Content {
 		from, to := x.kind(list, row[0]), x.kind(list, row[2])
 		dir := k.raw("relations").in(strings.Join(row, "___"))
 		edges := ogbEdgeTable(k, dir.in("edge.csv.gz"), x.kinds[from].Vertices, x.kinds[to].Vertices, ogbCount(dir.in("num-edge-list.csv.gz")))
-		for _, name := range []string{ogbEdgeFeatures, ogbEdgeWeights} {
-			if dir.in(name).exists() {
-				o.Log("warning: path=%s is left out: edges of relations have neither features nor weights", dir.in(name).path)
-			}
+		if at := dir.in(ogbEdgeFeatures); at.exists() {
+			at.dropEdgeData(o, "features", "--drop-edge-features", o.DropEdgeFeatures)
+		}
+		if at := dir.in(ogbEdgeWeights); at.exists() {
+			at.dropEdgeData(o, "weights", "--drop-weights", o.DropWeights)
 		}
 		x.addRelation(list, row[0], row[1], row[2], edges)
 	}

@@ -18,10 +18,10 @@ type relational struct {
 	edges relationEdges
 }
 
-// relationEdges has the edges of each relation, whose ends are numbers within the kinds first[r].
+// relationEdges has the edges of each relation, whose ends are numbers within the kinds.
 type relationEdges struct {
 	lists []graph.EdgeSource
-	first [][2]uint32 // first vertices of the two kinds
+	first [][2]uint32 // first vertices of the kinds of sources and destinations
 }
 
 // Each implements graph.EdgeSource.
@@ -40,7 +40,10 @@ func (e *relationEdges) EachRelation(yield func(src, dst uint32, relation uint16
 	return nil
 }
 
-func (x *relational) addKind(name string, c *graph.Content) {
+func (x *relational) addKind(at input, name string, c *graph.Content) {
+	checkKindName(at, name)
+	at.require(!slices.ContainsFunc(x.of.Kinds, func(k graph.VertexKind) bool { return k.Name == name }), "rename one of them",
+		"the kind %q occurs twice", name)
 	x.of.Kinds = append(x.of.Kinds, graph.VertexKind{Name: name, Vertices: c.Vertices})
 	x.kinds = append(x.kinds, c)
 }
