@@ -3,19 +3,22 @@ package importers
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/pickle"
 )
 
 // TestHeterograph: the graph of tinyRelational in each of DGL's edge formats.
 func TestHeterograph(t *testing.T) {
 	for _, name := range []string{"hetero.dgl", "heterocsr.dgl", "heterocsc.dgl"} {
 		d, log := written(t, "auto", Options{Src: filepath.Join("testdata", name), TableOptions: TableOptions{DropEdgeFeatures: true}})
-		checkTiny(t, d)
+		checkTiny(t, d, false)
 		if !strings.Contains(log, name+`[author] left_out=ndata["year"]`) || strings.Contains(log, "warning") ||
 			(name == "heterocsr.dgl") != strings.Contains(log, `[author,writes,paper][edata["feat"]] is left out`) {
 			t.Errorf("log:\n%s", log)
@@ -51,6 +54,33 @@ func TestBadHeterograph(t *testing.T) {
 		_, err := load(t, "dgl", Options{Src: path})
 		if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), path) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestMutated: a damaged file is read, or refused with a fault of kind Data.
+func TestMutated(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for i := range 4000 {
+		name := []string{"hetero.dgl", "heterocsr.dgl", "heterocsc.dgl", "hetero.pt", "heterodict.pt"}[i%5]
+		b, first := bytes.Clone(testFile(name)), 4096
+		if strings.HasSuffix(name, ".pt") {
+			first = 64
+		}
+		for range 1 + r.IntN(3) {
+			b[first+r.IntN(len(b)-first)] = byte(r.IntN(256))
+		}
+		k := newResources(input{"import", name})
+		_, err := caught(func() *graph.Content {
+			o := Options{Src: name, Log: func(string, ...any) {}, TableOptions: TableOptions{DropEdgeFeatures: true}}
+			if first == 64 {
+				return torchGraph(k, o, must(pickle.NewTorch(b, name)))
+			}
+			return dglGraph(k, o, must(newDGLFile(b, name)))
+		})
+		k.release()
+		if kind := fault.KindOf(err); err != nil && kind != fault.Data && kind != fault.Config {
+			t.Fatalf("%s, mutation %d: %v", name, i, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 // ogbRelational reads a dataset with kinds and relations, such as ogbn-mag.
 func ogbRelational(k *resources, o Options) *graph.Content {
 	refuseRelational(k.input, o)
-	at, x := k.raw(ogbKinds), &relational{}
+	at, x := k.raw(ogbKinds), &relational{all: true} // as the benchmark's examples do
 	rows := ogbTexts(at)
 	at.require(len(rows) == 2 && len(rows[0]) == len(rows[1]), "import a dataset of a single graph",
 		"%d lines, expected the names of kinds and one line of numbers", len(rows))

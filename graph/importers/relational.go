@@ -16,6 +16,7 @@ type relational struct {
 	of    graph.Relations
 	kinds []*graph.Content // vertices, features (Dim 0: none), labels (nil: none), split and ids of each kind
 	edges relationEdges
+	all   bool // relations within a kind get a reverse, too
 }
 
 // relationEdges has the edges of each relation, whose ends are numbers within the kinds.
@@ -104,7 +105,7 @@ func (x *relational) content(k *resources, o Options) *graph.Content {
 	}
 	k.require(columns < math.MaxInt32, "reduce the features", "the kinds have %d columns of features", columns)
 	c.Features = x.of.JoinFeatures(features, graph.MaxIDFeatures)
-	c.Edges = withReverse(&x.of, &x.edges)
+	c.Edges = withReverse(&x.of, &x.edges, x.all)
 	for i, kind := range x.of.Kinds {
 		labels := ""
 		if i == target {

@@ -14,13 +14,13 @@ import (
 func TestHeteroData(t *testing.T) {
 	for _, name := range []string{"hetero.pt", "heterodict.pt"} {
 		d, log := written(t, "auto", Options{Src: filepath.Join("testdata", name)})
-		checkTiny(t, d)
+		checkTiny(t, d, false)
 		if !strings.Contains(log, name+"[paper] left_out=year\n") || strings.Contains(log, "warning") || strings.Count(log, "left_out") > 1 {
 			t.Errorf("log:\n%s", log)
 		}
 	}
 	d, log := written(t, "torch", Options{Src: "testdata/heteroattr.pt", TableOptions: TableOptions{DropEdgeFeatures: true}})
-	checkTiny(t, d)
+	checkTiny(t, d, false)
 	if !strings.Contains(log, "[author,writes,paper][edge_attr] is left out\n") {
 		t.Errorf("log:\n%s", log)
 	}
