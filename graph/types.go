@@ -34,8 +34,8 @@ type Features struct {
 	// be in memory. Only Write supports Draw; it stores the features dense and does not
 	// normalise them.
 	Draw func(x []float32, first int)
-	// NonZeros yields the non-zeros of row v, with columns ascending. Only Write supports NonZeros, calls it
-	// several times for each row, and stores the features sparse.
+	// NonZeros yields the finite non-zeros of row v, with columns ascending. Only Write supports NonZeros,
+	// calls it several times for each row, and stores the features sparse.
 	NonZeros func(v int, yield func(col uint32, x float32))
 }
 

@@ -17,7 +17,8 @@ import (
 
 // TestRelational compares small graphs with their presets: sizes, kinds, relations, degrees, features and labels.
 func TestRelational(t *testing.T) {
-	for _, o := range []Options{{Like: "ogbn-mag", Scale: 0.02, Seed: 1}, {Like: "ogbn-mag", Scale: 0.01, Seed: 2, Features: 16, IDFeatures: 100},
+	for _, o := range []Options{{Like: "ogbn-mag", Scale: 0.02, Seed: 1},
+		{Like: "ogbn-mag", Scale: 0.01, Seed: 2, Features: 16, IDFeatures: 100},
 		{Like: "mag240m", Scale: 0.0002, Seed: 3, Features: 24}} {
 		dir := filepath.Join(t.TempDir(), "g")
 		if _, err := Write(dir, o, false); err != nil {

@@ -54,7 +54,8 @@ func TestDebianRelations(t *testing.T) {
 	for _, k := range d.Meta.Relations.Kinds {
 		kinds = append(kinds, k.Name)
 	}
-	if !slices.Equal(kinds, []string{"package", "virtual", "source", "maintainer"}) || !slices.Equal(d.Meta.ClassNames, []string{"libs", "shells"}) {
+	if !slices.Equal(kinds, []string{"package", "virtual", "source", "maintainer"}) ||
+		!slices.Equal(d.Meta.ClassNames, []string{"libs", "shells"}) {
 		t.Errorf("kinds are %q, classes %q", kinds, d.Meta.ClassNames)
 	}
 	_, edges := describe(d)
@@ -84,7 +85,8 @@ func TestDebianRelations(t *testing.T) {
 		t.Errorf("--relations of a dataset of ogb: %v", err)
 	}
 	bad := filepath.Join(files(t, map[string][]byte{"avail": []byte("Package: a\nBreaks: b, (x)\n")}), "avail")
-	if _, err := load(t, "debian", Options{Src: bad, Relations: true}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "line 2") {
+	_, err := load(t, "debian", Options{Src: bad, Relations: true})
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v", err)
 	}
 	mustLoad(t, "debian", Options{Src: bad})

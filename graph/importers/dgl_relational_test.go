@@ -39,13 +39,19 @@ func TestBadHeterograph(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"features of edges":  {testFile("heterocsr.dgl"), "leave them out with --drop-edge-features"},
-		"name":               {swap(text("author"), text("auth:r")), "invalid name"},
-		"an edge to nowhere": {swap(little([]int64{0, 1, 3, 2}), little([]int64{0, 1, 4, 2})), "destination 4 is outside the vertices 0..3"},
-		"a source":           {swap(little([]int64{0, 1, 2, 0}), little([]int64{0, 1, 3, 0})), "source 3 is outside the vertices 0..2"},
-		"vertices":           {swap(little(uint64(2), int64(3), int64(4)), little(uint64(2), int64(5), int64(4))), "a matrix of 3 x 4 for 5 x 4 vertices"},
-		"numbers":            {swap(little(uint64(2), int64(3), int64(4)), little(uint64(3), int64(3), int64(4))), "3 vertex counts, expected 2"},
-		"types":              {swap(little([]int64{0, 1, 2}), little([]int64{0, 1, 9})), "2 rows of edges have 3 offsets"},
+		"features of edges": {testFile("heterocsr.dgl"), "leave them out with --drop-edge-features"},
+		"name": {swap(text("author"), text("auth:r")),
+			"invalid name"},
+		"an edge to nowhere": {swap(little([]int64{0, 1, 3, 2}), little([]int64{0, 1, 4, 2})),
+			"destination 4 is outside the vertices 0..3"},
+		"a source": {swap(little([]int64{0, 1, 2, 0}), little([]int64{0, 1, 3, 0})),
+			"source 3 is outside the vertices 0..2"},
+		"vertices": {swap(little(uint64(2), int64(3), int64(4)), little(uint64(2), int64(5), int64(4))),
+			"a matrix of 3 x 4 for 5 x 4 vertices"},
+		"numbers": {swap(little(uint64(2), int64(3), int64(4)), little(uint64(3), int64(3), int64(4))),
+			"3 vertex counts, expected 2"},
+		"types": {swap(little([]int64{0, 1, 2}), little([]int64{0, 1, 9})),
+			"2 rows of edges have 3 offsets"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.dgl")
 		if err := os.WriteFile(path, c.file, 0o600); err != nil {

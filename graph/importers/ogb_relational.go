@@ -52,7 +52,8 @@ func ogbRelational(k *resources, o Options) *graph.Content {
 		checkKindName(list, row[1])
 		from, to := x.kind(list, row[0]), x.kind(list, row[2])
 		dir := k.raw("relations").in(strings.Join(row, "___"))
-		edges := ogbEdgeTable(k, dir.in("edge.csv.gz"), x.kinds[from].Vertices, x.kinds[to].Vertices, ogbCount(dir.in("num-edge-list.csv.gz")))
+		count := ogbCount(dir.in("num-edge-list.csv.gz"))
+		edges := ogbEdgeTable(k, dir.in("edge.csv.gz"), x.kinds[from].Vertices, x.kinds[to].Vertices, count)
 		if at := dir.in(ogbEdgeFeatures); at.exists() {
 			at.dropEdgeData(o, "features", "--drop-edge-features", o.DropEdgeFeatures)
 		}

@@ -173,7 +173,8 @@ func TestOGBRelationalRandom(t *testing.T) {
 		gotVertices, gotEdges := describe(d)
 		slices.Sort(want)
 		if want = slices.Compact(want); !slices.Equal(gotVertices, vertices) || !slices.Equal(gotEdges, want) {
-			t.Errorf("seed %d: vertices\n%s\nwant\n%s\nedges\n%s\nwant\n%s", seed, strings.Join(gotVertices, "\n"), strings.Join(vertices, "\n"),
+			t.Errorf("seed %d: vertices\n%s\nwant\n%s\nedges\n%s\nwant\n%s", seed,
+				strings.Join(gotVertices, "\n"), strings.Join(vertices, "\n"),
 				strings.Join(gotEdges, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -224,7 +225,8 @@ func TestBadOGBRelational(t *testing.T) {
 			[]string{`"author" and "paper" have labels`, "delete the labels"}},
 		{"split", with(tinyRelational(), "split/time/paper/test.csv.gz", gz("4\n")), Options{}, fault.Data,
 			[]string{"paper/test.csv.gz", "4 is outside"}},
-		{"truncated", with(tinyRelational(), "raw/triplet-type-list.csv.gz", tinyRelational()["raw/triplet-type-list.csv.gz"][:20]), Options{},
+		{"truncated", with(tinyRelational(),
+			"raw/triplet-type-list.csv.gz", tinyRelational()["raw/triplet-type-list.csv.gz"][:20]), Options{},
 			fault.Data, []string{"triplet-type-list.csv.gz", "truncated"}},
 		{"symmetrise", tinyRelational(), Options{Symmetrise: true}, fault.Usage, []string{"--symmetrise", "relational"}},
 		{"normalise", tinyRelational(), Options{Normalize: true}, fault.Usage, []string{"--normalize-features", "relational"}},

@@ -3,7 +3,6 @@ package importers
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"siafu/graph"
@@ -25,13 +24,8 @@ type relationEdges struct {
 	first [][2]uint32 // first vertices of the kinds of sources and destinations
 }
 
-// Each implements graph.EdgeSource.
-func (e *relationEdges) Each(yield func(src, dst uint32) error) error {
-	return e.EachRelation(func(s, d uint32, _ uint16) error { return yield(s, d) })
-}
-
-// EachRelation implements graph.RelatedSource.
-func (e *relationEdges) EachRelation(yield func(src, dst uint32, relation uint16) error) error {
+// each is graph.RelatedSource.EachRelation.
+func (e *relationEdges) each(yield func(src, dst uint32, relation uint16) error) error {
 	for r, list := range e.lists {
 		err := list.Each(func(s, d uint32) error { return yield(s+e.first[r][0], d+e.first[r][1], uint16(r)) })
 		if err != nil {
@@ -105,7 +99,7 @@ func (x *relational) content(k *resources, o Options) *graph.Content {
 	}
 	k.require(columns < math.MaxInt32, "reduce the features", "the kinds have %d columns of features", columns)
 	c.Features = x.of.JoinFeatures(features, graph.MaxIDFeatures)
-	c.Edges = withReverse(&x.of, &x.edges, x.all)
+	c.Edges = withReverse(&x.of, x.edges.each, x.all)
 	for i, kind := range x.of.Kinds {
 		labels := ""
 		if i == target {
@@ -138,19 +132,11 @@ func (x *relational) ids() *graph.IDs {
 		return x.of.LocalIDs()
 	}
 	all := &graph.IDs{Offsets: []int64{0}}
-	ints := make([]int64, 0, x.of.First(len(x.kinds)))
 	for _, c := range x.kinds {
 		for v := range int(c.Vertices) {
-			id := c.IDs.At(v)
-			all.Text = append(all.Text, id...)
+			all.Text = append(all.Text, c.IDs.At(v)...)
 			all.Offsets = append(all.Offsets, int64(len(all.Text)))
-			if i, err := strconv.ParseInt(id, 10, 64); err == nil && strconv.FormatInt(i, 10) == id {
-				ints = append(ints, i)
-			}
 		}
-	}
-	if len(ints) == cap(ints) {
-		return &graph.IDs{Ints: ints}
 	}
 	return all
 }

@@ -9,7 +9,7 @@ import (
 
 // withReverse adds the reverse of each relation between two kinds to of, and with all also the reverse of relations
 // within a kind, and returns the edges of all relations. A relation whose reverse rev_NAME exists gets no other one.
-func withReverse(of *graph.Relations, edges graph.RelatedSource, all bool) graph.RelatedSource {
+func withReverse(of *graph.Relations, edges graph.EachRelation, all bool) graph.EachRelation {
 	find := func(name string, x graph.Relation) int {
 		return slices.IndexFunc(of.Relations, func(y graph.Relation) bool { return y.Name == name && y.From == x.To && y.To == x.From })
 	}

@@ -15,7 +15,8 @@ func TestHeteroData(t *testing.T) {
 	for _, name := range []string{"hetero.pt", "heterodict.pt"} {
 		d, log := written(t, "auto", Options{Src: filepath.Join("testdata", name)})
 		checkTiny(t, d, false)
-		if !strings.Contains(log, name+"[paper] left_out=year\n") || strings.Contains(log, "warning") || strings.Count(log, "left_out") > 1 {
+		if !strings.Contains(log, name+"[paper] left_out=year\n") || strings.Contains(log, "warning") ||
+			strings.Count(log, "left_out") > 1 {
 			t.Errorf("log:\n%s", log)
 		}
 	}
