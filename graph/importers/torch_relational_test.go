@@ -32,7 +32,7 @@ func TestBadHeteroData(t *testing.T) {
 		"it holds 2 graphs":                             {Src: "heteropair.pt"},
 		"leave them out with --drop-edge-features":      {Src: "heteroattr.pt"},
 		"--symmetrise, but the graph is relational":     {Src: "hetero.pt", Symmetrise: true},
-		"--edge-features, but the graph is relational":  {Src: "hetero.pt", TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}},
+		"--edge-features, but the graph is relat":       {Src: "hetero.pt", TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}},
 		"--normalize-features, but the graph is relati": {Src: "hetero.pt", Normalize: true},
 	} {
 		o.Src, o.Dst = filepath.Join("testdata", o.Src), filepath.Join(t.TempDir(), "out")
