@@ -26,6 +26,19 @@ func (e EachWeight) EachWeight(yield func(src, dst uint32, weight float32) error
 	return e(yield)
 }
 
+// EachRelation is RelatedSource.EachRelation. It implements RelatedSource.
+type EachRelation func(yield func(src, dst uint32, relation uint16) error) error
+
+// Each implements EdgeSource.
+func (e EachRelation) Each(yield func(src, dst uint32) error) error {
+	return e(func(src, dst uint32, _ uint16) error { return yield(src, dst) })
+}
+
+// EachRelation implements RelatedSource.
+func (e EachRelation) EachRelation(yield func(src, dst uint32, relation uint16) error) error {
+	return e(yield)
+}
+
 // EachFeatures is FeaturedSource.EachFeatures.
 type EachFeatures = func(yield func(src, dst uint32, weight float32, features []float32) error) error
 

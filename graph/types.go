@@ -24,7 +24,7 @@ type SparseRows struct {
 }
 
 // Features are the input features of Rows vertices. Exactly one of Dense and Half (both [Rows x
-// Dim], row-major), Sparse and Draw is set, unless Dim or Rows is 0.
+// Dim], row-major), Sparse, Draw and NonZeros is set, unless Dim or Rows is 0.
 type Features struct {
 	Rows, Dim int
 	Dense     []float32
@@ -34,6 +34,9 @@ type Features struct {
 	// be in memory. Only Write supports Draw; it stores the features dense and does not
 	// normalise them.
 	Draw func(x []float32, first int)
+	// NonZeros yields the finite non-zeros of row v, with columns ascending. Only Write supports NonZeros,
+	// calls it several times for each row, and stores the features sparse.
+	NonZeros func(v int, yield func(col uint32, x float32))
 }
 
 // Split values of a vertex.

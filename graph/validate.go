@@ -118,8 +118,8 @@ func (f *Features) validate() error {
 	if f.Sparse != nil {
 		return f.Sparse.validate(f.Rows, f.Dim)
 	}
-	if f.Draw != nil {
-		return nil // each block when it is drawn
+	if f.Draw != nil || f.NonZeros != nil {
+		return nil // finite by contract
 	}
 	if n := len(f.Dense) + len(f.Half); n != f.Rows*f.Dim {
 		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", n, f.Rows, f.Dim)

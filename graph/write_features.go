@@ -20,7 +20,7 @@ func (w *writer) features() error {
 		return w.file(denseFile, featureKind, w.drawn)
 	}
 	w.meta.FeatureNNZ = f.nonZeros()
-	if float64(w.meta.FeatureNNZ) < sparseBelow*float64(f.Rows)*float64(f.Dim) && f.Half == nil {
+	if f.NonZeros != nil || float64(w.meta.FeatureNNZ) < sparseBelow*float64(f.Rows)*float64(f.Dim) && f.Half == nil {
 		w.meta.FeatureKind = SparseFeatures
 	}
 	if err := w.norm(); err != nil {
@@ -39,6 +39,12 @@ func (w *writer) features() error {
 
 func (f *Features) nonZeros() int64 {
 	n := int64(0)
+	if f.NonZeros != nil {
+		for v := range f.Rows {
+			f.NonZeros(v, func(uint32, float32) { n++ })
+		}
+		return n
+	}
 	for _, x := range f.Half {
 		if x.Float32() != 0 {
 			n++
@@ -58,6 +64,10 @@ func (f *Features) nonZeros() int64 {
 
 // row calls yield for the non-zeros of row v, with their columns ascending.
 func (f *Features) row(v int, yield func(col uint32, x float32)) {
+	if f.NonZeros != nil {
+		f.NonZeros(v, yield)
+		return
+	}
 	if f.Sparse != nil {
 		for i := f.Sparse.Offsets[v]; i < f.Sparse.Offsets[v+1]; i++ {
 			if f.Sparse.Vals[i] != 0 {

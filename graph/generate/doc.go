@@ -5,6 +5,9 @@
 // Presets give such graphs the published sizes of graphs that are unavailable; meta.json of a
 // generated dataset records that it is synthetic.
 //
+// The presets ogbn-mag and mag240m are relational graphs. Each relation has its own degrees and prefers edges
+// within a class; vertices of all kinds have classes, but only those of the first kind have labels and features.
+//
 // A dataset depends on its options alone, not on the number of threads or on
 // the order of execution: every random number is a hash of the seed, its
 // purpose and its position. Edges and features are sampled while they are written.

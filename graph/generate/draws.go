@@ -28,12 +28,12 @@ func (r *ranks) bins() []bin {
 	return out
 }
 
-// pairs returns Σ 1-exp(-rate·p·q) over all pairs of ranks with probabilities p and q. If same
-// is set, pairs of a rank with itself are excluded.
-func pairs(bs []bin, rate float64, same bool) float64 {
+// pairs returns Σ 1-exp(-rate·p·q) over all pairs of a rank of from with probability p and a rank of to with
+// probability q. If same is set, pairs of a rank with itself are excluded.
+func pairs(from, to []bin, rate float64, same bool) float64 {
 	var sum float64
-	for _, a := range bs {
-		for _, b := range bs {
+	for _, a := range from {
+		for _, b := range to {
 			sum -= float64(a.count * b.count * elementary.Expm1(-rate*a.p*b.p))
 		}
 		if same {
@@ -49,7 +49,7 @@ func distinctEdges(bs []bin, classPairs, m float64, same, directed bool) float64
 	if !directed {
 		m *= 2 // either order of the pair hits the edge, and the edge is stored in both directions
 	}
-	return classPairs * pairs(bs, m/classPairs, same)
+	return classPairs * pairs(bs, bs, m/classPairs, same)
 }
 
 // drawsFor returns the m with expected(m) = edges, rounded to 12 bits. expected must be

@@ -22,6 +22,9 @@ const (
 	purposeTargets
 	purposeEdgeFeatures
 	purposeEdgeCentroids
+	purposeLabelled
+	purposeKinds     = 1 << 16 // + index of the kind
+	purposeRelations = 2 << 16 // + index of the relation
 )
 
 // Write generates a dataset folder at dir, which must not exist unless force is set. The number
@@ -41,6 +44,9 @@ func Write(dir string, o Options, force bool) (*graph.WriteReport, error) {
 
 // content returns the dataset. Its features are sampled while they are written.
 func content(asked Options) (*graph.Content, error) {
+	if p := findRelational(asked.Like); p != nil {
+		return p.content(asked)
+	}
 	o, fitted, err := asked.resolve()
 	if err != nil {
 		return nil, err
@@ -62,9 +68,9 @@ func content(asked Options) (*graph.Content, error) {
 		Symmetrise:    !o.Directed,
 		Features:      graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: vertexFeatures(o, e)},
 		FeatureFormat: o.FeatureFormat,
-		Labels:        labels(e, o),
+		Labels:        labels(&e.planted, o),
 		Classes:       o.Classes,
-		Split:         split(e, o),
+		Split:         split(&e.planted, o),
 	}
 	if o.EdgeFeatures > 0 {
 		c.Edges = graph.WithFeatures(e, o.EdgeFeatures, edgeFeatures(o, e))
@@ -119,11 +125,13 @@ func newEdges(o Options) (*edges, error) {
 	// below one.
 	most := max(math.Sqrt(float64(o.Edges)), 2*mean)
 	e := &edges{
-		blocks:   uint64(blocks),
-		vertices: uint64(o.Vertices),
-		ids:      newShuffle(uint64(o.Vertices), newStream(o.Seed, purposeIDs)),
-		ranks:    newRanks(size, o.Skew, mean, most),
-		random:   newStream(o.Seed, purposeEdges),
+		planted: planted{
+			blocks:   uint64(blocks),
+			vertices: uint64(o.Vertices),
+			ids:      newShuffle(uint64(o.Vertices), newStream(o.Seed, purposeIDs)),
+			ranks:    newRanks(size, o.Skew, mean, most),
+		},
+		random: newStream(o.Seed, purposeEdges),
 	}
 	bs := e.ranks.bins()
 	inside, ok1 := drawsFor(o.ofClass()*float64(o.Edges), func(m float64) float64 { return distinctEdges(bs, c, m, true, o.Directed) })
@@ -138,7 +146,7 @@ func newEdges(o Options) (*edges, error) {
 }
 
 // labels returns the class of each vertex's community, changed by label noise.
-func labels(e *edges, o Options) []int32 {
+func labels(e *planted, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
 	out := make([]int32, o.Vertices)
 	workers.Blocks(runtime.GOMAXPROCS(0), len(out), block, func(_, from, to int) {
@@ -156,7 +164,7 @@ func labels(e *edges, o Options) []int32 {
 
 // split samples the set of each vertex independently. If a class has several communities, the
 // last one is in the test set.
-func split(e *edges, o Options) []uint8 {
+func split(e *planted, o Options) []uint8 {
 	random := newStream(o.Seed, purposeSplit)
 	out := make([]uint8, o.Vertices)
 	share := o.seen()

@@ -23,7 +23,7 @@ const op = "generate"
 // with label noise. It limits the accuracy on graphs with many edges, where sums over
 // neighbours average out the feature noise.
 type Options struct {
-	Like          string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
+	Like          string  `help:"Published graph whose statistics the synthetic graph has. Values: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp; relational: ogbn-mag, mag240m."`
 	Scale         float64 `default:"1" help:"Factor for the numbers of vertices and edges."`
 	Name          string  `help:"Name of the dataset. Empty: the name in --like followed by -like, else the name of its folder."`
 	Vertices      int64   `help:"Number of vertices; required without --like."`
@@ -40,6 +40,7 @@ type Options struct {
 	Task          string  `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. multilabel: labels depend on the class; regression: targets are the values of the class plus noise. Empty: multiclass."`
 	Labels        int     `help:"Labels (multilabel) or numeric columns (regression) of a vertex. 0: 8 labels or 1 column."`
 	Directed      bool    `help:"Store each edge in one direction only."`
+	IDFeatures    int64   `name:"id-features" help:"Relational graphs: maximum number of vertices of a kind without features that get one-hot ids as features. Vertices of larger kinds get a constant feature. 0 selects 65536; a negative value means 0."`
 	Seed          uint64  `default:"1" help:"Random seed. Equal seeds generate equal graphs."`
 	Memory        int     `default:"2048" help:"Memory for edges during sorting, in MiB. Larger graphs are sorted in parts; all edges are generated again for each part."`
 
@@ -105,6 +106,7 @@ func (o *Options) fill() {
 	o.Name = strings.ToLower(o.Name)
 	o.Features, o.Classes, o.Communities = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8), cmp.Or(o.Communities, 1)
 	o.Memory = cmp.Or(o.Memory, graph.EdgeMemory>>20)
+	o.IDFeatures = cmp.Or(o.IDFeatures, graph.MaxIDFeatures)
 	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)
 	o.Skew = max(cmp.Or(o.Skew, 0.6), 0)
 	o.Noise, o.Strays = max(cmp.Or(o.Noise, 1), 0), max(o.Strays, 0)

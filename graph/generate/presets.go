@@ -51,15 +51,20 @@ var presets = []preset{
 }
 
 // Presets returns the valid names for Options.Like.
-func Presets() []string {
-	names := make([]string, len(presets))
-	for i, p := range presets {
-		names[i] = p.name
+func Presets() (names []string) {
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
+	for _, p := range relationalPresets {
+		names = append(names, p.name)
 	}
 	return names
 }
 
 func findPreset(name string) (preset, bool) {
+	if p := findRelational(name); p != nil {
+		return p.preset, true
+	}
 	i := slices.IndexFunc(presets, func(p preset) bool { return p.name == name })
 	if i < 0 {
 		return preset{}, false

@@ -105,7 +105,7 @@ func TestBadInputs(t *testing.T) {
 		{"ogb/nan", "ogb", with(tinyOGB(), "raw/node-feat.csv.gz", gz("1,2\n3,nan\n5,6\n7,8\n")), "", "", fault.Data,
 			[]string{"line 2 column 2", `"nan"`}},
 		{"ogb/rows", "ogb", with(tinyOGB(), "raw/node-feat.csv.gz", gz("1,2\n3,4\n")), "", "", fault.Data,
-			[]string{"2 rows, expected 4 as in num-node-list.csv.gz"}},
+			[]string{"2 rows, expected 4, one for each vertex"}},
 		{"ogb/multi-label", "ogb", with(tinyOGB(), "raw/node-label.csv.gz", gz("0,1\n1,2\n0,0\n1,0\n")), "", "", fault.Data,
 			[]string{"node-label.csv.gz", "column 1 of row 1 is 2: a label must be 0 or 1"}},
 		{"ogb/overlap", "ogb", with(tinyOGB(), "split/time/test.csv.gz", gz("3\n1\n")), "", "", fault.Data,

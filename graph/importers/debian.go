@@ -37,17 +37,16 @@ func debian(k *resources, o Options) *graph.Content {
 		check(fault.New(fault.Missing, a.op, a.path, "it contains no package").
 			Then(`run "apt-get update", then "apt-cache dumpavail" again`))
 	}
+	if o.Relations {
+		return a.relational(k, o)
+	}
 	c := &graph.Content{
 		Source:     "debian: " + a.path,
 		Vertices:   int64(len(a.packages)),
 		Symmetrise: len(o.EdgeFeatures) == 0,
 		Features:   a.features(),
 		Normalize:  o.Normalize,
-		IDs:        &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)},
-	}
-	for _, p := range a.packages {
-		c.IDs.Text = append(c.IDs.Text, p.name...)
-		c.IDs.Offsets = append(c.IDs.Offsets, int64(len(c.IDs.Text)))
+		IDs:        a.ids(),
 	}
 	c.Labels, c.ClassNames = a.labels()
 	c.Classes = len(c.ClassNames)
@@ -70,11 +69,21 @@ func openDebArchive(at input, o Options) *debArchive {
 	}
 	b := bufio.NewReaderSize(in, 1<<20)
 	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
-		return readDebArchive(b, at)
+		return readDebArchive(b, at, o.Relations)
 	}
 	z, err := gzip.NewReader(b)
 	at.require(err == nil, "write the file again", "invalid gzip data: %v", err)
-	return readDebArchive(z, at)
+	return readDebArchive(z, at, o.Relations)
+}
+
+// ids returns the names of packages.
+func (a *debArchive) ids() *graph.IDs {
+	ids := &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)}
+	for _, p := range a.packages {
+		ids.Text = append(ids.Text, p.name...)
+		ids.Offsets = append(ids.Offsets, int64(len(ids.Text)))
+	}
+	return ids
 }
 
 // labels returns the sections as class numbers, and the sorted sections.

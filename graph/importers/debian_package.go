@@ -18,14 +18,21 @@ const debLineLimit = 4 << 20
 
 // debWanted are the fields that the importer reads, in lower case: names of fields are
 // case-insensitive.
-var debWanted = append([]string{"package", "version", "section", "provides", "description", "description-en"}, debRelations...)
+var debWanted = slices.Concat([]string{"package", "version", "section", "source", "maintainer", "description", "description-en"},
+	debRelations, debMoreRelations)
+
+// debMoreRelations are the fields that only relational graphs use as edges.
+var debMoreRelations = []string{"breaks", "conflicts", "replaces", "provides"}
 
 // debPackage is the data that the importer uses of a stanza.
 type debPackage struct {
 	name, version string
-	section       string        // without the archive area, "" where unknown
-	summary       string        // the short description
-	relations     []debRelation // packages in the relation fields, with repetitions
+	section       string          // without the archive area, "" where unknown
+	summary       string          // the short description
+	relations     []debRelation   // packages in the relation fields, with repetitions
+	source        string          // name of the source package
+	maintainer    string          // mail address, or the whole field
+	more          [][]debRelation // packages in each of debMoreRelations
 }
 
 type debArchive struct {
@@ -37,13 +44,13 @@ type debArchive struct {
 
 // readDebArchive reads every stanza of r. Of several versions of a package it uses the highest, and the first
 // of equal ones (multi-arch machines list the same
-// version once per architecture).
+// version once per architecture). With more, it reads the fields of relational graphs.
 //
 // Design note: packages are sorted by name, not in the order of the file, so that the dataset
 // does not depend on the order of apt's lists.
-func readDebArchive(r io.Reader, at input) *debArchive {
+func readDebArchive(r io.Reader, at input, more bool) *debArchive {
 	a, index := &debArchive{input: at, virtual: map[string]bool{}}, map[string]int{}
-	c := &debCursor{lines: bufio.NewScanner(r), input: at}
+	c := &debCursor{lines: bufio.NewScanner(r), input: at, more: more}
 	c.lines.Buffer(make([]byte, 64<<10), debLineLimit)
 	for fields, start := c.next(); start > 0; fields, start = c.next() {
 		p := c.pkg(fields, start, a.virtual)
@@ -74,6 +81,7 @@ type debCursor struct {
 	input
 	lines *bufio.Scanner
 	line  int
+	more  bool
 }
 
 func (c *debCursor) fail(line int, format string, args ...any) {
@@ -172,7 +180,26 @@ func (c *debCursor) pkg(fields map[string]debField, start int, virtual map[strin
 	for _, v := range c.relation(nil, 0, "provides", fields["provides"]) {
 		virtual[v.name] = true
 	}
+	if c.more {
+		for _, key := range debMoreRelations {
+			p.more = append(p.more, c.relation(nil, 0, key, fields[key]))
+		}
+		source, _, _ := strings.Cut(string(fields["source"].value), " ")
+		p.source = cmp.Or(source, p.name)
+		p.maintainer = debMaintainer(string(fields["maintainer"].value))
+	}
 	return p
+}
+
+// debMaintainer returns the mail address in "Name <address>", or the whole value without one. Names of one
+// address differ in spelling.
+func debMaintainer(value string) string {
+	_, address, _ := strings.Cut(value, "<")
+	address, _, closed := strings.Cut(address, ">")
+	if !closed {
+		address = value
+	}
+	return strings.ToLower(strings.Join(strings.Fields(address), " "))
 }
 
 func (c *debCursor) relation(dst []debRelation, field debProps, key string, f debField) []debRelation {

@@ -44,7 +44,14 @@ func dglGraph(k *resources, o Options, f *dglFile) *graph.Content {
 	if number < 0 || number >= f.Graphs {
 		k.refuse("choose --graph from 0 to "+last, "there is no graph %d, the file has %d", number, f.Graphs)
 	}
-	d := &dglArrays{input: k.input, graph: must(f.graph(number)), got: map[string]bool{}}
+	kinds, relations, err := f.graph(number)
+	check(err)
+	if len(kinds) != 1 || len(relations) != 1 {
+		return dglRelational(k, o, kinds, relations)
+	}
+	whole := kinds[0]
+	whole.Ends, whole.EdgeData = relations[0].Ends, relations[0].EdgeData
+	d := newDGLArrays(k.input, &whole)
 	for i, name := range o.EdgeFeatures {
 		if a, _ := among(d.graph.EdgeData, "edata", []string{name}); a == nil {
 			k.require(false, "name a tensor of edata", "there is no %.60q in edata, which --edge-features names: %.200s", name,
@@ -57,8 +64,28 @@ func dglGraph(k *resources, o Options, f *dglFile) *graph.Content {
 	}
 	c := pyg(k, o, d)
 	c.Source = "dgl " + nameOf(o.Src)
-	if rest := d.rest(f.Labels); len(rest) > 0 {
-		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
+	d.logRest(o, f.Labels)
+	return c
+}
+
+// dglRelational reads a graph with several types of vertices or edges.
+func dglRelational(k *resources, o Options, kinds, relations []dglPart) *graph.Content {
+	var list []kindArrays
+	var between []relationArrays
+	var all []*dglArrays
+	for i := range kinds {
+		d := newDGLArrays(k.element(kinds[i].Name), &kinds[i])
+		list, all = append(list, kindArrays{kinds[i].Name, d}), append(all, d)
+	}
+	for i, r := range relations {
+		from, to := kinds[r.From].Name, kinds[r.To].Name
+		d := newDGLArrays(k.element(from+","+r.Name+","+to), &relations[i])
+		between, all = append(between, relationArrays{from, r.Name, to, d}), append(all, d)
+	}
+	c := pygRelational(k, o, list, between)
+	c.Source = "dgl " + nameOf(o.Src)
+	for _, d := range all {
+		d.logRest(o, nil)
 	}
 	return c
 }
@@ -73,10 +100,14 @@ var dglNames = map[string][]string{
 // dglArrays gives the tensors of a graph by PyTorch Geometric's names.
 type dglArrays struct {
 	input
-	graph *homogeneousGraph
+	graph *dglPart
 	got   map[string]bool // their location: "ndata[feat]"
 	// features is the tensor of edata with edge features, "" if the user names none.
 	features string
+}
+
+func newDGLArrays(at input, part *dglPart) *dglArrays {
+	return &dglArrays{input: at, graph: part, got: map[string]bool{}}
 }
 
 // find returns the tensor of a name, and its location.
@@ -124,6 +155,13 @@ func (d *dglArrays) get(name string) ndarray {
 	}
 	element := d.element(at)
 	return ndarray{Array: a.Called(element.path), input: element}
+}
+
+// logRest logs the unused tensors.
+func (d *dglArrays) logRest(o Options, labels []dglTensor) {
+	if rest := d.rest(labels); len(rest) > 0 {
+		o.Log("path=%s left_out=%s", d.path, strings.Join(rest, ","))
+	}
 }
 
 // rest returns the locations of unused tensors.

@@ -51,6 +51,13 @@ func (c *dglCursor) magic(want uint64, what string) {
 	}
 }
 
+// count reads the length of a list, which must be want.
+func (c *dglCursor) count(what string, want uint64) {
+	if n := c.u64(); c.err == nil && n != want {
+		c.fail("%d %s, expected %d", n, what, want)
+	}
+}
+
 // text reads a length and that number of bytes.
 func (c *dglCursor) text() string { return string(c.take(c.u64())) }
 

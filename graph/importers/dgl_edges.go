@@ -18,10 +18,10 @@ type dglEdges struct {
 	ids        *npy.Array // of the edges; empty if edges are in the order of ids
 }
 
-// metaGraph reads the graph of types and returns its number of vertex types.
-func (c *dglCursor) metaGraph() int64 {
+// metaGraph reads the graph of types: a row is a type of vertices, an edge a type of edges.
+func (c *dglCursor) metaGraph() dglEdges {
 	c.magic(dglTypesMagic, "the graph of types")
-	return c.matrix(csrFormat).rows
+	return c.matrix(csrFormat)
 }
 
 // unitGraph reads magic, the saved formats of the edges, the allowed formats, and the edges in
@@ -70,10 +70,13 @@ func (c *dglCursor) matrix(format int64) dglEdges {
 	return e
 }
 
-// ends returns the edges of a graph with the given number of vertices, in the order of edge ids.
-func (e *dglEdges) ends(vertices int64) (*npy.Array, error) {
-	if e.rows != vertices || e.cols != vertices {
-		return nil, e.file.bad("its edges are a matrix of %d x %d for %d vertices", e.rows, e.cols, vertices).Then(dglTruncated)
+// ends returns the edges between the given numbers of vertices, in the order of edge ids.
+func (e *dglEdges) ends(from, to int64) (*npy.Array, error) {
+	if e.format == cscFormat {
+		from, to = to, from
+	}
+	if e.rows != from || e.cols != to {
+		return nil, e.file.bad("its edges are a matrix of %d x %d for %d x %d vertices", e.rows, e.cols, from, to).Then(dglTruncated)
 	}
 	rows, err := e.rowOfEach()
 	if err != nil {

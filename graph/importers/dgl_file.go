@@ -25,7 +25,7 @@ const (
 const dglHead = 4096
 
 // dglFile is an open file of DGL's dgl.save_graphs: version 2 of the format, which DGL writes since
-// 0.5, of graphs with one type of vertices and one of edges.
+// 0.5.
 //
 // The format is that of DGL's own sources (src/graph/serialize/heterograph_serialize.cc,
 // src/graph/unit_graph.cc, src/runtime/ndarray.cc and dmlc-core's serializer.h), all numbers
@@ -115,48 +115,74 @@ func (f *dglFile) read() error {
 
 const dglTruncated = "fetch the file again, it is damaged or truncated"
 
-// homogeneousGraph is a graph of a file.
-type homogeneousGraph struct {
+// dglPart is a kind of vertices, a type of edges, or both of a graph that has one of each.
+type dglPart struct {
+	Name     string
+	From, To uint32 // kinds of the ends of edges
 	Vertices int64
 	// Ends are the edges in the order of their ids [2 x edges]: a row of sources, one of
-	// destinations, uint32. They are not checked against Vertices.
+	// destinations, uint32. They are not checked against the numbers of vertices.
 	Ends                 *npy.Array
 	VertexData, EdgeData []dglTensor
 }
 
-// graph reads a graph, counted from 0.
-func (f *dglFile) graph(number int) (*homogeneousGraph, error) {
+// graph reads the kinds and the relations of a graph, counted from 0.
+func (f *dglFile) graph(number int) (kinds, relations []dglPart, err error) {
 	start := binary.LittleEndian.Uint64(f.starts[8*number:])
 	if start < dglHead || start > uint64(len(f.bytes)) {
-		return nil, f.bad("graph %d begins at byte %d of %d", number, start, len(f.bytes)).Then(dglTruncated)
+		return nil, nil, f.bad("graph %d begins at byte %d of %d", number, start, len(f.bytes)).Then(dglTruncated)
 	}
 	c := &dglCursor{file: f, at: int(start)}
 	c.magic(dglGraphMagic, "a graph")
 	types := c.metaGraph()
-	relations := c.u64()
-	if c.err != nil {
-		return nil, c.err
+	n := c.u64()
+	if c.err == nil && (types.rows < 1 || n < 1) {
+		return nil, nil, f.bad("graph %d has %d vertex types and %d edge types", number, types.rows, n).Then("save a graph with edges")
 	}
-	if types != 1 || relations != 1 {
-		return nil, f.bad("graph %d has %d vertex types and %d edge types", number, types, relations).
-			Then("save it as a graph with one of each: dgl.to_homogeneous(g, ndata=[…])")
+	var edges []dglEdges
+	for i := uint64(0); i < n && c.err == nil; i++ {
+		edges, relations = append(edges, c.unitGraph()), append(relations, dglPart{})
 	}
-	e := c.unitGraph()
-	counts := c.u64()
-	g := &homogeneousGraph{Vertices: c.i64()}
-	if c.err == nil && counts != 1 {
-		c.fail("%d vertex counts for one type", counts)
+	c.count("vertex counts", uint64(types.rows))
+	for i := int64(0); i < types.rows && c.err == nil; i++ {
+		kinds = append(kinds, dglPart{Vertices: c.i64()})
 	}
-	for _, to := range []*[]dglTensor{&g.VertexData, &g.EdgeData} {
-		if n := c.u64(); c.err == nil && n != 1 {
-			c.fail("tensors of %d types, expected one", n)
+	c.count("lists of ndata", uint64(len(kinds)))
+	for i := range kinds {
+		kinds[i].VertexData = c.tensors("tensor")
+	}
+	c.count("lists of edata", n)
+	for i := range relations {
+		relations[i].EdgeData = c.tensors("tensor")
+	}
+	for _, parts := range [][]dglPart{kinds, relations} {
+		c.count("names of types", uint64(len(parts)))
+		for i := range parts {
+			parts[i].Name = c.text()
 		}
-		*to = c.tensors("tensor")
 	}
 	if c.err != nil {
-		return nil, c.err
+		return nil, nil, c.err
 	}
-	var err error
-	g.Ends, err = e.ends(g.Vertices)
-	return g, err
+	return kinds, relations, f.ends(kinds, relations, types, edges)
+}
+
+// ends sets the edges of relations. types has an edge for each relation, between its kinds.
+func (f *dglFile) ends(kinds, relations []dglPart, types dglEdges, edges []dglEdges) error {
+	ends, err := types.ends(types.rows, types.rows)
+	if err != nil {
+		return err
+	}
+	list, err := ends.Uint32s()
+	if err == nil && len(list) != 2*len(edges) {
+		err = f.bad("the graph of types has %d edges for %d edge types", len(list)/2, len(edges)).Then(dglTruncated)
+	}
+	for i := 0; i < len(edges) && err == nil; i++ {
+		r := &relations[i]
+		if r.From, r.To = list[i], list[len(edges)+i]; int(max(r.From, r.To)) >= len(kinds) {
+			return f.bad("edge type %d connects the vertex types %d and %d of %d", i, r.From, r.To, len(kinds)).Then(dglTruncated)
+		}
+		r.Ends, err = edges[i].ends(kinds[r.From].Vertices, kinds[r.To].Vertices)
+	}
+	return err
 }

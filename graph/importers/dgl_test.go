@@ -85,8 +85,6 @@ func TestBadDGL(t *testing.T) {
 		{"version 3", swap(tiny, little(uint64(2)), little(uint64(3)), 0), nil, fault.Data, []string{"version 3 and type 2"}},
 		{"place", swap(tiny, tiny[len(tiny)-16:len(tiny)-8], little(uint64(1<<40)), 1), nil, fault.Data,
 			[]string{"graph 0 begins at byte 1099511627776"}},
-		{"types of vertices", testFile("types.dgl"), nil, fault.Data,
-			[]string{"graph 0 has 2 vertex types and 1 edge types", "dgl.to_homogeneous"}},
 		{"several", testFile("several.dgl"), nil, fault.Data, []string{"it holds 2 graphs", "--graph, from 0 to 1"}},
 		{"no such graph", tiny, &third, fault.Usage, []string{"no graph -1, the file has 1"}},
 		{"elements", swap(tiny, []byte{2, 32, 1, 0}, []byte{4, 16, 1, 0}, 0), nil, fault.Data,
@@ -137,7 +135,7 @@ func TestBadDGL(t *testing.T) {
 }
 
 func FuzzDGL(f *testing.F) {
-	for _, name := range []string{"coo.dgl", "csr.dgl", "csc.dgl", "types.dgl"} {
+	for _, name := range []string{"coo.dgl", "csr.dgl", "csc.dgl", "hetero.dgl", "heterocsr.dgl"} {
 		f.Add(testFile(name)[4096:])
 	}
 	head := testFile("coo.dgl")[:4096]

@@ -28,6 +28,7 @@ type Options struct {
 	Stratify      bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
 	SplitSizes    string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
 	Seed          uint64 `default:"1" help:"Seed of a random split."`
+	Relations     bool   `help:"Import a relational graph: packages, virtual packages, source packages and maintainers, with a relation for each field (debian)."`
 	Force         bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
@@ -126,7 +127,7 @@ func Import(from string, o Options) (report *graph.WriteReport, err error) {
 		return nil, err
 	}
 	f.warnOfEdges(c, o, report)
-	if f.after == nil {
+	if f.after == nil || c.Relations != nil {
 		return report, nil
 	}
 	if err := f.after(o, report); err != nil {
@@ -142,6 +143,9 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	o.drawn = new(bool)
 	if f.onlySplit != "" {
 		k.noChoice(o, f.onlySplit)
+	}
+	if o.Relations && f != &debianFormat {
+		k.refuse("leave --relations out: other formats have relations if their files do", "--relations, but the source has no packages")
 	}
 	if o.Graph != nil && !f.several {
 		k.refuse("leave --graph out", "--graph=%d, but the format holds one graph", *o.Graph)

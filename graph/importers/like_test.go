@@ -20,7 +20,7 @@ var notInput = map[string]string{
 	"Seed":  "the split is no input",
 	"Graph": "chooses the data", "Nodes": "names a file", "Edges": "names a file", "ID": "ids are no input",
 	"DropUnknown": "without it such edges are refused", "Like": "takes over what others decide",
-	"DropEdgeFeatures": "predict compares the number of features of edges",
+	"Relations": "only packages of Debian have it", "DropEdgeFeatures": "predict compares the number of features of edges",
 }
 
 // inputOptions lists the options that do, with a value that changes the table of inputTable.

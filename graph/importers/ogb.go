@@ -26,10 +26,13 @@ func ogb(k *resources, o Options) *graph.Content {
 	if k.raw(ogbArchive).exists() {
 		return ogbArrays(k, o)
 	}
-	for _, name := range []string{"triplet-type-list.csv.gz", "edge_reltype.csv.gz"} {
+	if k.raw(ogbTriplets).exists() && k.raw(ogbHasLabel).exists() {
+		return ogbRelational(k, o)
+	}
+	for _, name := range []string{ogbTriplets, "edge_reltype.csv.gz"} {
 		at := k.raw(name)
-		at.require(!at.exists(), "import a graph with one type of vertices and edges",
-			"its edges have types, as in ogbl-wikikg2, ogbl-biokg and ogbn-mag, which are not supported")
+		at.require(!at.exists(), "import a graph with one type of vertices and edges, or with labels",
+			"its edges have types and its vertices no labels, as in ogbl-wikikg2 and ogbl-biokg, which are not supported")
 	}
 	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: ogbCount(k.raw("num-node-list.csv.gz"))}
 	edges := ogbCount(k.raw("num-edge-list.csv.gz"))
@@ -47,7 +50,7 @@ func ogb(k *resources, o Options) *graph.Content {
 	if !o.Symmetrise {
 		o.Log("edges are stored as listed; import with --symmetrise if the benchmark's loader adds inverse edges (ogbn-products)")
 	}
-	c.Split = ogbSplit(k.in("split"), o, c.Vertices)
+	c.Split = ogbSplit(ogbSplitFolder(k.in("split"), o), c.Vertices)
 	return c
 }
 
@@ -61,7 +64,7 @@ func ogbCount(at input) int64 {
 
 // ogbRows refuses a file that does not have a row for each vertex.
 func ogbRows(at input, rows, n int64) {
-	at.require(rows == n, fetchTruncated, "%d rows, expected %d as in num-node-list.csv.gz", rows, n)
+	at.require(rows == n, fetchTruncated, "%d rows, expected %d, one for each vertex", rows, n)
 }
 
 // ogbLabels reads one label per vertex, nan for none, or 0 and 1 in several columns
@@ -133,6 +136,11 @@ func ogbFeatures(k *resources, o Options, n int64, along *weightedEdges) graph.F
 		o.Log("features=means of edge features: there is no %s", at.path)
 		return along.means(int(n), o.Symmetrise)
 	}
+	return ogbFeatureTable(k, at, n)
+}
+
+// ogbFeatureTable reads a row of features for each vertex.
+func ogbFeatureTable(k *resources, at input, n int64) graph.Features {
 	f := graph.Features{Rows: int(n)}
 	rows := int64(0)
 	parseFile(at, csvParser(at, parseFeature), func(t csvTable[float32]) {
@@ -154,17 +162,7 @@ func ogbFeatures(k *resources, o Options, n int64, along *weightedEdges) graph.F
 
 // ogbEdges returns the edges, with weights and features if they have tables.
 func ogbEdges(k *resources, o Options, n, edges int64) *weightedEdges {
-	at := k.raw("edge.csv.gz")
-	out := newWeightedEdges(k, at)
-	parse := func(b []byte) (uint32, bool) {
-		v, ok := parseInt(b)
-		return uint32(v), ok && v >= 0 && v < n
-	}
-	parseFile(at, csvParser(at, parse), func(t csvTable[uint32]) {
-		t.sameCols(at, 2)
-		out.add(t.values)
-	})
-	at.require(out.pairs == edges, fetchTruncated, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges)
+	out := ogbEdgeTable(k, k.raw("edge.csv.gz"), n, n, edges)
 	if table := k.raw(ogbEdgeWeights); table.exists() {
 		if o.DropWeights {
 			o.Log("path=%s weights are dropped", table.path)
@@ -175,6 +173,29 @@ func ogbEdges(k *resources, o Options, n, edges int64) *weightedEdges {
 	if table := k.raw(ogbEdgeFeatures); table.exists() && !o.DropEdgeFeatures {
 		out.features, out.dim = out.table(table, 0, parseFeature)
 	}
+	return out
+}
+
+// ogbEdgeTable reads the given number of edges between from and to vertices.
+func ogbEdgeTable(k *resources, at input, from, to, edges int64) *weightedEdges {
+	out, most := newWeightedEdges(k, at), max(from, to)
+	parse := func(b []byte) (uint32, bool) {
+		v, ok := parseInt(b)
+		return uint32(v), ok && v >= 0 && v < most
+	}
+	parseFile(at, csvParser(at, parse), func(t csvTable[uint32]) {
+		t.sameCols(at, 2)
+		for i := 0; i < len(t.values) && from != to; i += 2 {
+			if v := int64(t.values[i]); v >= from {
+				check(badEdge(at, out.pairs+int64(i/2), 0, v, from))
+			}
+			if v := int64(t.values[i+1]); v >= to {
+				check(badEdge(at, out.pairs+int64(i/2), 1, v, to))
+			}
+		}
+		out.add(t.values)
+	})
+	at.require(out.pairs == edges, fetchTruncated, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges)
 	return out
 }
 
@@ -220,8 +241,8 @@ func (e *weightedEdges) means(n int, symmetrise bool) graph.Features {
 	return f
 }
 
-// ogbSplit reads the split of the type that --split names, or of the only type.
-func ogbSplit(dir input, o Options, n int64) []uint8 {
+// ogbSplitFolder returns the folder of the split that --split names, or of the only one.
+func ogbSplitFolder(dir input, o Options) input {
 	kind := o.Split
 	if kind == "" {
 		found, err := os.ReadDir(dir.path)
@@ -237,9 +258,14 @@ func ogbSplit(dir input, o Options, n int64) []uint8 {
 		}
 		kind = kinds[0]
 	}
+	return dir.in(kind)
+}
+
+// ogbSplit reads the split of n vertices in a folder.
+func ogbSplit(dir input, n int64) []uint8 {
 	s := make(splitter, n)
 	for i, file := range []string{"train.csv.gz", "valid.csv.gz", "test.csv.gz"} {
-		at := dir.in(kind).in(file)
+		at := dir.in(file)
 		s.markAll(at, csvColumn(at), uint8(graph.SplitTrain+i))
 	}
 	return s

@@ -85,7 +85,7 @@ func parseWeight(b []byte) (float32, bool) {
 }
 
 func isOGB(src string) bool {
-	return holds("raw/edge.csv.gz")(src) || holds("raw/"+ogbArchive)(src)
+	return holds("raw/edge.csv.gz")(src) || holds("raw/"+ogbTriplets)(src) || holds("raw/"+ogbArchive)(src)
 }
 
 // ogbArrays reads the layout of ogbn-papers100M: raw/data.npz with edge_index and
@@ -101,7 +101,7 @@ func ogbArrays(k *resources, o Options) *graph.Content {
 		return c
 	}
 	c.Labels = ogbClassArray(k, n)
-	c.Split = ogbSplit(k.in("split"), o, n)
+	c.Split = ogbSplit(ogbSplitFolder(k.in("split"), o), n)
 	return c
 }
 

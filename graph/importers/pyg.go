@@ -38,19 +38,33 @@ func pyg(k *resources, o Options, in namedArrays) *graph.Content {
 	return c
 }
 
-// pygEdges reads edge_index, a row of sources and a row of destinations, and the data of edges.
+// pygEdges reads edge_index and the data of edges.
 func pygEdges(k *resources, o Options, in namedArrays, n int64) graph.EdgeSource {
+	ends := pygEnds(in)
+	ends.check(in.get("edge_index").input, n, n)
+	return pygEdgeData(k, o, in, ends)
+}
+
+// pygEnds reads edge_index, a row of sources and a row of destinations.
+func pygEnds(in namedArrays) endRows {
 	a := in.get("edge_index")
 	a.require(len(a.Shape) == 2 && a.Shape[0] == 2, "save a row of sources and a row of destinations: transpose an array of pairs",
 		"shape is %v, expected [2 edges]", a.Shape)
 	ends := must(a.Uint32s())
 	m := len(ends) / 2
-	for i, v := range ends {
-		if int64(v) >= n {
-			check(badEdge(a.input, int64(i%m), i/m, int64(v), n))
+	return endRows{ends[:m], ends[m:]}
+}
+
+// check compares the ends with the numbers of vertices of sources and of destinations.
+func (e endRows) check(at input, from, to int64) {
+	for end, list := range [][]uint32{e.src, e.dst} {
+		n := [2]int64{from, to}[end]
+		for i, v := range list {
+			if int64(v) >= n {
+				check(badEdge(at, int64(i), end, int64(v), n))
+			}
 		}
 	}
-	return pygEdgeData(k, o, in, endRows{ends[:m], ends[m:]})
 }
 
 // endRows has edges with separate lists of sources and destinations.

@@ -26,11 +26,14 @@ func torch(k *resources, o Options) *graph.Content {
 func torchGraph(k *resources, o Options, f *pickle.TorchFile) *graph.Content {
 	t := &torchArrays{file: f, input: k.input, got: map[string]bool{}}
 	t.dict = t.data(f.Value, nesting)
+	if slices.ContainsFunc(t.dict.Keys, isRelationKey) {
+		c := t.relational(k, o)
+		c.Source = "torch " + nameOf(o.Src)
+		return c
+	}
 	c := pyg(k, o, t)
 	c.Source = "torch " + nameOf(o.Src)
-	if rest := t.rest(); len(rest) > 0 {
-		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
-	}
+	t.logRest(o)
 	return c
 }
 
@@ -52,7 +55,7 @@ func (t *torchArrays) data(v any, nesting int) *pickle.Dict {
 			return x
 		case pickle.Tuple: // (data, slices), (dict, slices, class)
 			if len(x) == 2 || len(x) == 3 {
-				t.oneGraph(x[1])
+				t.oneGraph(x[1], nesting)
 				return t.data(x[0], nesting-1)
 			}
 		case *pickle.List:
@@ -73,9 +76,11 @@ func (t *torchArrays) data(v any, nesting int) *pickle.Dict {
 func (t *torchArrays) object(o *pickle.Object) *pickle.Dict {
 	state, _ := o.State.(*pickle.Dict)
 	_, class, _ := strings.Cut(string(o.Class), " ")
-	t.require(class != "HeteroData", "save data.to_homogeneous() instead", "it is a HeteroData with several vertex types")
 	if class == "OrderedDict" {
 		return &o.Items
+	}
+	if class == "HeteroData" && state != nil {
+		return heteroDict(state)
 	}
 	if !strings.HasPrefix(string(o.Class), "torch_geometric.") || state == nil {
 		return nil
@@ -84,15 +89,21 @@ func (t *torchArrays) object(o *pickle.Object) *pickle.Dict {
 	if store == nil {
 		return state
 	}
-	if inner, _ := store.State.(*pickle.Dict); inner != nil {
-		mapping, _ := inner.Get("_mapping").(*pickle.Dict)
-		return mapping
+	return mappingOf(store)
+}
+
+// mappingOf returns the tensors of a store of PyTorch Geometric.
+func mappingOf(store *pickle.Object) *pickle.Dict {
+	inner, _ := store.State.(*pickle.Dict)
+	if inner == nil {
+		return nil
 	}
-	return nil
+	mapping, _ := inner.Get("_mapping").(*pickle.Dict)
+	return mapping
 }
 
 // oneGraph refuses slices that cut several graphs out of the tensors.
-func (t *torchArrays) oneGraph(slices any) {
+func (t *torchArrays) oneGraph(slices any, nesting int) {
 	d, ok := slices.(*pickle.Dict)
 	if o, is := slices.(*pickle.Object); is && !ok {
 		d = &o.Items
@@ -101,10 +112,20 @@ func (t *torchArrays) oneGraph(slices any) {
 		return
 	}
 	for i, v := range d.Values {
+		if inner, ok := v.(*pickle.Dict); ok && nesting > 0 {
+			t.oneGraph(inner, nesting-1) // of a kind or a relation
+		}
 		if pickle.IsTensor(v) {
 			a := must(t.file.Tensor(v, fmt.Sprint("slices of ", pickle.Text(d.Keys[i]))))
 			t.require(a.Len() <= 2, "save one of them: torch.save(dataset[0], FILE)", "it holds %d graphs", a.Len()-1)
 		}
+	}
+}
+
+// logRest logs the unused names.
+func (t *torchArrays) logRest(o Options) {
+	if rest := t.rest(); len(rest) > 0 {
+		o.Log("path=%s left_out=%s", t.path, strings.Join(rest, ","))
 	}
 }
 

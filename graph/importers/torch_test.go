@@ -120,7 +120,7 @@ func TestBadTorch(t *testing.T) {
 		{"slices of several", zipped("data.pkl", newPickler().raw("}}(").str("x").tensorOf("LongStorage", "0", 3, 0, []int{3}, []int{1}).
 			raw("u\x86").done(), "data/0", little([]int64{0, 2, 4})), []string{"it holds 2 graphs", "dataset[0]"}},
 		{"types of vertices", saved(newPickler().raw("ctorch_geometric.data.hetero_data\nHeteroData\n)\x81}b")),
-			[]string{"HeteroData", "to_homogeneous"}},
+			[]string{"HeteroData", "instead of a PyTorch Geometric Data"}},
 		{"no x", saved(newPickler().raw("}")), []string{`no "x" among its tensors`}},
 		{"no edges", dict(func(p *pickler) { p.str("adj_t").raw("K\x01") }),
 			[]string{`no "edge_index" among its tensors: x, adj_t`, "data.adj_t"}},

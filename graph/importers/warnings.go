@@ -36,7 +36,7 @@ func (f *importer) warnOfEdges(c *graph.Content, o Options, r *graph.WriteReport
 
 // numbersByRow reports whether the ids in edges are numbers of rows of the other arrays.
 func (f *importer) numbersByRow(c *graph.Content) bool {
-	return !f.isTable() && f != &debianFormat && (f != &snapFormat || c.IDs == nil)
+	return !f.isTable() && c.Relations == nil && f != &debianFormat && (f != &snapFormat || c.IDs == nil)
 }
 
 // namesFirst reports whether vertex 0 is an end of an edge.

@@ -115,6 +115,19 @@ other = dict(masks, feat=array("d", [1, 2, 3, 4, 5, 6, 7, 8], [4, 2]), label=arr
 save_graphs("several.dgl", [graph([1], [unit_graph("q", 1, [], COO)], [{}], [{}]), graph([4], [unit_graph("q", 4, pairs, CSR | CSC)], [other], [{}])])
 save_graphs("csc.dgl", [graph([4], [unit_graph("i", 4, turned, CSC)], [ndata], [{}])])
 
-# Two types of vertices.
-bipartite = unit_graph("q", 4, pairs, COO)
-save_graphs("types.dgl", [graph([4, 4], [bipartite], [{}, {}], [{}], ("user", "item"), ("buys",), meta_graph(2, ((0, 1),)))])
+# The graph of tinyRelational in ogb_relational_test.go, with an edge type in each format.
+def relation(kind, types, between, n, pairs, format):
+    meta = meta_graph(types, (between,))
+    out = u64(0xDD2E60F0F6B4A127) + struct.pack("<qq", format | 1 << 32, 7 | 1 << 32) + meta
+    if format == COO:
+        return out + coo_matrix(kind, n[0], n[1], [p[0] for p in pairs], [p[1] for p in pairs])
+    by = format == CSC
+    return out + csr_matrix(kind, n[by], n[1 - by], *rows_of(pairs, n[by], by))
+
+
+writes, cites = [(0, 0), (1, 1), (2, 3), (0, 2)], [(0, 1), (1, 2), (3, 0)]
+for name, format in ("hetero.dgl", COO), ("heterocsr.dgl", CSR), ("heterocsc.dgl", CSC):
+    edges = [relation("q", 1, (0, 0), (4, 4), cites, format), relation("q", 2, (0, 1), (3, 4), writes, format)]
+    save_graphs(name, [graph([3, 4], edges, [{"year": array("q", [1, 2, 3])}, ndata],
+                             [{}, {"feat": array("f", [1] * 8, [4, 2])} if format == CSR else {}], ("author", "paper"), ("cites", "writes"),
+                             meta_graph(2, ((1, 1), (0, 1))))])
