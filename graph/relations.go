@@ -65,6 +65,20 @@ func (r *Relations) KindOf(v int64) int {
 	return -1
 }
 
+// Span returns the vertices first to first+n-1 of a kind.
+func (r *Relations) Span(kind int) (first uint32, n int64) { return uint32(r.First(kind)), r.Kinds[kind].Vertices }
+
+// Scored returns the number of relations up to the last one that is not the reverse of another. Scores of
+// edges need weights for these relations.
+func (r *Relations) Scored() (n int) {
+	for i, x := range r.Relations {
+		if !x.Reverse {
+			n = i + 1
+		}
+	}
+	return n
+}
+
 // Label returns the name of a relation with the names of its kinds, as in paper-writes-author.
 func (r *Relations) Label(relation int) string {
 	x := r.Relations[relation]

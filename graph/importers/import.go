@@ -28,7 +28,9 @@ type Options struct {
 	Stratify      bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
 	SplitSizes    string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
 	Seed          uint64 `default:"1" help:"Seed of a random split."`
-	Force         bool   `help:"Replace an existing dataset folder."`
+	// ReverseRelations adds the reverse of each relation of a relational graph; empty: on.
+	ReverseRelations string `name:"reverse-relations" default:"on" enum:"on,off" help:"Add the reverse of each relation, rev_NAME, so that networks pass messages in both directions: on or off (triples)."`
+	Force            bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
 
@@ -83,6 +85,7 @@ var importFormats = []*importer{
 	&bsnapFormat,
 	&snapFormat,
 	&debianFormat,
+	&triplesFormat,
 	&csvFormat,
 	&parquetFormat,
 }
