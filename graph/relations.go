@@ -66,7 +66,9 @@ func (r *Relations) KindOf(v int64) int {
 }
 
 // Span returns the vertices first to first+n-1 of a kind.
-func (r *Relations) Span(kind int) (first uint32, n int64) { return uint32(r.First(kind)), r.Kinds[kind].Vertices }
+func (r *Relations) Span(kind int) (first uint32, n int64) {
+	return uint32(r.First(kind)), r.Kinds[kind].Vertices
+}
 
 // Scored returns the number of relations up to the last one that is not the reverse of another. Scores of
 // edges need weights for these relations.
@@ -83,6 +85,16 @@ func (r *Relations) Scored() (n int) {
 func (r *Relations) Label(relation int) string {
 	x := r.Relations[relation]
 	return fmt.Sprintf("%s-%s-%s", r.Kinds[x.From].Name, x.Name, r.Kinds[x.To].Name)
+}
+
+// labels returns the Labels of all relations, nil if r is nil.
+func (r *Relations) labels() (list []string) {
+	if r != nil {
+		for i := range r.Relations {
+			list = append(list, r.Label(i))
+		}
+	}
+	return list
 }
 
 // AddReverse appends the reverse of a relation, with the name rev_NAME, and returns its index. It

@@ -12,9 +12,11 @@ import (
 var triplesFormat = importer{
 	entry: entry{Name: "triples", Help: "knowledge graph: a file with a line HEAD RELATION TAIL for each triple, between tabs or " +
 		"blanks; or a folder with the split train.txt, valid.txt and test.txt, as FB15k-237 and WN18RR"},
-	read:       triples,
-	recognises: func(src string) bool { return holds("train.txt")(src) && holds("valid.txt")(src) && holds("test.txt")(src) },
-	onlySplit:  "valid.txt and test.txt of a folder are the split; siafu holdout splits the triples of a file",
+	read: triples,
+	recognises: func(src string) bool {
+		return holds("train.txt")(src) && holds("valid.txt")(src) && holds("test.txt")(src)
+	},
+	onlySplit: "valid.txt and test.txt of a folder are the split; siafu holdout splits the triples of a file",
 }
 
 // tripleReader numbers entities and relations in the order of their first triple.
