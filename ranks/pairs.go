@@ -37,7 +37,7 @@ func readPairs(path, data string, net model.Spec) (s *pairs.Split, names [][]str
 			Then("write a text file with the columns src, relation and dst")
 	}
 	for i, r := range s.Relations {
-		if int(r) >= net.Design.Relations && net.Design.Score != "" {
+		if int(r) >= net.Design.ScoreRelations && net.Design.Score != "" {
 			return nil, nil, fault.New(fault.Data, "predict", path, "pair %d has the relation %s, which is the reverse of another", i+1,
 				meta.Relations.Relations[r].Name).Then("name the other relation, and exchange source and destination")
 		}

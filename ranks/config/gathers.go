@@ -38,7 +38,7 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 		}
 	}
 	if meta.Task == graph.Links && meta.Relations != nil && c.scoresTriples() {
-		net.Design.Score, net.Design.Relations = model.TripleScore(c.LinkScore), meta.Relations.Scored()
+		net.Design.Score, net.Design.ScoreRelations = model.TripleScore(c.LinkScore), meta.Relations.Scored()
 	}
 	return net
 }
