@@ -147,6 +147,9 @@ func (c *Content) validateRelations() error {
 		return invalid("give each edge a relation, and add reverse relations instead", "the edges of a relational graph have no relations")
 	}
 	c.Relations = &Relations{slices.Clone(c.Relations.Kinds), slices.Clone(c.Relations.Relations)}
+	for i := range c.Relations.Relations {
+		c.Relations.Relations[i].Edges = 0 // Write counts them
+	}
 	return nil
 }
 

@@ -116,7 +116,8 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 	if p.triples != nil {
 		p.prepareTriples()
 		p.total = e.Meta.Links.Train
-		p.chunks, err = p.maxOverRanks((len(p.triples.list) + p.triples.chunkTriples() - 1) / p.triples.chunkTriples())
+		most := ChunkTriples(p.triples.negatives)
+		p.chunks, err = p.maxOverRanks((len(p.triples.list) + most - 1) / most)
 		return p, err
 	}
 	p.sampledOffsets = make([]int64, sh.NumOwn()+1)

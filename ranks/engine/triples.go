@@ -96,15 +96,14 @@ func (t *tripleScorer) scores(p *pairing, scores []float32, rows, others []uint3
 	}
 }
 
-// chunkTriples returns the number of triples whose rows are fetched at a time.
-func (t *tripleScorer) chunkTriples() int {
-	return max(PairsPerChunk/2/(1+t.negatives), 1)
-}
+// ChunkTriples returns the number of triples, with the given number of corrupted triples each, whose rows are
+// fetched at a time.
+func ChunkTriples(negatives int) int { return max(PairsPerChunk/2/(1+negatives), 1) }
 
 // addTripleLoss adds the loss of the training triples and of their corrupted triples, each with half of the weight.
 // Collective.
 func (p *pairing) addTripleLoss(pass model.Pass) error {
-	t, most := p.triples, p.triples.chunkTriples()
+	t, most := p.triples, ChunkTriples(p.triples.negatives)
 	for c := range p.chunks {
 		list := t.list[min(c*most, len(t.list)):min((c+1)*most, len(t.list))]
 		n := len(list) * (1 + t.negatives)
@@ -258,8 +257,16 @@ func (p *pairing) findAnswers() error {
 	return nil
 }
 
-// questionFloats bounds the scores of the questions that are answered at a time.
+// questionFloats bounds the scores of the triples that are ranked at a time, over all ranks.
 const questionFloats = 1 << 22
+
+// rankedTriples returns the number of triples that are ranked at a time among the given number of vertices.
+func rankedTriples(vertices int64) int { return int(max(1, questionFloats/2/vertices)) }
+
+// QuestionBytes returns the bytes of the scores and rows of the triples that are ranked at a time on one rank.
+func QuestionBytes(vertices, width int64) int64 {
+	return 8 * int64(rankedTriples(vertices)) * (vertices + width)
+}
 
 // tripleRanks ranks both ends of held-out triples among all vertices of their kinds, except those that complete
 // another known triple ("filtered", Bordes et al. 2013, section 4.2). Collective.
@@ -275,7 +282,7 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		kinds[row] = t.of.KindOf(int64(v))
 	}
 	// The questions are the same on all ranks.
-	most := max(1, questionFloats/int(p.shard.Vertices)/2)
+	most := rankedTriples(p.shard.Vertices)
 	for first := 0; first < len(h.Relations); first += most {
 		n := 2 * min(most, len(h.Relations)-first)
 		asked, answers := make([]question, 0, n), make([]uint32, 0, n)
