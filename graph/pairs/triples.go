@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/host"
 )
 
 // Triple is an edge of a relational graph: source (head), relation, destination (tail).
@@ -120,6 +121,10 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 		return nil, nil, usage("leave them out: each edge of a relational graph gets a negative, and is ranked among all vertices",
 			"negatives, candidates or --keep-held with a relational graph")
 	}
+	// The list, its sorted copy and the candidates have 12 bytes for each edge.
+	if err := require(ds.Dir, 36*ds.Meta.Edges, host.LargerMachine); err != nil {
+		return nil, nil, err
+	}
 	all := make(Triples, 0, len(ds.In.Cols))
 	for v := range ds.In.Rows() {
 		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
@@ -145,9 +150,9 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 		candidates := slices.DeleteFunc(slices.Clone(all), func(x Triple) bool { return r.Relations[x.Relation].Reverse })
 		rng := rand.New(rand.NewPCG(o.Seed, 1))
 		rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+		n := float64(len(candidates))
 		for k := range held {
-			n := int(shares[k] * float64(len(candidates)))
-			held[k], candidates = candidates[:n], candidates[n:]
+			held[k], candidates = candidates[:int(shares[k]*n)], candidates[int(shares[k]*n):]
 		}
 		if len(held[0]) == 0 || len(held[1]) == 0 {
 			return nil, nil, fault.New(fault.Data, opHoldOut, ds.Dir, "--split=%s holds out %d and %d edges", o.Split, len(held[0]),

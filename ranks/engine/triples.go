@@ -258,7 +258,7 @@ func (p *pairing) findAnswers() error {
 }
 
 // questionFloats bounds the scores of the triples that are ranked at a time, over all ranks.
-const questionFloats = 1 << 22
+const questionFloats = 1 << 23
 
 // rankedTriples returns the number of triples that are ranked at a time among the given number of vertices.
 func rankedTriples(vertices int64) int { return int(max(1, questionFloats/2/vertices)) }
