@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"math"
 
 	"siafu/internal/arrayfile"
@@ -21,6 +22,9 @@ type Held struct {
 	// from the edge's source in the whole graph. If an edge has fewer, its own destination fills
 	// the rest (Candidates).
 	Each []uint32
+	// Relations are the relations of Edges; nil if the graph is not relational. Negative pair i then has the
+	// relation of edge i and one of its ends.
+	Relations []uint16
 }
 
 // Candidates returns the number of negative destinations of an edge to dst in its part of Held.Each.
@@ -37,6 +41,10 @@ func Candidates(each []uint32, dst uint32) int {
 type HeldOut struct {
 	Ranked    int // number of vertices per edge in Each
 	Val, Test Held
+	// Loops are training edges v→v of a relational graph, which is stored without them. Relation
+	// LoopRelations[i] has the edge from LoopVertices[i].
+	LoopVertices  []uint32
+	LoopRelations []uint16
 }
 
 // of returns the held-out edges of a split.
@@ -55,11 +63,20 @@ type LinkCounts struct {
 	NotVal  int64 `json:"not_val"`
 	NotTest int64 `json:"not_test"`
 	Ranked  int64 `json:"ranked"` // negative destinations per held-out edge
+	Loops   int64 `json:"loops,omitempty"`
 }
 
 const (
 	linkFile = "links.bin" // only for the task Links
 	linkKind = "siafu.links"
+)
+
+// Arrays of links.bin of a relational graph.
+const (
+	valRelations  = "val_relations"
+	testRelations = "test_relations"
+	loopVertices  = "loop_vertices"
+	loopRelations = "loop_relations"
 )
 
 // linkArrays returns the names of a split's arrays in links.bin, in file order.
@@ -96,8 +113,44 @@ func (c *Content) validateLinks() error {
 				"there are %d and %d ends of held-out edges, %d and %d of negative pairs, and %d to rank",
 				x.Edges.Len(), len(x.Edges.Dst), x.Not.Len(), len(x.Not.Dst), len(x.Each))
 		}
+		if err := c.validateTriples(x); err != nil {
+			return err
+		}
+	}
+	if at, v := badID(h.LoopVertices, c.Vertices); at >= 0 || len(h.LoopVertices) != len(h.LoopRelations) {
+		return invalid("name an existing vertex and a relation for each", "edge %d of %d from a vertex to itself names vertex %d of %d",
+			at, len(h.LoopRelations), v, c.Vertices)
 	}
 	return nil
+}
+
+// validateTriples checks the relations of held-out edges.
+func (c *Content) validateTriples(h *Held) error {
+	if c.Relations == nil && h.Relations == nil {
+		return nil
+	}
+	if c.Relations == nil || len(h.Relations) != h.Edges.Len() || h.Not.Len() != h.Edges.Len() || len(h.Each) > 0 {
+		return invalid("give each held-out edge of a relational graph a relation and a negative pair, and no candidates",
+			"there are %d relations and %d negative pairs for %d held-out edges", len(h.Relations), h.Not.Len(), h.Edges.Len())
+	}
+	for i, relation := range h.Relations {
+		if why := c.Relations.misfit(h.Edges.Src[i], h.Edges.Dst[i], relation); why != "" {
+			return invalid("fix the edge, or the kinds of the relation", "held-out edge %d %s", i, why)
+		}
+	}
+	return nil
+}
+
+// misfit returns why an edge cannot be held out as one of a relation; empty: it can.
+func (r *Relations) misfit(src, dst uint32, relation uint16) string {
+	if int(relation) >= len(r.Relations) || r.Relations[relation].Reverse {
+		return fmt.Sprintf("has relation %d of %d, or a reverse relation", relation, len(r.Relations))
+	}
+	x := r.Relations[relation]
+	if r.KindOf(int64(src)) != x.From || r.KindOf(int64(dst)) != x.To {
+		return fmt.Sprintf("from vertex %d to vertex %d is not of the kinds of relation %s", src, dst, r.Label(int(relation)))
+	}
+	return ""
 }
 
 // links writes the held-out edges.
@@ -110,8 +163,17 @@ func (w *writer) links() error {
 	if !w.meta.Directed {
 		n /= 2
 	}
+	if r := w.content.Relations; r != nil {
+		n = int64(len(h.LoopVertices))
+		for _, x := range r.Relations {
+			if !x.Reverse {
+				n += x.Edges
+			}
+		}
+	}
 	w.meta.Links = &LinkCounts{
 		n, int64(h.Val.Edges.Len()), int64(h.Test.Edges.Len()), int64(h.Val.Not.Len()), int64(h.Test.Not.Len()), int64(h.Ranked),
+		int64(len(h.LoopVertices)),
 	}
 	return w.file(linkFile, linkKind, func(f *arrayfile.Writer) error {
 		for split := SplitVal; split <= SplitTest; split++ {
@@ -121,7 +183,13 @@ func (w *writer) links() error {
 				}
 			}
 		}
-		return nil
+		if w.content.Relations == nil {
+			return nil
+		}
+		arrayfile.Put(f, valRelations, h.Val.Relations)
+		arrayfile.Put(f, testRelations, h.Test.Relations)
+		arrayfile.Put(f, loopVertices, h.LoopVertices)
+		return arrayfile.Put(f, loopRelations, h.LoopRelations)
 	})
 }
 
@@ -156,7 +224,30 @@ func (l *loader) links() *HeldOut {
 			}
 		}
 	}
+	if l.Meta.Relations != nil {
+		l.triples(p, h)
+	}
 	return h
+}
+
+// triples maps the relations of held-out edges.
+func (l *loader) triples(p part, h *HeldOut) {
+	c := l.Meta.Links
+	h.Val.Relations, h.Test.Relations = array[uint16](p, valRelations, c.Val), array[uint16](p, testRelations, c.Test)
+	h.LoopVertices, h.LoopRelations = array[uint32](p, loopVertices, c.Loops), array[uint16](p, loopRelations, c.Loops)
+	if l.err != nil {
+		return
+	}
+	for _, list := range []Held{{Edges: h.Val.Edges, Relations: h.Val.Relations}, {Edges: h.Test.Edges, Relations: h.Test.Relations},
+		{Edges: Pairs{h.LoopVertices, h.LoopVertices}, Relations: h.LoopRelations}} {
+		for i, relation := range list.Relations {
+			if src, dst := list.Edges.Src[i], list.Edges.Dst[i]; int64(max(src, dst)) >= l.Meta.Vertices {
+				p.bad("edge %d names vertex %d of %d", i, max(src, dst), l.Meta.Vertices)
+			} else if why := l.Meta.Relations.misfit(src, dst, relation); why != "" {
+				p.bad("edge %d %s", i, why)
+			}
+		}
+	}
 }
 
 // checkLinks reports whether the fields of meta.json about links.bin are valid.
@@ -166,5 +257,8 @@ func (m *Meta) checkLinks() bool {
 		return c == nil && m.Task != Links
 	}
 	least := min(c.Val, c.Test, c.NotVal, c.NotTest)
-	return c.Train >= 0 && least > 0 && c.Ranked >= 0 && c.Ranked <= maxFeatures && max(c.Val, c.Test) <= maxVertices*int64(maxFeatures)
+	if m.Relations != nil && (c.NotVal != c.Val || c.NotTest != c.Test || c.Ranked > 0) || m.Relations == nil && c.Loops != 0 {
+		return false
+	}
+	return c.Train >= 0 && c.Loops >= 0 && c.Loops <= maxVertices && least > 0 && c.Ranked >= 0 && c.Ranked <= maxFeatures && max(c.Val, c.Test) <= maxVertices*int64(maxFeatures)
 }

@@ -65,10 +65,36 @@ func (r *Relations) KindOf(v int64) int {
 	return -1
 }
 
+// Span returns the vertices first to first+n-1 of a kind.
+func (r *Relations) Span(kind int) (first uint32, n int64) {
+	return uint32(r.First(kind)), r.Kinds[kind].Vertices
+}
+
+// Scored returns the number of relations up to the last one that is not the reverse of another. Scores of
+// edges need weights for these relations.
+func (r *Relations) Scored() (n int) {
+	for i, x := range r.Relations {
+		if !x.Reverse {
+			n = i + 1
+		}
+	}
+	return n
+}
+
 // Label returns the name of a relation with the names of its kinds, as in paper-writes-author.
 func (r *Relations) Label(relation int) string {
 	x := r.Relations[relation]
 	return fmt.Sprintf("%s-%s-%s", r.Kinds[x.From].Name, x.Name, r.Kinds[x.To].Name)
+}
+
+// labels returns the Labels of all relations, nil if r is nil.
+func (r *Relations) labels() (list []string) {
+	if r != nil {
+		for i := range r.Relations {
+			list = append(list, r.Label(i))
+		}
+	}
+	return list
 }
 
 // AddReverse appends the reverse of a relation, with the name rev_NAME, and returns its index. It
@@ -121,6 +147,9 @@ func (c *Content) validateRelations() error {
 		return invalid("give each edge a relation, and add reverse relations instead", "the edges of a relational graph have no relations")
 	}
 	c.Relations = &Relations{slices.Clone(c.Relations.Kinds), slices.Clone(c.Relations.Relations)}
+	for i := range c.Relations.Relations {
+		c.Relations.Relations[i].Edges = 0 // Write counts them
+	}
 	return nil
 }
 

@@ -23,6 +23,8 @@ type Schema struct {
 	EdgeImport *EdgeImport `json:"edge_import,omitempty"`
 	Directed   bool        `json:"directed,omitempty"`
 	Weighted   bool        `json:"weighted,omitempty"`
+	// Relations are the names of the relations with those of their kinds (Relations.Label), if any.
+	Relations []string `json:"relations,omitempty"`
 	// Dataset is the source of the schema, for messages.
 	Dataset string `json:"-"`
 	Classes int    `json:"-"`
@@ -38,6 +40,7 @@ func (m *Meta) Schema() *Schema {
 	if m.EdgeImport != nil {
 		s.EdgeImport, s.Directed, s.Weighted = m.EdgeImport, m.Directed, m.Weighted
 	}
+	s.Relations = m.Relations.labels()
 	return s
 }
 
@@ -68,7 +71,7 @@ func (s *Schema) Check() error {
 // IsPlain reports whether the schema has only default values: multi-class labels without names,
 // and no record of the import.
 func (s *Schema) IsPlain() bool {
-	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil
+	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil && s.EdgeImport == nil && s.Relations == nil
 }
 
 // ClassName returns the name of a class, as Meta.ClassName does.
@@ -102,6 +105,10 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 	case m.Normalized && !s.Normalized:
 		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised",
 			"import the dataset without --normalize-features")
+	}
+	if have := m.Relations.labels(); len(s.Relations) > 0 && !slices.Equal(s.Relations, have) {
+		return bad(fmt.Sprintf("its relations are %.120q, the model's are %.120q", have, s.Relations),
+			"import the dataset with the same relations in the same order")
 	}
 	if s.Table != nil && m.Table != nil {
 		why := otherColumns(s.Table.Columns, m.Table.Columns)

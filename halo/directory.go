@@ -51,6 +51,12 @@ func (d *Directory) Row(v uint32) (row uint32, ok bool) {
 	return uint32(at), at >= 0 && int64(d.slot[v]) < d.start[d.comm.Rank()+1]
 }
 
+// Owner returns the rank that owns a vertex.
+func (d *Directory) Owner(v uint32) int {
+	rank, _ := slices.BinarySearch(d.start[1:], int64(d.slot[v])+1)
+	return rank
+}
+
 // RowSet has the rows of other ranks that this rank fetches, and the own rows that it sends.
 type RowSet struct {
 	comm     comm.Comm

@@ -48,6 +48,7 @@ const (
 	streamSample    = 6 << 24 // sampled neighbours
 	streamPairs     = 7 << 24 // pairs without an edge
 	streamScores    = 8 << 24 // dropout in the scores of pairs
+	streamTriples   = 9 << 24 // corrupted triples
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

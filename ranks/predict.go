@@ -32,7 +32,7 @@ type PredictConfig struct {
 	Out        string `default:"" placeholder:"DIR" help:"Folder for the predictions. Empty: RUN/predictions, or RUN/predictions-NAME for a dataset other than that of the training."`
 	New        bool   `help:"Write only vertices whose ids were not in the training graph."`
 	Embeddings bool   `help:"Write embeddings, the input of the last layer, too."`
-	Pairs      string `default:"" placeholder:"FILE" help:"CSV file of vertex pairs to score, with columns src and dst. Scores go to pairs.csv. The network must be trained with --task links."`
+	Pairs      string `default:"" placeholder:"FILE" help:"CSV file of vertex pairs to score, with columns src and dst, and relation of a relational graph. Scores go to pairs.csv. The network must be trained with --task links."`
 	Logits     bool   `help:"Write logits, the input of the softmax, too."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv, too."`
 	ByClass    bool   `name:"csv-classes" help:"Add a column for each class's probability to predictions.csv."`
@@ -135,7 +135,7 @@ func (r *member) predict(p PredictConfig, g memoryGate) (*prepared, error) {
 	if err := m.writePredictions(o, found); err != nil {
 		return nil, err
 	}
-	if err := r.scorePairs(p, found); err != nil {
+	if err := r.scorePairs(p, m.net, found); err != nil {
 		return nil, err
 	}
 	if r.rank == 0 {
@@ -337,7 +337,7 @@ func (r *predicting) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, e
 			m.Task).Then("leave --pairs out, or train for links")
 	}
 	if p.Pairs != "" { // before any computation
-		if _, _, err := readPairs(p.Pairs, r.data); err != nil {
+		if _, _, err := readPairs(p.Pairs, r.data, m.spec()); err != nil {
 			return nil, nil, err
 		}
 	}

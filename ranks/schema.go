@@ -77,6 +77,10 @@ func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error
 			meta.FeatureDim, meta.Classes, m.Dims[0], s.Classes).
 			Then("predict on the dataset %q or a similar one; import a table with --like RUN", s.Dataset)
 	}
+	if m.Design.Score != "" && (meta.Relations == nil || meta.Relations.Scored() != m.Design.ScoreRelations) {
+		return fault.New(fault.Data, "predict", data, "it does not have the %d relations that the model scores", m.Design.ScoreRelations).
+			Then("predict on the dataset %q or a similar one", s.Dataset)
+	}
 	return s.Fits("predict", data, meta, edgeUse(m.spec()))
 }
 

@@ -227,7 +227,7 @@ func TestImport(t *testing.T) {
 // TestNames: auto recognises the formats in this order.
 func TestNames(t *testing.T) {
 	want := []string{"raw", "npz", "torch", "dgl", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap",
-		"snap", "debian", "csv", "parquet"}
+		"snap", "debian", "triples", "csv", "parquet"}
 	got := slices.DeleteFunc(Names(), func(name string) bool {
 		return slices.ContainsFunc(moreFixtures, func(f fixture) bool { return f.name == name })
 	})

@@ -79,7 +79,7 @@ func checkContent(at input, c *graph.Content) {
 	at.require(len(c.Labels) == n && len(c.Split) == n && c.Features.Rows == n, "",
 		"%d vertices, but %d labels, %d entries of the split, %d rows of features", n, len(c.Labels), len(c.Split), c.Features.Rows)
 	for v, s := range c.Split {
-		if s != graph.SplitNone && c.Labels[v] == graph.Unlabelled {
+		if s != graph.SplitNone && c.Labels[v] == graph.Unlabelled && c.Task != graph.Links {
 			check(at.bad("vertex %d is in the %s set and has no label", v, splitNames[s]).Then("take it out of the split"))
 		}
 	}

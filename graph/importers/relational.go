@@ -99,7 +99,10 @@ func (x *relational) content(k *resources, o Options) *graph.Content {
 	}
 	k.require(columns < math.MaxInt32, "reduce the features", "the kinds have %d columns of features", columns)
 	c.Features = x.of.JoinFeatures(features, graph.MaxIDFeatures)
-	c.Edges = withReverse(&x.of, x.edges.each, x.all)
+	c.Edges = graph.EachRelation(x.edges.each)
+	if o.ReverseRelations != "off" {
+		c.Edges = withReverse(&x.of, x.edges.each, x.all || o.ReverseRelations == "on")
+	}
 	for i, kind := range x.of.Kinds {
 		labels := ""
 		if i == target {

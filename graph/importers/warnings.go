@@ -13,6 +13,7 @@ func isLarge(n, all int64) bool { return n > 0 && 10*n >= all }
 func warnOfLabels(c *graph.Content, o Options) {
 	first := slices.IndexFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled })
 	switch {
+	case c.Task == graph.Links:
 	case first < 0 && c.Classes == 0:
 		o.Log("warning: no vertex has a label: use the dataset with siafu predict or siafu holdout")
 	case first < 0 || c.Targets != nil:

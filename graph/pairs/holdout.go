@@ -72,6 +72,15 @@ func HoldOut(dir, dst string, o HoldOutOptions, force bool) (*graph.WriteReport,
 	if ds.Meta.Task == graph.Links {
 		return nil, fault.New(fault.Usage, opHoldOut, dir, "it already has held-out edges").Then("use the dataset that it was created from")
 	}
+	if ds.Meta.Relations != nil {
+		h, rest, err := holdTriples(ds, o, [2]float64{val, test})
+		if err != nil {
+			return nil, err
+		}
+		c := (&drawer{ds: ds}).content(h, o)
+		c.Edges, c.Relations = rest, ds.Meta.Relations
+		return graph.Write(dst, c, force)
+	}
 	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	held := &graph.HeldOut{Ranked: o.Ranked}
 	if o.Val == "" {

@@ -11,6 +11,8 @@ type Names struct {
 	n     int64
 	ints  map[int64]uint32
 	words map[string]uint32
+
+	relations map[string]uint16 // nil if the graph is not relational
 }
 
 // NewNames returns the Names of n vertices with these ids.

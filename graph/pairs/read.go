@@ -15,6 +15,8 @@ type Split struct {
 	Each  []uint32    // [Edges x Ranked] candidate destinations of each edge
 	// Ranked is the number of candidates per edge in Each.
 	Ranked int
+	// Relations are the relations of Edges, if the file and the graph have relations; else nil.
+	Relations []uint16
 }
 
 // Read reads a file of pairs:
@@ -26,6 +28,9 @@ type Split struct {
 //	others       text: a first line with columns called src and dst, then a pair a line,
 //	             between commas or, of a .tsv file, tabs
 //
+// Text with names of NewTripleNames also has a column called relation. Without a first line it has
+// three columns: source, relation and destination, also between tabs in a .txt file.
+//
 // Numbers in arrays are ids as well. op is the operation of faults.
 func Read(op, path string, names *Names) (*Split, error) { return readPart(op, path, "", names) }
 
@@ -35,7 +40,7 @@ func readPart(op, path, part string, names *Names) (*Split, error) {
 	s, err := new(Split), error(nil)
 	r := reader{op: op, path: path, part: part, names: names}
 	if kindOf(path) == "text" {
-		s.Edges, err = textPairs(r)
+		err = textPairs(r, s)
 	} else {
 		err = readArrays(r, s)
 	}

@@ -23,8 +23,8 @@ func (r reader) lines(remedy string, visit func(line int, row []string) error) e
 	defer f.Close()
 	c := csv.NewReader(f)
 	c.ReuseRecord, c.TrimLeadingSpace = true, true
-	if strings.EqualFold(filepath.Ext(r.path), ".tsv") {
-		c.Comma, c.TrimLeadingSpace = '\t', false
+	if end := strings.ToLower(filepath.Ext(r.path)); end == ".tsv" || end == ".txt" && r.names.relations != nil {
+		c.Comma, c.TrimLeadingSpace, c.LazyQuotes = '\t', false, r.names.relations != nil
 	}
 	for {
 		row, err := c.Read()
@@ -52,31 +52,55 @@ func (r reader) vertex(line int, id string) (uint32, error) {
 	return v, nil
 }
 
-func textPairs(r reader) (p graph.Pairs, err error) {
-	const remedy = "write a first line src,dst and then two ids per line"
-	var at [2]int
-	headed := false
+// header returns the columns of source, destination and relation in the first line; ok is false if it is an edge
+// of a relational graph, or if columns are missing.
+func (r reader) header(row []string) (at [3]int, headed, ok bool) {
+	at = [3]int{slices.Index(row, "src"), slices.Index(row, "dst"), -1}
+	if r.names.relations == nil {
+		return at, true, min(at[0], at[1]) >= 0
+	}
+	at[0], at[1] = max(at[0], slices.Index(row, "head")), max(at[1], slices.Index(row, "tail"))
+	if at[2] = slices.Index(row, "relation"); slices.Min(at[:]) >= 0 {
+		return at, true, true
+	}
+	return [3]int{0, 2, 1}, false, len(row) == 3
+}
+
+func textPairs(r reader, s *Split) (err error) {
+	remedy := "write a first line src,dst and then two ids per line"
+	if r.names.relations != nil {
+		remedy = relationRemedy
+	}
+	var at [3]int
+	begun := false
 	err = r.lines(remedy, func(line int, row []string) error {
-		if !headed {
-			at, headed = [2]int{slices.Index(row, "src"), slices.Index(row, "dst")}, true
-			if min(at[0], at[1]) < 0 {
-				return r.bad("its first line is %q", row).Then(remedy)
+		if !begun {
+			var headed, ok bool
+			if at, headed, ok = r.header(row); !ok {
+				return r.bad("its first line is %q", row).Then("%s", remedy)
 			}
-			return nil
+			if begun = true; headed {
+				return nil
+			}
 		}
-		for i, to := range []*[]uint32{&p.Src, &p.Dst} {
+		for i, to := range []*[]uint32{&s.Edges.Src, &s.Edges.Dst} {
 			v, err := r.vertex(line, row[at[i]])
 			if err != nil {
 				return err
 			}
 			*to = append(*to, v)
 		}
-		return nil
+		if at[2] < 0 {
+			return nil
+		}
+		relation, err := r.relation(line, row[at[2]])
+		s.Relations = append(s.Relations, relation)
+		return err
 	})
-	if err == nil && !headed {
-		err = r.bad("it is empty and has no first line").Then(remedy)
+	if err == nil && !begun {
+		err = r.bad("it is empty and has no first line").Then("%s", remedy)
 	}
-	return p, err
+	return err
 }
 
 func textRows(r reader) (all []uint32, width int, err error) {

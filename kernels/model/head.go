@@ -33,9 +33,12 @@ const mostScoreLayers = 64
 // headPrefix is the prefix of the names of a Head's weights.
 const headPrefix = "score"
 
-// headShapes returns the shapes of the Head's weights.
+// headShapes returns the shapes of the weights of the Head, or of the TripleScore.
 func (s Spec) headShapes() (list []Shape) {
 	in := s.Dims[s.Layers()]
+	if s.Design.Score != "" {
+		return s.Design.Score.weights(s.Design.ScoreRelations, in)
+	}
 	for l := range s.Design.ScoreLayers {
 		out := s.Design.ScoreHidden
 		if l == s.Design.ScoreLayers-1 {
@@ -47,7 +50,8 @@ func (s Spec) headShapes() (list []Shape) {
 	return list
 }
 
-// HeadRange returns the range of the Head's weights in the flat vector. It is empty without a Head.
+// HeadRange returns the range of the weights of the Head, or of the TripleScore, in the flat vector. It is empty
+// without weights.
 func (s Spec) HeadRange() Range {
 	r := Range{Hi: s.NumWeights()}
 	r.Lo = r.Hi

@@ -103,6 +103,9 @@ type Design struct {
 	// last one; 0: pairs are scored by the dot product.
 	ScoreLayers int `json:"score-layers,omitempty"`
 	ScoreHidden int `json:"score-hidden,omitempty"`
+	// Score is the score of the edges of a relational graph, with weights for the first ScoreRelations relations.
+	Score          TripleScore `json:"score,omitempty"`
+	ScoreRelations int         `json:"score-relations,omitempty"`
 }
 
 // EdgeDim returns the number of edge features that the network uses.

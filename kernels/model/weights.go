@@ -38,10 +38,7 @@ func (s Spec) Params() []Param {
 	for _, layer := range s.layout() {
 		params = append(params, layer...)
 	}
-	if s.Design.ScoreLayers > 0 {
-		params = append(params, s.head(s.HeadRange().Lo)...)
-	}
-	return params
+	return append(params, s.head(s.HeadRange().Lo)...)
 }
 
 // layout returns Params layer by layer, without the Head.

@@ -90,8 +90,11 @@ type Metrics struct {
 	MSE    *float64 `json:"mse,omitempty"`
 	MAE    *float64 `json:"mae,omitempty"`
 	R2     *float64 `json:"r2,omitempty"`
-	// Metrics of the task Links; see the function Links. MRR is the mean of Reciprocal over edges.
+	// Metrics of the task Links; see the function Links. MRR is the mean of Reciprocal over edges. Of a relational
+	// graph, MRR and Hits@K are those of Ranks.
 	AP      *float64 `json:"average_precision,omitempty"`
+	Hits1   *float64 `json:"hits@1,omitempty"`
+	Hits3   *float64 `json:"hits@3,omitempty"`
 	Hits10  *float64 `json:"hits@10,omitempty"`
 	Hits20  *float64 `json:"hits@20,omitempty"`
 	Hits50  *float64 `json:"hits@50,omitempty"`
@@ -113,7 +116,7 @@ func (m *Metrics) All() []Named {
 		{"accuracy", m.Accuracy}, {"balanced_accuracy", m.BalancedAccuracy},
 		{"micro_f1", m.MicroF1}, {"macro_f1", m.MacroF1}, {"weighted_f1", m.WeightedF1}, {"roc_auc", m.ROCAUC},
 		{"mse", m.MSE}, {"mae", m.MAE}, {"r2", m.R2},
-		{"average_precision", m.AP}, {"mrr", m.MRR}, {"hits@10", m.Hits10}, {"hits@20", m.Hits20},
+		{"average_precision", m.AP}, {"mrr", m.MRR}, {"hits@1", m.Hits1}, {"hits@3", m.Hits3}, {"hits@10", m.Hits10}, {"hits@20", m.Hits20},
 		{"hits@50", m.Hits50}, {"hits@100", m.Hits100},
 	}
 }
@@ -134,7 +137,7 @@ func MetricsOf(task string, outputs int) []string {
 	case task == graph.Regression:
 		return []string{"mse", "mae", "r2"}
 	case task == graph.Links:
-		return []string{"roc_auc", "average_precision", "mrr", "hits@10", "hits@20", "hits@50", "hits@100"}
+		return []string{"roc_auc", "average_precision", "mrr", "hits@1", "hits@3", "hits@10", "hits@20", "hits@50", "hits@100"}
 	case task == graph.MultiLabel:
 		return []string{"micro_f1", "macro_f1", "weighted_f1", "roc_auc"}
 	case outputs == 2:

@@ -37,6 +37,9 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 			net.ScoreDropout = c.Dropout
 		}
 	}
+	if meta.Task == graph.Links && meta.Relations != nil && c.scoresTriples() {
+		net.Design.Score, net.Design.ScoreRelations = model.TripleScore(c.LinkScore), meta.Relations.Scored()
+	}
 	return net
 }
 

@@ -25,6 +25,8 @@ var identities = map[string]func(c *Config, net model.Spec) bool{
 	"norm":      func(_ *Config, net model.Spec) bool { return net.Design.Norm != "" },
 	"jumping":   func(_ *Config, net model.Spec) bool { return net.Design.Jumping != "" },
 	"scores":    func(_ *Config, net model.Spec) bool { return net.Design.ScoreLayers > 0 },
+	"triples":   func(c *Config, _ model.Spec) bool { return c.LinkNegatives > 1 },
+	"score":     func(_ *Config, net model.Spec) bool { return net.Design.ScoreLayers > 0 || net.Design.Score != "" },
 	"attention": func(_ *Config, net model.Spec) bool { return net.Attends() },
 }
 

@@ -51,6 +51,12 @@ func (c *Config) Idle(m *graph.Meta) []string {
 		{"link-layers", perceptron},
 		{"link-hidden", perceptron},
 		{"link-dropout", perceptron},
+		{"link-negatives", func() (bool, string) {
+			if m.Task != graph.Links {
+				return links()
+			}
+			return m.Relations != nil, "on edges without relations"
+		}},
 		{"history-format", func() (bool, string) {
 			kind := c.Batching().Kind
 			return kind == History || kind == Variates, with("batch", c.Batch)

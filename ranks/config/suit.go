@@ -44,7 +44,7 @@ const (
 func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	c.Chosen = nil
 	if m.Task == graph.Links && c.Defaults != "fixed" && c.Recipe == "" {
-		return c.suitLinks(given)
+		return c.suitLinks(m, given)
 	}
 	if c.Defaults == "fixed" || c.Recipe != "" || m.FeatureNorm == 0 || m.Train == 0 {
 		return nil
@@ -119,17 +119,26 @@ func (c *Config) allows(d model.Design) bool {
 // suitLinks sets the options of link prediction (Kipf & Welling, "Variational graph auto-encoders",
 // 2016, section 3), but with other initial weights. The default initial weights give rows near zero,
 // which is good for classes. For links, their products would be near zero with hardly any gradient.
-func (c *Config) suitLinks(given func(flag string) bool) []Choice {
+//
+// Edges of a relational graph are scored by DistMult. A random negative is easy for most edges, so that the area
+// under the curve hardly distinguishes weights. The filtered rank does, but takes longer.
+func (c *Config) suitLinks(m *graph.Meta, given func(flag string) bool) []Choice {
+	why := "the task is links"
 	take := func(flag string, set func(), value string) {
 		if !given(flag) {
 			set()
-			c.Chosen = append(c.Chosen, Choice{flag, value, "the task is links"})
+			c.Chosen = append(c.Chosen, Choice{flag, value, why})
 		}
 	}
 	take("hidden", func() { c.Hidden = 32 }, "32")
 	take("dropout", func() { c.Dropout = 0 }, "0")
 	take("weight-decay", func() { c.WeightDecay = 0 }, "0")
 	take("initializer", func() { c.Initializer = "xavier" }, "xavier")
+	if why = "edges have relations"; m.Relations != nil {
+		take("link-score", func() { c.LinkScore = string(model.DistMult) }, string(model.DistMult))
+		take("monitor", func() { c.Monitor = "mrr" }, "mrr")
+		take("eval-every", func() { c.EvalEvery = 10 }, "10")
+	}
 	return c.Chosen
 }
 

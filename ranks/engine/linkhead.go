@@ -50,10 +50,10 @@ func (e *Engine) newScorer() (pairScorer, error) {
 // HeadFloats returns the number of floats of the ranks' own heads and of the gradients of
 // their weights. It is 0 if the dot product scores pairs.
 func HeadFloats(net model.Spec) int64 {
-	if net.Design.ScoreLayers == 0 {
-		return 0
-	}
 	at := net.HeadRange()
+	if net.Design.ScoreLayers == 0 {
+		return int64(at.Hi - at.Lo)
+	}
 	return headLanes*net.HeadFloats(pairBlock) + (headLanes+1)*int64(at.Hi-at.Lo)
 }
 
@@ -178,7 +178,7 @@ func (h *linkHead) pairDropout(p *pairing, lane *headLane, l *pairList, first, n
 func (p *pairing) rowOf(v uint32) []float32 { return p.x[int(v)*p.width : (int(v)+1)*p.width] }
 
 // scores implements pairScorer.
-func (h *linkHead) scores(p *pairing, scores []float32, rows, others []uint32, first int) {
+func (h *linkHead) scores(p *pairing, scores []float32, rows, others []uint32, _ []uint16, first int) {
 	lane := <-h.idle
 	defer func() { h.idle <- lane }()
 	for lo := first; lo < len(scores); lo += pairBlock {

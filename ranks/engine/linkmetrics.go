@@ -12,29 +12,31 @@ import (
 // scores computes the scores of n pairs of this rank and passes them to sink in chunks of whole
 // groups of pairs, as large as the buffers allow. A pair is an own row and any vertex. Collective
 // over the graph ranks.
-func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
+func (p *pairing) scores(n, group int, at func(i int) (row, v uint32, relation uint16), sink func(first int, scores []float32)) error {
 	most := max(PairsPerChunk/group, 1) * group
 	chunks, err := p.maxOverRanks((n + most - 1) / most)
 	if err != nil {
 		return err
 	}
 	var rows, others []uint32
+	var relations []uint16
 	var scores []float32
 	for k := range chunks {
 		lo, hi := min(n, k*most), min(n, (k+1)*most)
 		resize(&rows, hi-lo)
 		resize(&others, hi-lo)
+		resize(&relations, hi-lo)
 		resize(&scores, hi-lo)
 		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) {
 			for i := first; i < last; i++ {
-				rows[i], others[i] = at(lo + i)
+				rows[i], others[i], relations[i] = at(lo + i)
 			}
 		})
 		if _, err := p.fetchRows(others); err != nil {
 			return err
 		}
 		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) {
-			p.scorer.scores(p, scores[:last], rows[:last], others, first)
+			p.scorer.scores(p, scores[:last], rows[:last], others, relations, first)
 		})
 		sink(lo, scores)
 	}
@@ -53,11 +55,15 @@ func (p *pairing) ownPairs(list graph.Pairs) (positions []int, rows []uint32) {
 }
 
 // scoresOf returns the scores of the pairs of a list whose first vertex this rank owns, and the
-// positions of these pairs in the list. Collective over the graph ranks.
-func (p *pairing) scoresOf(list graph.Pairs) (positions []int, scores []float32, err error) {
+// positions of these pairs in the list. relations is nil unless the graph is relational. Collective over the
+// graph ranks.
+func (p *pairing) scoresOf(list graph.Pairs, relations []uint16) (positions []int, scores []float32, err error) {
 	positions, rows := p.ownPairs(list)
 	scores = make([]float32, len(positions))
-	err = p.scores(len(positions), 1, func(i int) (uint32, uint32) { return rows[i], list.Dst[positions[i]] },
+	if relations == nil {
+		relations = make([]uint16, list.Len())
+	}
+	err = p.scores(len(positions), 1, func(i int) (uint32, uint32, uint16) { return rows[i], list.Dst[positions[i]], relations[positions[i]] },
 		func(first int, some []float32) {
 			copy(scores[first:], some)
 		})
@@ -102,7 +108,7 @@ func (p *pairing) evaluate() error {
 func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float64, err error) {
 	var lists [2][]float32
 	for k, list := range []graph.Pairs{h.Edges, h.Not} {
-		_, scores, err := p.scoresOf(list)
+		_, scores, err := p.scoresOf(list, h.Relations)
 		if err != nil {
 			return m, 0, err
 		}
@@ -127,13 +133,13 @@ func (p *pairing) heldOutMetrics(h *graph.Held) (m objective.Metrics, loss float
 // Collective over the graph ranks.
 func (p *pairing) mrr(h *graph.Held) (float64, error) {
 	each := p.held.Ranked
-	at, edges, err := p.scoresOf(h.Edges)
+	at, edges, err := p.scoresOf(h.Edges, nil)
 	if err != nil {
 		return 0, err
 	}
 	_, rows := p.ownPairs(h.Edges)
 	sum, shares := []float64{0}, []float64(nil)
-	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] },
+	err = p.scores(len(at)*each, each, func(i int) (uint32, uint32, uint16) { return rows[i/each], h.Each[at[i/each]*each+i%each], 0 },
 		func(first int, others []float32) {
 			resize(&shares, len(others)/each)
 			p.team.Run(len(shares), 16, func(lo, hi int) {
@@ -173,6 +179,16 @@ func (p *pairing) computeMetrics(metric string, wanted []uint8) ([]objective.Met
 			}
 			m.MRR = &mean
 		}
+		if p.triples != nil {
+			m.Hits10, m.Hits20, m.Hits50, m.Hits100 = nil, nil, nil, nil // of negatives
+			if metric == allMetrics || metric == "mrr" || objective.HitsNeed(metric) > 0 {
+				ranks, err := p.tripleRanks(h)
+				if err != nil {
+					return nil, err
+				}
+				ranks.Set(&m)
+			}
+		}
 		all[split] = m
 	}
 	return all, nil
@@ -189,16 +205,16 @@ func (p *pairing) addFindings(f *findings) {
 	}
 }
 
-// Pairs returns the scores of pairs, on rank 0. All ranks must pass the same list. Call it
-// before Classes. Collective over the graph ranks.
-func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
+// Pairs returns the scores of pairs, on rank 0. relations are their relations, nil unless the graph is relational.
+// All ranks must pass the same lists. Call it before Classes. Collective over the graph ranks.
+func (i *Inference) Pairs(list graph.Pairs, relations []uint16) ([]float32, error) {
 	t := i.t
 	p, err := t.engine.newPairing(t.net.Dims[t.net.Layers()])
 	if err != nil {
 		return nil, err
 	}
 	p.loadPass(t)
-	at, scores, err := p.scoresOf(list)
+	at, scores, err := p.scoresOf(list, relations)
 	if err != nil {
 		return nil, err
 	}

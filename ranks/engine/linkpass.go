@@ -107,7 +107,7 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 	if train && !l.mirrored {
 		resize(&p.buffers.slopes, len(l.others))
 	}
-	p.scorer.loss(p, &l, losses, train)
+	p.pairs.loss(p, &l, losses, train)
 	scale := 1 / float64(p.total)
 	if l.mirrored {
 		scale /= 2
@@ -120,10 +120,20 @@ func (p *pairing) addPairLoss(l pairList, train bool) {
 	}
 }
 
-// pairScorer scores pairs of rows, and computes gradients.
-type pairScorer interface {
+// scorer scores pairs of rows.
+type scorer interface {
 	// begin sets the weights and the dropout of a pass, and clears the gradient of the weights.
 	begin(weights []float32, drop kernels.PairDropout)
+	// sumGrads completes the gradient of the weights, and weightGrad returns it.
+	sumGrads()
+	weightGrad() []float32
+	// scores scores pairs from first to the last of scores. relations is nil unless the graph is relational.
+	scores(p *pairing, scores []float32, rows, others []uint32, relations []uint16, first int)
+}
+
+// pairScorer also computes gradients.
+type pairScorer interface {
+	scorer
 	// masks reports whether scores of the pass have dropout.
 	masks() bool
 	// loss computes the losses of the pieces of current pairs. In training it adds the gradients of own rows
@@ -132,11 +142,6 @@ type pairScorer interface {
 	// otherGrad returns the gradient of the other end of the pair at a position, whose own row is v: a weight
 	// times one of rows.
 	otherGrad(p *pairing, at int, v uint32) (rows []float32, row uint32, weight []float32)
-	// sumGrads completes the gradient of the weights, and weightGrad returns it.
-	sumGrads()
-	weightGrad() []float32
-	// scores scores pairs from first to the last of scores.
-	scores(p *pairing, scores []float32, rows, others []uint32, first int)
 }
 
 // dotProduct scores a pair by the dot product of its rows.
@@ -159,7 +164,7 @@ func (dotProduct) otherGrad(p *pairing, at int, v uint32) (rows []float32, row u
 }
 
 // scores implements pairScorer. Consecutive pairs with the same row are scored in one call.
-func (dotProduct) scores(p *pairing, scores []float32, rows, others []uint32, first int) {
+func (dotProduct) scores(p *pairing, scores []float32, rows, others []uint32, _ []uint16, first int) {
 	for lo, hi := first, first; lo < len(scores); lo = hi {
 		for hi < len(scores) && rows[hi] == rows[lo] {
 			hi++
@@ -211,7 +216,7 @@ func (p *pairing) addOtherGrads(l *pairList) {
 		for v := l.lo; v < l.hi; v++ {
 			for _, u := range l.pairsOf(v) {
 				if lo <= u && u < hi {
-					rows, row, weight := p.scorer.otherGrad(p, at, uint32(v))
+					rows, row, weight := p.pairs.otherGrad(p, at, uint32(v))
 					id := [1]uint32{row}
 					p.team.AddChosen(p.row(p.grad, p.grads, int(u)), rows, id[:], weight)
 				}

@@ -22,7 +22,7 @@ import (
 // exists in both directions, the rank of each end computes the gradient of that end and half of the
 // loss. Otherwise the gradient of the source returns to its owner. A sampled pair belongs to the
 // owner of the vertex for which it was sampled. The samples do not depend on the number of ranks;
-// only the order of sums changes the gradients.
+// only the order of sums changes the gradients. Relational graphs have a tripleScorer instead.
 type pairing struct {
 	comm      world.Comm
 	ops       kernels.Ops
@@ -34,10 +34,12 @@ type pairing struct {
 	ghosts    *halo.RowSet
 	pairSamples
 	pairRows
-	scorer     pairScorer
-	weights    []float32   // of the scorer: a part of the network's flat weights
-	buffers    pairBuffers // of the current pairs
-	movedBytes int64       // bytes that training fetched and returned since takeMoved
+	scorer     scorer
+	pairs      pairScorer    // the scorer, unless the graph is relational
+	triples    *tripleScorer // the scorer if the graph is relational
+	weights    []float32     // of the scorer: a part of the network's flat weights
+	buffers    pairBuffers   // of the current pairs
+	movedBytes int64         // bytes that training fetched and returned since takeMoved
 	pairEvaluation
 }
 
@@ -111,6 +113,13 @@ func (e *Engine) preparePairs(a *mapped.Arena) (*pairing, error) {
 		p.total /= 2
 	}
 	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
+	if p.triples != nil {
+		p.prepareTriples()
+		p.total = e.Meta.Links.Train
+		most := ChunkTriples(p.triples.negatives)
+		p.chunks, err = p.maxOverRanks((len(p.triples.list) + most - 1) / most)
+		return p, err
+	}
 	p.sampledOffsets = make([]int64, sh.NumOwn()+1)
 	for row, v := range sh.Own {
 		p.sampledOffsets[row+1] = p.sampledOffsets[row] + kernels.Share(int64(v)+1, p.total,
@@ -129,8 +138,13 @@ func (e *Engine) newPairing(width int) (*pairing, error) {
 	p := &pairing{comm: e.Peers, ops: e.workers.newOps(), team: e.packers, shard: e.Shard, seed: e.Config.Seed}
 	p.trainHistogram, p.width, p.maxPairs = new(objective.Histogram), width, MaxChunkPairs(e.Network)
 	var err error
-	if p.scorer, err = e.newScorer(); err != nil {
+	if e.Meta.Relations != nil && e.Network.Design.ScoreLayers == 0 {
+		p.triples = e.newTripleScorer(width)
+		p.scorer = p.triples
+	} else if p.pairs, err = e.newScorer(); err != nil {
 		return nil, err
+	} else {
+		p.scorer = p.pairs
 	}
 	p.directory, err = halo.NewDirectory(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
@@ -154,7 +168,11 @@ func (s *lockstep) computePairLoss(layer int, count bool) error {
 	if s.pass.Train {
 		clear(p.grad)
 	}
-	if p.total > 0 {
+	if p.triples != nil {
+		if err := p.addTripleLoss(s.pass.Pass); err != nil {
+			return err
+		}
+	} else if p.total > 0 {
 		if err := p.addEdgeLoss(s.pass.Train); err != nil {
 			return err
 		}
@@ -222,7 +240,7 @@ func (p *pairing) addSampledLoss(pass model.Pass) error {
 				}
 			}
 		})
-		if p.scorer.masks() {
+		if p.pairs.masks() {
 			copy(resize(&p.buffers.ids, len(l.others)), l.others)
 			l.ids = p.buffers.ids
 		}

@@ -40,9 +40,10 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 
 // preAggregates reports whether rows may be summed before they are sent: edges have
 // coefficients, every epoch has an exchange, and rows are neither predicted nor sent before their dropout.
+// Rows of a relational graph have columns in several orders.
 func (e *Engine) preAggregates() bool {
 	if e.Config.Ghosts().Samples() || e.Config.Predicts() || e.Network.WholeRows || e.Peers.Size() == 1 ||
-		!e.Network.Adds() || e.Shard.Weighted {
+		!e.Network.Adds() || e.Shard.Weighted || e.Shard.Relations != nil {
 		return false
 	}
 	each := e.network().Exchanges() && !e.Config.Alone()

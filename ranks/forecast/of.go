@@ -47,7 +47,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	run := Run{
 		Config: c, Net: net, Vertices: meta.Vertices, Edges: meta.Edges, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.
 			EdgeDim, Sparse: meta.FeatureKind == graph.SparseFeatures, Half: meta.FeatureKind == graph.HalfFeatures, Slots: slots,
-		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links,
+		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links, Triples: meta.Relations != nil && net.Design.ScoreLayers == 0,
 	}
 	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {
 		run.Targets = meta.Classes

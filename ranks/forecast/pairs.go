@@ -25,7 +25,12 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	// Owners are stored twice, and once per rank.
 	m.add("directory of vertices", Heap, floats(2, n), floats(p.Vertices, int64(f.Graph)), floats(3, p.Ghosts+p.SendRows))
 	share := func(pairs int64) int64 { return int64(float64(pairs) * float64(p.Vertices) / float64(n)) }
-	scored := max(share(held.Train), share(most), share(size.Product(held.Test, held.Ranked)))
+	train := share(held.Train)
+	if f.Triples {
+		m.add("triples", Heap, floats(3, train), size.Product(64, held.Val+held.Test), floats(p.Vertices), engine.QuestionBytes(f.Vertices, width))
+		train = size.Product(train, 2*(1+int64(f.Config.LinkNegatives))) // both ends
+	}
+	scored := max(train, share(most), share(size.Product(held.Test, held.Ranked)))
 	at := min(scored, engine.PairsPerChunk)
 	wanted, given := meanDistinct(at, n, n-p.Vertices), int64(f.Graph-1)*meanDistinct(at, n, p.Vertices)
 	rows := max(wanted, p.Ghosts)

@@ -28,6 +28,9 @@ func (f *Forecast) PairTraffic(parts []partition.RankReport) *PairTraffic {
 		spread += d.spread
 	}
 	for _, p := range parts {
+		if f.Triples {
+			break
+		}
 		t.Sent = size.Sum(t.Sent, floats(p.Ghosts, f.pairWidth()))
 		if f.Directed { // otherwise each end's rank has both rows and computes its own gradient
 			t.Sent = size.Sum(t.Sent, floats(p.Ghosts, f.pairWidth()))
@@ -53,7 +56,8 @@ type pairSample struct {
 }
 
 // pairSamples returns the samples of all parts. An epoch samples one pair per training edge, and
-// vertices have equal shares (kernels.Share).
+// vertices have equal shares (kernels.Share). Of triples, a chunk also fetches the other ends of edges, at most all
+// ghosts, and samples ends of the triples of a part.
 //
 // Design note: rounding gives some vertices a pair more or less, depending on their ids. The
 // effect on the sum over parts is below the standard deviation.
@@ -62,18 +66,28 @@ func (f *Forecast) pairSamples(parts []partition.RankReport) []pairSample {
 	for _, p := range parts {
 		edges = size.Sum(edges, p.Edges)
 	}
+	all := edges
 	if !f.Directed {
 		edges /= 2
 	}
 	if n < 2 {
 		return list
 	}
-	at := engine.MaxChunkPairs(f.Net)
+	at, fetched := engine.MaxChunkPairs(f.Net), int64(0)
 	for k, p := range parts {
 		pairs := int64(math.Round(float64(edges) * float64(p.Vertices) / float64(n)))
+		if f.Triples {
+			negatives := max(f.Config.LinkNegatives, 1)
+			at, fetched = int64(negatives*engine.ChunkTriples(negatives)), p.Ghosts
+			pairs = int64(negatives) * int64(math.Round(float64(f.Links.Train)*float64(p.Edges)/float64(max(all, 1))))
+		}
 		full, rest := pairs/at, pairs%at
-		rows, spread := distinct(at, n, n-p.Vertices)
-		last, more := distinct(rest, n, n-p.Vertices)
+		rows, spread := distinct(at, n, n-p.Vertices-fetched)
+		last, more := distinct(rest, n, n-p.Vertices-fetched)
+		rows += float64(fetched)
+		if rest > 0 {
+			last += float64(fetched)
+		}
 		list[k] = pairSample{full, float64(full)*rows + last, float64(full)*spread + more}
 		if rest > 0 {
 			list[k].chunks++
@@ -103,6 +117,9 @@ func distinct(draws, n, of int64) (mean, variance float64) {
 func (f *Forecast) pairSeconds(parts []partition.RankReport, l Link) float64 {
 	if f.Links == nil || len(parts) < 2 {
 		return 0
+	}
+	if f.Triples {
+		return f.sampleSeconds(parts, l)
 	}
 	return f.edgeSeconds(parts, l) + f.sampleSeconds(parts, l)
 }

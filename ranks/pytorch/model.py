@@ -99,8 +99,15 @@ class Net(torch.nn.Module):
         """How many steps of a hidden layer "dims" counts behind its convolution."""
         return 2 if "norm" in self.design else int("residual" in self.design or "activation" in self.design)
 
-    def score(self, x, y):
-        """The logits [pairs] of edges between rows x and y [pairs, columns] of the output."""
+    def score(self, x, y, relation=None):
+        """The logits [pairs] of edges between rows x and y [pairs, columns] of the output; relation [pairs] are the
+        numbers of the edges' relations, if the score has weights for them."""
+        if "score" in self.design:
+            w, half = self.weights["score_relations"][relation], x.shape[1] // 2
+            if self.design["score"] == "distmult":
+                return (x * w * y).sum(1)
+            return (torch.complex(x[:, :half], x[:, half:]) * torch.complex(w[:, :half], w[:, half:])
+                    * torch.complex(y[:, :half], -y[:, half:])).real.sum(1)
         layers, h = self.design.get("score-layers", 0), x * y
         if not layers:
             return h.sum(1)
@@ -371,6 +378,8 @@ def main():
     if len(sys.argv) == 4:
         if os.path.exists(os.path.join(sys.argv[1], "ids.bin")):
             sys.exit("the vertices of %s have ids that are no rows, which PAIRS is not read by" % sys.argv[1])
+        if "score" in net.design:
+            sys.exit("PAIRS has names of relations, which are not read")
         src, dst, scores = read_pairs(sys.argv[3])
         with torch.no_grad():
             compare(net.score(logits[src], logits[dst]), scores, "score")

@@ -1,0 +1,217 @@
+package pairs
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"siafu/graph"
+	"siafu/internal/fault"
+	"siafu/internal/host"
+)
+
+// Triple is an edge of a relational graph: source (head), relation, destination (tail).
+type Triple struct {
+	Src, Dst uint32
+	Relation uint16
+}
+
+func compareTriples(a, b Triple) int {
+	return slices.Compare([]uint32{a.Src, uint32(a.Relation), a.Dst}, []uint32{b.Src, uint32(b.Relation), b.Dst})
+}
+
+// Triples is a list of edges of a relational graph. It is a graph.EdgeSource.
+type Triples []Triple
+
+// Each implements graph.EdgeSource.
+func (t Triples) Each(yield func(src, dst uint32) error) error {
+	return t.EachRelation(func(src, dst uint32, _ uint16) error { return yield(src, dst) })
+}
+
+// EachRelation implements graph.RelatedSource.
+func (t Triples) EachRelation(yield func(src, dst uint32, relation uint16) error) error {
+	for _, x := range t {
+		if err := yield(x.Src, x.Dst, x.Relation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sort sorts the list and removes repeated triples, as Has requires.
+func (t Triples) Sort() Triples {
+	slices.SortFunc(t, compareTriples)
+	return slices.Compact(t)
+}
+
+// Has reports whether the sorted list contains a triple.
+func (t Triples) Has(x Triple) bool {
+	_, ok := slices.BinarySearchFunc(t, x, compareTriples)
+	return ok
+}
+
+// AddTo appends the edges to a list of held-out edges.
+func (t Triples) AddTo(h *graph.Held) {
+	for _, x := range t {
+		h.Edges.Src, h.Edges.Dst = append(h.Edges.Src, x.Src), append(h.Edges.Dst, x.Dst)
+		h.Relations = append(h.Relations, x.Relation)
+	}
+}
+
+// Corrupt sets the negative pairs of held-out triples: a random vertex of the same kind replaces the source
+// or the destination of each (Bordes et al. 2013, section 2), so that the result is not one of the known
+// triples, which must be sorted. op and path are those of the fault of kind Data if a triple has no negative.
+func Corrupt(op, path string, h *graph.HeldOut, r *graph.Relations, known Triples, seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, held := range []*graph.Held{&h.Val, &h.Test} {
+		held.Not = graph.Pairs{}
+		for i, relation := range held.Relations {
+			x := Triple{held.Edges.Src[i], held.Edges.Dst[i], relation}
+			not, ok := corrupted(x, r, known, rng)
+			if !ok {
+				return fault.New(fault.Data, op, path, "relation %s connects vertex %d with all vertices, and all vertices with vertex %d",
+					r.Label(int(relation)), x.Src, x.Dst).Then("remove the relation from the graph")
+			}
+			held.Not.Src, held.Not.Dst = append(held.Not.Src, not.Src), append(held.Not.Dst, not.Dst)
+		}
+	}
+	return nil
+}
+
+// corrupted returns a random negative of a triple.
+//
+// Variant: rejection sampling, and after some failures the first negative from a random vertex on.
+func corrupted(x Triple, r *graph.Relations, known Triples, rng *rand.Rand) (not Triple, ok bool) {
+	const tries = 64
+	replace := func(tail bool, v uint64) (Triple, bool) {
+		kind, y, end := r.Relations[x.Relation].From, x, &not.Src
+		if tail {
+			kind, end = r.Relations[x.Relation].To, &not.Dst
+		}
+		first, n := r.Span(kind)
+		not = y
+		*end = first + uint32(v%uint64(n))
+		return not, !known.Has(not)
+	}
+	for range tries {
+		if not, ok = replace(rng.Uint64()&1 == 1, rng.Uint64()); ok {
+			return not, true
+		}
+	}
+	tail, start := rng.Uint64()&1 == 1, rng.Uint64()>>1
+	for _, end := range []bool{tail, !tail} {
+		kind := r.Relations[x.Relation].From
+		if end {
+			kind = r.Relations[x.Relation].To
+		}
+		for step := range uint64(r.Kinds[kind].Vertices) {
+			if not, ok = replace(end, start+step); ok {
+				return not, true
+			}
+		}
+	}
+	return not, false
+}
+
+// holdTriples holds out edges of a relational graph, with the reverses of them, and returns the dataset
+// without these edges.
+func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph.HeldOut, Triples, error) {
+	r := ds.Meta.Relations
+	if o.ValNegatives+o.TestNegatives+o.ValCandidates+o.TestCandidates != "" || o.Negatives != 0 || o.KeepHeld {
+		return nil, nil, usage("leave them out: each edge of a relational graph gets a negative, and is ranked among all vertices",
+			"negatives, candidates or --keep-held with a relational graph")
+	}
+	// The list, its sorted copy and the candidates have 12 bytes for each edge.
+	if err := require(ds.Dir, 36*ds.Meta.Edges, host.LargerMachine); err != nil {
+		return nil, nil, err
+	}
+	all := make(Triples, 0, len(ds.In.Cols))
+	for v := range ds.In.Rows() {
+		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
+			all = append(all, Triple{ds.In.Cols[i], uint32(v), ds.Relations[i]})
+		}
+	}
+	var held [2]Triples
+	if o.Val != "" {
+		names := NewTripleNames(ds.IDs, r, ds.Meta.Vertices)
+		for k, path := range []string{o.Val, o.Test} {
+			s, err := Read(opHoldOut, path, names)
+			if err != nil {
+				return nil, nil, err
+			}
+			if s.Relations == nil {
+				return nil, nil, fault.New(fault.Data, opHoldOut, path, "its edges have no relations").Then(relationRemedy)
+			}
+			for i, relation := range s.Relations {
+				held[k] = append(held[k], Triple{s.Edges.Src[i], s.Edges.Dst[i], relation})
+			}
+		}
+	} else {
+		candidates := slices.DeleteFunc(slices.Clone(all), func(x Triple) bool { return r.Relations[x.Relation].Reverse })
+		rng := rand.New(rand.NewPCG(o.Seed, 1))
+		rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+		n := float64(len(candidates))
+		for k := range held {
+			held[k], candidates = candidates[:int(shares[k]*n)], candidates[int(shares[k]*n):]
+		}
+		if len(held[0]) == 0 || len(held[1]) == 0 {
+			return nil, nil, fault.New(fault.Data, opHoldOut, ds.Dir, "--split=%s holds out %d and %d edges", o.Split, len(held[0]),
+				len(held[1])).Then("set larger percentages")
+		}
+	}
+	h := &graph.HeldOut{}
+	held[0].AddTo(&h.Val)
+	held[1].AddTo(&h.Test)
+	taken := slices.Concat(held[0], held[1])
+	known := slices.Concat(all, taken).Sort()
+	for _, x := range taken {
+		if inverse := r.Relations[x.Relation].Inverse; inverse >= 0 {
+			taken = append(taken, Triple{x.Dst, x.Src, uint16(inverse)})
+		}
+	}
+	taken = taken.Sort()
+	rest := slices.DeleteFunc(all, taken.Has)
+	return h, rest, Corrupt(opHoldOut, ds.Dir, h, r, known, o.Seed)
+}
+
+// relationRemedy is the remedy for pairs without a relation.
+const relationRemedy = "write a first line src,relation,dst and then the id, the name of a relation and the id of each edge"
+
+// NewTripleNames returns the Names of the vertices and relations of a relational graph. Vertices of a graph with
+// several kinds are named KIND:ID.
+func NewTripleNames(ids *graph.IDs, r *graph.Relations, vertices int64) *Names {
+	n := NewNames(ids, vertices)
+	if len(r.Kinds) > 1 {
+		n = &Names{n: vertices, words: make(map[string]uint32, vertices)}
+		for v := range vertices {
+			n.words[VertexName(ids, r, uint32(v))] = uint32(v)
+		}
+	}
+	n.relations = map[string]uint16{}
+	for i, x := range r.Relations {
+		if _, repeated := n.relations[x.Name]; !repeated && !x.Reverse {
+			n.relations[x.Name] = uint16(i)
+		}
+		n.relations[r.Label(i)] = uint16(i)
+	}
+	return n
+}
+
+// VertexName returns the name of a vertex in NewTripleNames, or its id if r is nil.
+func VertexName(ids *graph.IDs, r *graph.Relations, v uint32) string {
+	if r == nil || len(r.Kinds) == 1 {
+		return ids.At(int(v))
+	}
+	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(int(v))
+}
+
+// relation returns the relation of a line.
+func (r reader) relation(line int, name string) (uint16, error) {
+	relation, ok := r.names.relations[name]
+	if !ok {
+		known := slices.Sorted(maps.Keys(r.names.relations))
+		return 0, r.bad("line %d names the relation %q, which the graph does not have", line, name).
+			Then("the graph's relations are %.500q", known[:min(len(known), 20)])
+	}
+	return relation, nil
+}
