@@ -61,6 +61,9 @@ func printInfo(w io.Writer, dir string) error {
 	}
 	printClasses(w, m)
 	printColumns(w, m.Table)
+	if err := printRelations(w, d); err != nil {
+		return err
+	}
 	return printFiles(w, d)
 }
 
@@ -99,6 +102,46 @@ func printClasses(w io.Writer, m *graph.Meta) {
 	for c, s := range m.TargetScaling {
 		fmt.Fprintf(w, "targets %s: trained on less %.6g, over %.6g\n", m.ClassName(int64(c)), s.Mean, s.Scale)
 	}
+}
+
+// printRelations prints the kinds of vertices and the relations of a relational graph.
+func printRelations(w io.Writer, d *graph.Dataset) error {
+	r := d.Meta.Relations
+	if r == nil {
+		return nil
+	}
+	for k, x := range r.Kinds {
+		printColumns(w, x.Table)
+		isolated, first := 0, r.First(k)
+		for v := first; v < first+x.Vertices; v++ {
+			if len(d.In.Row(int(v)))+len(d.Out.Row(int(v))) == 0 {
+				isolated++
+			}
+		}
+		fmt.Fprintf(w, "kind %s: %d vertices, features %d to %d, %d labels, %d isolated\n", x.Name, x.Vertices, x.FirstFeature,
+			x.FirstFeature+x.Features-1, x.Labels, isolated)
+	}
+	most := make([]int, len(r.Relations))
+	for v := range d.In.Rows() {
+		for lo, hi := d.In.Offsets[v], d.In.Offsets[v+1]; lo < hi; {
+			relation, first := d.Relations[lo], lo
+			for lo < hi && d.Relations[lo] == relation {
+				lo++
+			}
+			most[relation] = max(most[relation], int(lo-first))
+		}
+	}
+	for i, x := range r.Relations {
+		reverse := ""
+		if x.Reverse {
+			reverse = ", reverse of " + r.Label(x.Inverse)
+		}
+		if _, err := fmt.Fprintf(w, "relation %s: %d edges, in-degree %.2f on average, %d at most%s\n", r.Label(i), x.Edges,
+			float64(x.Edges)/float64(max(r.Kinds[x.To].Vertices, 1)), most[i], reverse); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printColumns prints the features into which a table's columns were converted.

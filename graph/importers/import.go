@@ -16,19 +16,20 @@ import (
 
 // Options are the options of an import: the flags of "siafu import".
 type Options struct {
-	Src           string `arg:"" help:"File or folder to import; - is standard input (debian)."`
-	Dst           string `arg:"" help:"Dataset folder to create."`
-	Name          string `help:"Name of the dataset. Empty: name of its folder."`
-	Normalize     bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	FeatureFormat string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16. bf16 (bfloat16) halves the file; values are rounded to 8 bits of mantissa."`
-	Symmetrise    bool   `help:"Store every edge in both directions."`
-	Task          string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
-	Split         string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
-	Graph         *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
-	Stratify      bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
-	SplitSizes    string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
-	Seed          uint64 `default:"1" help:"Seed of a random split."`
-	Force         bool   `help:"Replace an existing dataset folder."`
+	Src              string `arg:"" help:"File or folder to import; - is standard input (debian)."`
+	Dst              string `arg:"" help:"Dataset folder to create."`
+	Name             string `help:"Name of the dataset. Empty: name of its folder."`
+	Normalize        bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	FeatureFormat    string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16. bf16 (bfloat16) halves the file; values are rounded to 8 bits of mantissa."`
+	Symmetrise       bool   `help:"Store every edge in both directions."`
+	ReverseRelations string `name:"reverse-relations" enum:"auto,on,off" default:"auto" help:"Reverse relations of a relational graph: auto, on or off. on: add the reverse of every relation, so that information flows in both directions; auto: only of relations between two kinds of vertices."`
+	Task             string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
+	Split            string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
+	Graph            *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
+	Stratify         bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
+	SplitSizes       string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
+	Seed             uint64 `default:"1" help:"Seed of a random split."`
+	Force            bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
 
@@ -126,7 +127,7 @@ func Import(from string, o Options) (report *graph.WriteReport, err error) {
 		return nil, err
 	}
 	f.warnOfEdges(c, o, report)
-	if f.after == nil {
+	if f.after == nil || f.isTable() && c.Relations != nil {
 		return report, nil
 	}
 	if err := f.after(o, report); err != nil {
@@ -151,6 +152,9 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		columns.Standardise = false // scaleTargets checks it
+		if columns.Featureless == "auto" {
+			columns.Featureless = ""
+		}
 		if f.named != nil {
 			f.checkNamed(k.input, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
@@ -164,6 +168,9 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		c = f.readTables(k, o)
 	} else {
 		c = f.read(k, o)
+	}
+	if isSet(o.ReverseRelations) && c.Relations == nil {
+		k.refuse("leave --reverse-relations out", "--reverse-relations=%s, but the source has no relations", o.ReverseRelations)
 	}
 	o.checkDrawn(k.input, c)
 	complete(c, o)
@@ -258,7 +265,7 @@ func holds(file string) func(src string) bool {
 // hasNodes recognises a folder by a table of vertices.
 func hasNodes(endings []string) func(src string) bool {
 	return func(src string) bool {
-		return slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
+		return hasRelations(src, endings) || slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
 	}
 }
 
