@@ -232,6 +232,9 @@ func (m *Meta) Identity() map[string]string {
 	if m.Weighted {
 		list[weightFile] = m.Files[weightFile].describe()
 	}
+	if m.Relations != nil {
+		list[relationFile] = m.Files[relationFile].describe()
+	}
 	if m.EdgeDim > 0 {
 		list[edgeFile] = m.Files[edgeFile].describe()
 	}
