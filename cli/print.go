@@ -60,7 +60,7 @@ func printInfo(w io.Writer, dir string) error {
 		}
 	}
 	printClasses(w, m)
-	printColumns(w, m.Table)
+	printColumns(w, m.Table, 0)
 	if err := printRelations(w, d); err != nil {
 		return err
 	}
@@ -111,7 +111,6 @@ func printRelations(w io.Writer, d *graph.Dataset) error {
 		return nil
 	}
 	for k, x := range r.Kinds {
-		printColumns(w, x.Table)
 		isolated, first := 0, r.First(k)
 		for v := first; v < first+x.Vertices; v++ {
 			if len(d.In.Row(int(v)))+len(d.Out.Row(int(v))) == 0 {
@@ -120,6 +119,7 @@ func printRelations(w io.Writer, d *graph.Dataset) error {
 		}
 		fmt.Fprintf(w, "kind %s: %d vertices, features %d to %d, %d labels, %d isolated\n", x.Name, x.Vertices, x.FirstFeature,
 			x.FirstFeature+x.Features-1, x.Labels, isolated)
+		printColumns(w, x.Table, x.FirstFeature)
 	}
 	most := make([]int, len(r.Relations))
 	for v := range d.In.Rows() {
@@ -144,14 +144,17 @@ func printRelations(w io.Writer, d *graph.Dataset) error {
 	return nil
 }
 
-// printColumns prints the features into which a table's columns were converted.
-func printColumns(w io.Writer, t *graph.Table) {
+// printColumns prints the features into which a table's columns were converted. They follow the given number
+// of features of other kinds.
+func printColumns(w io.Writer, t *graph.Table, before int) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
+	if t.Label != "" {
+		fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
+	}
 	for _, c := range t.Columns {
-		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, c.First, c.First+c.Width-1)
+		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, before+c.First, before+c.First+c.Width-1)
 		if c.Kind == graph.NumberColumn || c.Kind == graph.DateColumn {
 			fmt.Fprintf(w, ", less %.6g, over %.6g", c.Mean, c.Scale)
 		}

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -118,7 +119,7 @@ func (r *relatedImport) chooseDerived(kind int, blocks []graph.Features, own []b
 			r.resources.refuse(fmt.Sprintf("use --featureless mean or none; ids are for at most %d vertices of a kind", mostValues),
 				"--featureless=ids: kind %s has %d vertices", k.kind, n)
 		}
-		c := graph.Column{Name: k.table.ID, Kind: graph.CategoryColumn, First: 1, Width: n, Fill: new(float64)}
+		c := graph.Column{Name: cmp.Or(k.table.ID, "id"), Kind: graph.CategoryColumn, First: 1, Width: n, Fill: new(float64)}
 		for v := range n {
 			c.Values = append(c.Values, string(k.ids.at(uint32(v))))
 		}
