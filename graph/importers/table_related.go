@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"siafu/graph"
 )
@@ -65,7 +66,7 @@ func (im *tableImport) readRelated() *graph.Content {
 		k.survey()
 		k.settleClasses()
 	}
-	r.mergeClasses()
+	r.shareClasses()
 	for _, k := range r.tables() {
 		k.chooseSplit()
 		k.chooseColumns()
@@ -126,16 +127,17 @@ func (r *relatedImport) kindOf(name string) int {
 
 // listTables returns the tables of a folder in SRC, by their names without endings.
 func (r *relatedImport) listTables(folder string) map[string]input {
-	at := r.resources.in(folder)
-	tables := map[string]input{}
+	at, tables := r.resources.in(folder), map[string]input{}
 	files, _ := os.ReadDir(at.path) // without a folder, there are no tables
 	for _, f := range files {
 		if tableFormatOf(f.Name()) == nil {
 			check(unreadTable(at, strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))))
-			r.Log("warning: %s is not used: it is not a table", filepath.Join(folder, f.Name()))
 			continue
 		}
 		name := tableName(f.Name())
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return c == ':' || c < ' ' }) {
+			at.refuse("rename it", "%q has a colon, a control character or no UTF-8 in its name", f.Name())
+		}
 		if before, twice := tables[name]; twice {
 			at.refuse("remove one of them", "%s and %s are tables of the same name", filepath.Base(before.path), f.Name())
 		}
@@ -144,7 +146,7 @@ func (r *relatedImport) listTables(folder string) map[string]input {
 	return tables
 }
 
-// findTables finds kinds and relations by the names of files, in the order of names or of --like.
+// findTables finds kinds and relations by the names of files, in the order of the names.
 func (r *relatedImport) findTables() {
 	kinds, relations := r.listTables(kindFolder), r.listTables(relationFolder)
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -158,54 +160,38 @@ func (r *relatedImport) findTables() {
 		var ends [2]int
 		for i, kind := range []string{parts[0], parts[2]} {
 			if ends[i] = r.kindOf(kind); ends[i] < 0 {
+				ends[i] = len(r.kinds)
 				r.addKind(kind, "")
-				ends[i] = len(r.kinds) - 1
 			}
 		}
 		r.of.Relations = append(r.of.Relations, graph.Relation{Name: parts[1], From: ends[0], To: ends[1], Inverse: -1})
 		r.files = append(r.files, relations[name])
 	}
 	if r.like != nil {
-		r.orderLike()
+		r.sameTables()
 	}
 }
 
-// orderLike puts kinds and relations into the order of --like, and requires the same ones.
-func (r *relatedImport) orderLike() {
-	like, here, files := r.like.Relations, r.of, map[string]input{}
-	for i := range here.Relations {
-		files[here.Label(i)] = r.files[i]
-	}
-	r.of, r.files = graph.Relations{Kinds: slices.Clone(like.Kinds), Relations: slices.Clone(like.Relations)}, nil
-	for i, x := range like.Relations {
-		if x.Reverse {
-			continue
+// sameTables requires the tables of --like. The names of tables determine the order of kinds and relations.
+func (r *relatedImport) sameTables() {
+	names := func(of *graph.Relations, hasTable func(kind int) bool) (list []string) {
+		for k, kind := range of.Kinds {
+			if hasTable(k) {
+				list = append(list, kindFolder+"/"+kind.Name)
+			}
 		}
-		label, name := like.Label(i), strings.Join([]string{like.Kinds[x.From].Name, x.Name, like.Kinds[x.To].Name}, nameSeparator)
-		at, found := files[label]
-		if !found {
-			r.resources.refuse("write the table; if there are no such edges, write only its heading",
-				"the folder %s has no table %s, which --like=%s has", relationFolder, name, r.TableOptions.Like)
+		for _, x := range of.Relations {
+			if !x.Reverse {
+				list = append(list, strings.Join([]string{relationFolder + "/" + of.Kinds[x.From].Name, x.Name, of.Kinds[x.To].Name}, nameSeparator))
+			}
 		}
-		r.files = append(r.files, at)
-		delete(files, label)
+		return list
 	}
-	for label, at := range files {
-		at.refuse("remove the table, or train again with it", "the relation %s is not one of --like=%s", label, r.TableOptions.Like)
-	}
-	found := r.kinds
-	r.kinds = nil
-	for _, k := range like.Kinds {
-		i := slices.IndexFunc(found, func(f *tableImport) bool { return f.kind == k.Name })
-		if i < 0 || (found[i].Nodes == "") != (k.Table.ID == "") {
-			r.resources.refuse("write a table for each kind that had one in the training data, and no others",
-				"kind %s has a table here or in --like=%s, but not in both", k.Name, r.TableOptions.Like)
-		}
-		r.kinds = append(r.kinds, found[i])
-		found = slices.Delete(found, i, i+1)
-	}
-	if len(found) > 0 {
-		r.resources.refuse("remove its table", "kind %s is not one of --like=%s", found[0].kind, r.TableOptions.Like)
+	like := r.like.Relations
+	want := names(like, func(k int) bool { return like.Kinds[k].Table.ID != "" })
+	if have := names(&r.of, func(k int) bool { return r.kinds[k].Nodes != "" }); !slices.Equal(have, want) {
+		r.resources.refuse("write the same tables; a relation without edges is a table with only a heading",
+			"its tables are %s, those of --like=%s are %s", strings.Join(have, ", "), r.TableOptions.Like, strings.Join(want, ", "))
 	}
 }
 
@@ -270,74 +256,51 @@ func (im *tableImport) chooseLabel(all *Options) {
 
 // assignColumns gives each kind the columns that flags name as COLUMN or KIND.COLUMN.
 func (r *relatedImport) assignColumns() {
-	for flag, of := range map[string]func(o *TableOptions) *[]string{
-		"--features": func(o *TableOptions) *[]string { return &o.Features }, "--drop": func(o *TableOptions) *[]string { return &o.Drop },
-		"--categories": func(o *TableOptions) *[]string { return &o.Categories }, "--hash": func(o *TableOptions) *[]string { return &o.Hash },
-		"--words": func(o *TableOptions) *[]string { return &o.Words }, "--dates": func(o *TableOptions) *[]string { return &o.Dates },
-	} {
-		r.assign(flag, *of(&r.TableOptions), func(k *tableImport, own []string) { *of(&k.TableOptions) = own })
-	}
-	for flag, of := range map[string]func(o *Options) *string{
-		"--id": func(o *Options) *string { return &o.ID }, "--label": func(o *Options) *string { return &o.Label },
-		"--split": func(o *Options) *string { return &o.Split }, "--split-by-time": func(o *Options) *string { return &o.SplitByTime },
-	} {
-		var names []string
-		if text := *of(&r.Options); text != "" {
-			names = strings.Split(text, ",")
-		}
-		r.assign(flag, names, func(k *tableImport, own []string) { *of(&k.Options) = strings.Join(own, ",") })
-	}
-}
-
-func (r *relatedImport) assign(flag string, names []string, give func(k *tableImport, own []string)) {
 	used := map[string]bool{}
 	for _, k := range r.tables() {
-		var own []string
-		for _, name := range names {
-			column, prefixed := strings.CutPrefix(name, k.kind+".")
-			if isColumn := k.nodes.column(name) >= 0; isColumn || prefixed {
-				if isColumn {
+		own := func(names []string) (list []string) {
+			for _, name := range names {
+				column, prefixed := strings.CutPrefix(name, k.kind+".")
+				if k.nodes.column(name) >= 0 {
 					column = name
+				} else if !prefixed {
+					continue
 				}
-				own, used[name] = append(own, column), true
+				list, used[name] = append(list, column), true
 			}
+			return list
 		}
-		give(k, own)
+		for _, list := range []*[]string{&k.Features, &k.Drop, &k.Categories, &k.Hash, &k.Words, &k.Dates} {
+			*list = own(*list)
+		}
+		for _, text := range []*string{&k.ID, &k.Label, &k.Split, &k.SplitByTime} {
+			*text = strings.Join(own(strings.Split(*text, ",")), ",")
+		}
 	}
-	for _, name := range names {
-		if !used[name] {
-			r.resources.refuse("write COLUMN or KIND.COLUMN", "%s names %q, which is not a column of a vertex table", flag, name)
+	lists := r.TableOptions.lists()
+	for flag, text := range map[string]string{"--id": r.ID, "--label": r.Label, "--split": r.Split, "--split-by-time": r.SplitByTime} {
+		if text != "" {
+			lists = append(lists, columnList{flag: flag, names: strings.Split(text, ",")})
+		}
+	}
+	for _, l := range lists {
+		for _, name := range l.names {
+			if !used[name] {
+				r.resources.refuse("write COLUMN or KIND.COLUMN", "%s names %q, which is not a column of a vertex table", l.flag, name)
+			}
 		}
 	}
 }
 
-// mergeClasses gives all labelled kinds the classes of the kind with most of them.
-func (r *relatedImport) mergeClasses() {
+// shareClasses requires that all labelled kinds have the same classes.
+func (r *relatedImport) shareClasses() {
 	labelled := slices.DeleteFunc(r.tables(), func(k *tableImport) bool { return k.unlabelled })
-	const remedy = "label one kind only, with --label KIND.COLUMN"
-	var most *tableImport
-	for _, k := range labelled {
-		if k.targets != nil && len(labelled) > 1 {
-			r.resources.refuse(remedy, "the kinds %s and %s have labels, and not all of them are classes", labelled[0].kind, labelled[1].kind)
+	for _, k := range labelled[min(1, len(labelled)):] {
+		first := labelled[0]
+		if k.targets != nil || first.targets != nil || !slices.Equal(k.classes.names, first.classes.names) {
+			r.resources.refuse("label one kind with --label KIND.COLUMN, or write the same classes in both",
+				"the kinds %s and %s have labels, but not of the same classes", first.kind, k.kind)
 		}
-		if most == nil || len(k.classes.names) > len(most.classes.names) {
-			most = k
-		}
-	}
-	for _, k := range labelled {
-		class := make([]int32, len(k.classes.names))
-		for c, name := range k.classes.names {
-			class[c] = int32(slices.Index(most.classes.names, name))
-			if class[c] < 0 {
-				r.resources.refuse(remedy+", or use the same classes", "class %q of kind %s is not a class of kind %s", name, k.kind, most.kind)
-			}
-		}
-		for v, l := range k.classes.labels {
-			if l >= 0 && k.targets == nil {
-				k.classes.labels[v] = class[l]
-			}
-		}
-		k.classes.names = most.classes.names
 	}
 }
 
@@ -373,24 +336,26 @@ func (r *relatedImport) content() *graph.Content {
 	return c
 }
 
-// addReverse adds the reverse relations of the flag. Those of --like exist already.
+// addReverse adds the reverse relations of the flag or of --like.
 func (r *relatedImport) addReverse() {
-	for i := range r.lists {
-		x := r.of.Relations[i]
-		if r.like == nil && (r.ReverseRelations == "on" || r.ReverseRelations != "off" && x.From != x.To) {
-			r.of.AddReverse(i)
+	isReverse := func(x, of graph.Relation) bool { return x.Name == "rev_"+of.Name && x.From == of.To && x.To == of.From }
+	own := r.of.Relations
+	for i, x := range own {
+		adds := r.ReverseRelations == "on" || r.ReverseRelations != "off" && x.From != x.To
+		if r.like != nil {
+			adds = r.like.Relations.Relations[i].Inverse >= 0
 		}
-	}
-	for i, x := range r.of.Relations {
-		switch {
-		case x.Reverse:
-			r.Log("relation=%s reverse of %s", r.of.Label(i), r.of.Label(x.Inverse))
-		case x.Inverse < 0:
-			r.Log("warning: relation=%s edges=%d without a reverse relation: information flows in one direction only; add one with "+
-				"--reverse-relations on", r.of.Label(i), r.lists[i].pairs)
-		default:
-			r.Log("relation=%s edges=%d", r.of.Label(i), r.lists[i].pairs)
+		r.Log("relation=%s edges=%d", r.of.Label(i), r.lists[i].pairs)
+		if slices.ContainsFunc(own, func(y graph.Relation) bool { return isReverse(x, y) || isReverse(y, x) }) {
+			continue
 		}
+		if !adds {
+			r.Log("warning: relation=%s has no reverse relation, and information flows in one direction only; add one with "+
+				"--reverse-relations on", r.of.Label(i))
+			continue
+		}
+		reverse := r.of.AddReverse(i)
+		r.Log("relation=%s reverse of %s", r.of.Label(reverse), r.of.Label(i))
 	}
 }
 

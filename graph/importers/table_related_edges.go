@@ -3,7 +3,6 @@ package importers
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"siafu/graph"
 )
@@ -19,8 +18,8 @@ func (r *relatedImport) readRelations() {
 		x := &r.of.Relations[i]
 		t := tableFormatOf(at.path).open(at)
 		ends := r.Ends
-		if r.like != nil && x.Ends != nil {
-			ends = x.Ends
+		if r.like != nil {
+			ends = r.like.Relations.Relations[i].Ends
 		}
 		if len(ends) == 0 && (t.column("src") < 0 || t.column("dst") < 0) {
 			t.require(len(t.names) > 1, "write a column of sources and one of destinations", "%s 1: it has one column", t.unit)
@@ -56,9 +55,10 @@ func (r *relatedImport) readColumn() {
 	r.edges.Relation = r.Relation
 	lists := map[string]edgeBuffer{}
 	if r.like != nil {
-		r.of.Relations = slices.Clone(r.like.Relations.Relations)
-		for _, x := range r.of.Relations {
-			lists[x.Name] = newEdgeBuffer(r.resources, e.input)
+		for _, x := range r.like.Relations.Relations {
+			if !x.Reverse {
+				lists[x.Name] = newEdgeBuffer(r.resources, e.input)
+			}
 		}
 	}
 	e.eachEdge(func(at int64, cells [][]byte, pair [2]uint32, _ float32) {
@@ -74,21 +74,16 @@ func (r *relatedImport) readColumn() {
 			case len(lists) == mostRelations:
 				check(bad.Then("name a column with at most %d different texts with --relation", mostRelations))
 			}
+			checkID(e.tableFile, e.relation, at, cells[e.relation])
 			list = newEdgeBuffer(r.resources, e.input)
 			lists[name] = list
 		}
 		list.add(pair[:])
 	})
 	e.logOmitted()
-	if r.like == nil {
-		for _, name := range slices.Sorted(maps.Keys(lists)) {
-			r.of.Relations = append(r.of.Relations, graph.Relation{Name: strings.Clone(name), Inverse: -1})
-		}
-	}
-	for _, x := range r.of.Relations {
-		if !x.Reverse {
-			r.lists = append(r.lists, lists[x.Name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		r.of.Relations = append(r.of.Relations, graph.Relation{Name: name, Inverse: -1})
+		r.lists = append(r.lists, lists[name])
 	}
 }
 

@@ -87,10 +87,14 @@ func TestRelatedTables(t *testing.T) {
 	}
 	for _, want := range []string{"kind=customer dropped column=note: it is empty", "relation=customer-buys-product edges=4",
 		"relation=product-rev_buys-customer reverse of customer-buys-product", "kind=brand vertices=2 features=3: one for each id",
-		"warning: relation=customer-knows-customer edges=3 without a reverse relation"} {
+		"warning: relation=customer-knows-customer has no reverse relation"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
+	}
+	both := Options{Src: files(t, with(shop(), "edges/product__rev_buys__customer.csv", "a,b\nC,2\n"))}
+	if a, _ := written(t, "auto", both); len(a.Meta.Relations.Relations) != 5 || namedEdges(a)["product:C rev_buys customer:2"] != 1 {
+		t.Errorf("relations %v", a.Meta.Relations.Relations)
 	}
 	on := o
 	on.ReverseRelations = "on"
@@ -289,9 +293,9 @@ func TestRelationColumn(t *testing.T) {
 
 // TestSharedClasses: kinds with labels have one list of classes.
 func TestSharedClasses(t *testing.T) {
-	m := with(shop(), "nodes/product.csv", "sku,price,label\n1,5,stays\nB,7,\nC,9,stays\nD,1,stays\n")
+	m := with(shop(), "nodes/product.csv", "sku,price,label\n1,5,stays\nB,7,\nC,9,leaves\nD,1,stays\n")
 	got := mustLoad(t, "csv", Options{Src: files(t, m), SplitSizes: "50/25/25"})
-	if !slices.Equal(got.Labels, []int32{1, 0, 1, 0, 1, -1, 1, 1, -1, -1}) || !slices.Equal(got.ClassNames, []string{"leaves", "stays"}) {
+	if !slices.Equal(got.Labels, []int32{1, 0, 1, 0, 1, -1, 0, 1, -1, -1}) || !slices.Equal(got.ClassNames, []string{"leaves", "stays"}) {
 		t.Errorf("labels %v of classes %v", got.Labels, got.ClassNames)
 	}
 	regression := with(shop(), "nodes/product.csv", "sku,price,kind\n1,5,1.5\nB,7,2.5\nC,9,\nD,1,3\n")
@@ -320,12 +324,14 @@ func TestBadRelatedTables(t *testing.T) {
 		"repeated id":        {[]any{"nodes/product.csv", "sku,price\n1,2\n1,3\n"}, Options{}, "occurs twice"},
 		"name":               {[]any{"edges/buys.csv", "a,b\n1,1\n"}, Options{}, "name it FROM__RELATION__TO"},
 		"empty name":         {[]any{"edges/customer____product.csv", "a,b\n1,1\n"}, Options{}, "is not the name of a relation"},
+		"colon":              {[]any{"nodes/a:b.csv", "a,b\n1,1\n"}, Options{}, "has a colon"},
+		"folder":             {[]any{"nodes/x.csv/y", "a,b\n1,1\n"}, Options{}, "nodes/x.csv"},
 		"one column":         {[]any{buys, "customer\n1\n"}, Options{}, "write a column of sources and one of destinations"},
 		"two tables":         {[]any{"nodes/customer.tsv", "id\n1\n"}, Options{}, "tables of the same name"},
 		"weights":            {[]any{buys, "customer,product,weight\n1,1,2\n"}, Options{}, "ignore it with --drop-weights"},
 		"spreadsheet":        {[]any{"nodes/shop.xlsx", "PK"}, Options{}, ".xlsx files are not supported"},
 		"no label":           {[]any{customers, "id,age\n1,2\n2,2\n3,4\n4,4\n"}, Options{}, "name the column with --label KIND.COLUMN"},
-		"other classes":      {[]any{"nodes/product.csv", "sku,label\n1,red\nB,red\nC,red\n"}, Options{}, "is not a class of kind customer"},
+		"other classes":      {[]any{"nodes/product.csv", "sku,label\n1,red\nB,red\nC,red\n"}, Options{}, "the kinds customer and product have labels, but not of the same classes"},
 		"ids":                {nil, Options{TableOptions: TableOptions{ID: "customer.key"}}, `no column "key"`},
 		"label":              {nil, Options{TableOptions: TableOptions{Label: "brand.name"}}, `--label names "brand.name"`},
 		"drop":               {nil, Options{TableOptions: TableOptions{Drop: []string{"nothing"}}}, "write COLUMN or KIND.COLUMN"},
@@ -333,9 +339,9 @@ func TestBadRelatedTables(t *testing.T) {
 		"symmetrise":         {nil, Options{Symmetrise: true}, "use --reverse-relations on"},
 		"like a plain graph": {nil, Options{TableOptions: TableOptions{Like: plain.Dir}}, "has no relations; name a relational dataset"},
 		"like with reverse":  {nil, Options{ReverseRelations: "on", TableOptions: TableOptions{Like: first.Dir}}, "--like reuses"},
-		"another relation":   {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, "is not one of --like"},
+		"another relation":   {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, "its tables are nodes/customer, nodes/product, edges/brand__in__city, "},
 		"a new table": {[]any{"nodes/brand.csv", "id\nacme\nzeta\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
-			"kind brand has a table here or in --like"},
+			"its tables are nodes/brand, nodes/customer, nodes/product, "},
 		"columns like": {[]any{"nodes/product.csv", "sku,color\n1,red\nB,red\nC,red\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
 			`no column "price"`},
 		"ends like": {[]any{buys, "product,person\n1,1\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, `no column "customer"`},
