@@ -16,20 +16,21 @@ import (
 
 // Options are the options of an import: the flags of "siafu import".
 type Options struct {
-	Src              string `arg:"" help:"File or folder to import; - is standard input (debian)."`
-	Dst              string `arg:"" help:"Dataset folder to create."`
-	Name             string `help:"Name of the dataset. Empty: name of its folder."`
-	Normalize        bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	FeatureFormat    string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16. bf16 (bfloat16) halves the file; values are rounded to 8 bits of mantissa."`
-	Symmetrise       bool   `help:"Store every edge in both directions."`
+	Src           string `arg:"" help:"File or folder to import; - is standard input (debian)."`
+	Dst           string `arg:"" help:"Dataset folder to create."`
+	Name          string `help:"Name of the dataset. Empty: name of its folder."`
+	Normalize     bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	FeatureFormat string `name:"feature-format" default:"float32" enum:"float32,bf16" help:"Number format of dense features in the dataset: float32 or bf16. bf16 (bfloat16) halves the file; values are rounded to 8 bits of mantissa."`
+	Symmetrise    bool   `help:"Store every edge in both directions."`
+	Task          string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
+	Split         string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
+	Graph         *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
+	Stratify      bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
+	SplitSizes    string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
+	Seed          uint64 `default:"1" help:"Seed of a random split."`
+	Force         bool   `help:"Replace an existing dataset folder."`
+
 	ReverseRelations string `name:"reverse-relations" enum:"auto,on,off" default:"auto" help:"Reverse relations of a relational graph: auto, on or off. on: add the reverse of every relation, so that information flows in both directions; auto: only of relations between two kinds of vertices."`
-	Task             string `enum:",multiclass,multilabel,regression" default:"" help:"Task of the labels: multiclass, multilabel or regression. Empty: chosen from the label columns and their values."`
-	Split            string `help:"Split to use if the source has several. A file of the folder, the number of a mask, or a column of a table."`
-	Graph            *int   `help:"Index of the graph in a file with several graphs, from 0 (${several=})."`
-	Stratify         bool   `help:"Stratify a random split. Each set has the same fraction of every class."`
-	SplitSizes       string `name:"split-sizes" placeholder:"TRAIN/VAL/TEST" help:"Sizes of a random or time-ordered split, in percent. Percentages are of the labelled vertices. Empty: 60/20/20, or the sizes that the authors of the format use."`
-	Seed             uint64 `default:"1" help:"Seed of a random split."`
-	Force            bool   `help:"Replace an existing dataset folder."`
 
 	TableOptions `embed:""`
 
@@ -152,9 +153,7 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		columns.Standardise = false // scaleTargets checks it
-		if columns.Featureless == "auto" {
-			columns.Featureless = ""
-		}
+		columns.Featureless = ""    // refused below
 		if f.named != nil {
 			f.checkNamed(k.input, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
@@ -169,8 +168,9 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	} else {
 		c = f.read(k, o)
 	}
-	if isSet(o.ReverseRelations) && c.Relations == nil {
-		k.refuse("leave --reverse-relations out", "--reverse-relations=%s, but the source has no relations", o.ReverseRelations)
+	if c.Relations == nil && (isSet(o.ReverseRelations) || isSet(o.Featureless)) {
+		k.refuse("leave them out, or import tables in the folders nodes and edges",
+			"--reverse-relations and --featureless are for graphs with relations")
 	}
 	o.checkDrawn(k.input, c)
 	complete(c, o)

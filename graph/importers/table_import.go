@@ -36,10 +36,13 @@ type tableImport struct {
 func (f *importer) readTables(k *resources, o Options) *graph.Content {
 	im := &tableImport{Options: o, importer: f, resources: k, ids: newIDIndex()}
 	im.findLike()
-	if o.Nodes == "" && o.Edges == "" && hasRelations(o.Src, slices.Concat(csvEndings, parquetEndings)) || im.Relation != "" {
+	related := im.Relation != "" || o.Nodes == "" && o.Edges == "" && hasRelations(o.Src, slices.Concat(csvEndings, parquetEndings))
+	if im.like != nil && related != (im.like.Relations != nil) {
+		k.refuse("name a dataset or a run of such tables", "only one of the source and --like=%s has relations", im.TableOptions.Like)
+	}
+	if related {
 		return im.readRelated()
 	}
-	im.refuseRelational()
 	im.openNodes()
 	im.survey()
 	im.settleClasses()

@@ -13,7 +13,7 @@ type TableOptions struct {
 	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (${tables=}). Empty: nodes.csv, .tsv or .parquet."`
 	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (${tables=}). Empty: edges.csv, .tsv or .parquet."`
 	ID               string   `placeholder:"COLUMN" help:"Column of the vertex ids (${tables=}). Empty: id."`
-	Label            string   `placeholder:"COLUMN" help:"Column of the labels (${tables=}). A,B,C: several columns with a number in each. Empty: label."`
+	Label            string   `placeholder:"COLUMN" help:"Column of the labels (${tables=}). A,B,C: several columns with a number in each. KIND.COLUMN: of one kind of vertices. Empty: label."`
 	Features         []string `placeholder:"A,B" help:"Feature columns (${tables=}). Empty: all other columns."`
 	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (${tables=}). Empty: src,dst."`
 	Relation         string   `placeholder:"COLUMN" help:"Column of the edge table with the name of an edge's relation (${tables=}). The graph becomes relational, with one kind of vertices."`

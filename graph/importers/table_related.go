@@ -40,25 +40,13 @@ func hasRelations(src string, endings []string) bool {
 	})
 }
 
-// refuseRelational refuses the flags of relational graphs for a graph without relations.
-func (im *tableImport) refuseRelational() {
-	const remedy = "import tables in the folders nodes and edges, or name a column of relations with --relation"
-	if isSet(im.Featureless) {
-		im.resources.refuse(remedy, "--featureless=%s, but the graph has no relations", im.Featureless)
-	}
-	if im.like != nil && im.like.Relations != nil {
-		im.resources.refuse(remedy, "--like=%s has relations, but the source has none", im.TableOptions.Like)
-	}
-}
-
 // readRelated makes a relational dataset.
 func (im *tableImport) readRelated() *graph.Content {
 	r := &relatedImport{tableImport: im}
 	r.checkFlags()
-	switch {
-	case im.Relation != "":
+	if im.Relation != "" {
 		r.addKind(oneKind, im.Nodes)
-	default:
+	} else {
 		r.findTables()
 	}
 	r.openKinds()
@@ -83,10 +71,6 @@ func (im *tableImport) readRelated() *graph.Content {
 }
 
 func (r *relatedImport) checkFlags() {
-	if r.like != nil && r.like.Relations == nil {
-		r.resources.refuse("name a relational dataset, or a run trained on one, with --like", "--like=%s has no relations",
-			r.TableOptions.Like)
-	}
 	if r.Symmetrise {
 		r.resources.refuse("use --reverse-relations on", "--symmetrise, but the edges have relations")
 	}

@@ -337,7 +337,7 @@ func TestBadRelatedTables(t *testing.T) {
 		"drop":               {nil, Options{TableOptions: TableOptions{Drop: []string{"nothing"}}}, "write COLUMN or KIND.COLUMN"},
 		"edge features":      {nil, Options{TableOptions: TableOptions{EdgeFeatures: []string{"x"}}}, "relations have no weights and no edge features"},
 		"symmetrise":         {nil, Options{Symmetrise: true}, "use --reverse-relations on"},
-		"like a plain graph": {nil, Options{TableOptions: TableOptions{Like: plain.Dir}}, "has no relations; name a relational dataset"},
+		"like a plain graph": {nil, Options{TableOptions: TableOptions{Like: plain.Dir}}, "only one of the source and --like"},
 		"like with reverse":  {nil, Options{ReverseRelations: "on", TableOptions: TableOptions{Like: first.Dir}}, "--like reuses"},
 		"another relation":   {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, "its tables are nodes/customer, nodes/product, edges/brand__in__city, "},
 		"a new table": {[]any{"nodes/brand.csv", "id\nacme\nzeta\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
@@ -355,7 +355,8 @@ func TestBadRelatedTables(t *testing.T) {
 	}
 	for name, o := range map[string]Options{
 		"import tables in the folders nodes and edges": {TableOptions: TableOptions{Featureless: "ids"}},
-		"leave --reverse-relations out":                {ReverseRelations: "off"},
+		"are for graphs with relations":                {ReverseRelations: "off"},
+		"only one of the source and --like":            {TableOptions: TableOptions{Like: first.Dir}},
 	} {
 		o.Src = files(t, tinyCSV())
 		if _, err := load(t, "csv", o); err == nil || !strings.Contains(err.Error(), name) {
