@@ -147,19 +147,32 @@ func (r *Relations) check(vertices int64, features int) error {
 		if err := k.Table.check(); err != nil {
 			return fmt.Errorf("its kind %s: %w", k.Name, err)
 		}
-		if k.Table != nil && k.Table.Features() != k.Features {
-			return fmt.Errorf("the columns of its kind %s have %d features, expected %d", k.Name, k.Table.Features(), k.Features)
+		if k.Table != nil && (k.Table.Features() != k.Features || slices.ContainsFunc(k.Table.Columns, r.contradicts)) {
+			return fmt.Errorf("the columns of its kind %s contradict its %d features", k.Name, k.Features)
 		}
 	}
 	if sum := r.First(len(r.Kinds)); sum != vertices {
 		return fmt.Errorf("its kinds have %d vertices, but there are %d", sum, vertices)
 	}
 	for i, x := range r.Relations {
-		if min(x.From, x.To) < 0 || max(x.From, x.To) >= len(r.Kinds) || x.Inverse < -1 || x.Inverse >= len(r.Relations) || x.Edges < 0 {
+		if min(x.From, x.To) < 0 || max(x.From, x.To) >= len(r.Kinds) || x.Inverse < -1 || x.Inverse >= len(r.Relations) || x.Edges < 0 ||
+			len(x.Ends) != 0 && len(x.Ends) != 2 {
 			return fmt.Errorf("its relation %d (%q) from kind %d to kind %d is invalid", i, x.Name, x.From, x.To)
 		}
 	}
 	return nil
+}
+
+// contradicts reports whether a column of a kind's table cannot be at its position, or is the mean of
+// features that do not exist.
+func (r *Relations) contradicts(c Column) bool {
+	of := slices.IndexFunc(r.Kinds, func(k VertexKind) bool { return k.Name == c.Name })
+	return (c.Kind == IndicatorColumn) != (c.First == 0) || c.Kind == MeanColumn && (of < 0 || r.Kinds[of].Features != c.Width+1)
+}
+
+// FromTables reports whether every kind was imported from a table.
+func (r *Relations) FromTables() bool {
+	return r != nil && !slices.ContainsFunc(r.Kinds, func(k VertexKind) bool { return k.Table == nil })
 }
 
 // validateRelations checks the relations of a content before edges are read.
@@ -270,7 +283,8 @@ func otherRelations(model, data *Relations, edges bool) string {
 	otherKinds, others := names(data)
 	switch {
 	case !slices.Equal(kinds, otherKinds):
-		return fmt.Sprintf("its kinds of vertices are %.200s, the model's are %.200s", strings.Join(otherKinds, ", "), strings.Join(kinds, ", "))
+		return fmt.Sprintf("its kinds of vertices are %.200s, the model's are %.200s", strings.Join(otherKinds, ", "),
+			strings.Join(kinds, ", "))
 	case edges && !slices.Equal(relations, others):
 		return fmt.Sprintf("its relations are %.300s, the model's are %.300s", strings.Join(others, ", "), strings.Join(relations, ", "))
 	}

@@ -61,7 +61,12 @@ func TestRelationsFit(t *testing.T) {
 		"columns":  func(r *Relations) { r.Kinds[0].Table.Columns[1].First = 0 },
 		"features": func(r *Relations) { r.Kinds[0].Features, r.Kinds[1].FirstFeature = 3, 3 },
 		"name":     func(r *Relations) { r.Kinds[0].Name = "item" },
-		"ends":     func(r *Relations) { r.Relations[0].To = 2 },
+		"kinds":    func(r *Relations) { r.Relations[0].To = 2 },
+		"ends":     func(r *Relations) { r.Relations[0].Ends = []string{"a", "b", "c"} },
+		"means": func(r *Relations) {
+			r.Kinds[0].Table.Columns[1] = Column{Name: "nobody", Kind: MeanColumn, First: 1, Width: 1}
+		},
+		"indicator": func(r *Relations) { r.Kinds[1].Table.Columns[0].Kind = HashColumn },
 	} {
 		s := relationalMeta().Schema()
 		change(s.Relations)

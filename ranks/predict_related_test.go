@@ -61,7 +61,7 @@ func TestPredictRelational(t *testing.T) {
 	}
 	dir := filepath.Join(c.Out, "predictions")
 	rows := readCSV(t, filepath.Join(dir, predictions.CSVFile))
-	if len(rows) != 30 || !strings.Contains(said.String(), "labelled_kinds=30") {
+	if len(rows) != 30 || !strings.Contains(said.String(), " written=30") {
 		t.Errorf("%d rows; said %s", len(rows), &said)
 	}
 	for v, row := range rows {

@@ -265,7 +265,8 @@ func holds(file string) func(src string) bool {
 // hasNodes recognises a folder by a table of vertices.
 func hasNodes(endings []string) func(src string) bool {
 	return func(src string) bool {
-		return hasRelations(src, endings) || slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
+		return hasRelations(src, endings) ||
+			slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
 	}
 }
 

@@ -78,7 +78,7 @@ func (im *tableImport) findLike() {
 	if im.like = im.Schema; im.like == nil {
 		im.like = must(graph.ReadMeta(name)).Schema()
 	}
-	if im.like.Table == nil && (im.like.Relations == nil || im.like.Relations.Kinds[0].Table == nil) {
+	if im.like.Table == nil && !im.like.Relations.FromTables() {
 		input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like",
 			"it was not imported from a table")
 	}

@@ -166,14 +166,17 @@ func (r *relatedImport) sameTables() {
 		}
 		for _, x := range of.Relations {
 			if !x.Reverse {
-				list = append(list, strings.Join([]string{relationFolder + "/" + of.Kinds[x.From].Name, x.Name, of.Kinds[x.To].Name}, nameSeparator))
+				name := strings.Join([]string{of.Kinds[x.From].Name, x.Name, of.Kinds[x.To].Name}, nameSeparator)
+				list = append(list, relationFolder+"/"+name)
 			}
 		}
 		return list
 	}
 	like := r.like.Relations
 	want := names(like, func(k int) bool { return like.Kinds[k].Table.ID != "" })
-	if have := names(&r.of, func(k int) bool { return r.kinds[k].Nodes != "" }); !slices.Equal(have, want) {
+	have := names(&r.of, func(k int) bool { return r.kinds[k].Nodes != "" })
+	sameName := func(a, b graph.VertexKind) bool { return a.Name == b.Name }
+	if !slices.Equal(have, want) || !slices.EqualFunc(r.of.Kinds, like.Kinds, sameName) {
 		r.resources.refuse("write the same tables; a relation without edges is a table with only a heading",
 			"its tables are %s, those of --like=%s are %s", strings.Join(have, ", "), r.TableOptions.Like, strings.Join(want, ", "))
 	}

@@ -71,6 +71,12 @@ func (r *relatedImport) featureless(kind int, blocks []graph.Features, own []boo
 		list = list[1:] // without the indicator
 	}
 	k.table.Columns = list
+	if i := slices.IndexFunc(list, func(c graph.Column) bool {
+		return c.Kind == graph.MeanColumn && !own[r.kindOf(c.Name)]
+	}); i >= 0 {
+		r.resources.refuse("import the training data again", "--like=%s has means of kind %s, which has no feature columns",
+			r.TableOptions.Like, list[i].Name)
+	}
 	switch {
 	case len(list) == 0:
 		k.features = ": only the indicator"

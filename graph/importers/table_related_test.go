@@ -251,6 +251,15 @@ func TestMeans(t *testing.T) {
 			}
 		}
 	}
+	schema := ds.Meta.Schema()
+	o := Options{Src: src, Schema: schema, TableOptions: TableOptions{Like: "damaged"}}
+	if _, err := load(t, "csv", o); err != nil {
+		t.Error(err)
+	}
+	schema.Relations.Kinds[1].Table.Columns[1].Name = "author" // which has no columns
+	if _, err := load(t, "csv", o); err == nil || !strings.Contains(err.Error(), "means of kind author, which has no feature columns") {
+		t.Errorf("damaged schema: %v", err)
+	}
 	for mode, dim := range map[string]int{"none": 1, "ids": 13} {
 		ds, _ := written(t, "csv", Options{Src: src, TableOptions: TableOptions{Featureless: mode}})
 		if got := ds.Meta.Relations.Kinds[1].Features; got != dim {
