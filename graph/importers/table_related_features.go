@@ -163,6 +163,7 @@ func (r *relatedImport) eachNeighbour(to, from int, yield func(v, u uint32)) (re
 // means makes the columns of means of neighbours' features.
 func (r *relatedImport) means(kind int, list []graph.Column, blocks []graph.Features) graph.Features {
 	k := r.kinds[kind]
+	k.features = ": means of the features of neighbours"
 	neighbours := make([]graph.CSR, len(list)) // rows are vertices of the kind, neighbours repeat as edges do
 	for i, c := range list {
 		from, offsets := r.kindOf(c.Name), make([]int64, k.ids.len()+2)
@@ -176,7 +177,6 @@ func (r *relatedImport) means(kind int, list []graph.Column, blocks []graph.Feat
 			offsets[v+1]++
 		})
 		neighbours[i] = graph.CSR{Offsets: offsets[:k.ids.len()+1], Cols: cols}
-		k.features += fmt.Sprintf(", means over neighbours of kind %s", c.Name)
 	}
 	last := list[len(list)-1]
 	sums := make([]float64, last.First+last.Width)
