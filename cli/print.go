@@ -60,7 +60,10 @@ func printInfo(w io.Writer, dir string) error {
 		}
 	}
 	printClasses(w, m)
-	printColumns(w, m.Table)
+	printColumns(w, m.Table, 0)
+	if err := printRelations(w, d); err != nil {
+		return err
+	}
 	return printFiles(w, d)
 }
 
@@ -101,14 +104,57 @@ func printClasses(w io.Writer, m *graph.Meta) {
 	}
 }
 
-// printColumns prints the features into which a table's columns were converted.
-func printColumns(w io.Writer, t *graph.Table) {
+// printRelations prints the kinds of vertices and the relations of a relational graph.
+func printRelations(w io.Writer, d *graph.Dataset) error {
+	r := d.Meta.Relations
+	if r == nil {
+		return nil
+	}
+	for k, x := range r.Kinds {
+		isolated, first := 0, r.First(k)
+		for v := first; v < first+x.Vertices; v++ {
+			if len(d.In.Row(int(v)))+len(d.Out.Row(int(v))) == 0 {
+				isolated++
+			}
+		}
+		fmt.Fprintf(w, "kind %s: %d vertices, features %d to %d, %d labels, %d isolated\n", x.Name, x.Vertices, x.FirstFeature,
+			x.FirstFeature+x.Features-1, x.Labels, isolated)
+		printColumns(w, x.Table, x.FirstFeature)
+	}
+	most := make([]int, len(r.Relations))
+	for v := range d.In.Rows() {
+		for lo, hi := d.In.Offsets[v], d.In.Offsets[v+1]; lo < hi; {
+			relation, first := d.Relations[lo], lo
+			for lo < hi && d.Relations[lo] == relation {
+				lo++
+			}
+			most[relation] = max(most[relation], int(lo-first))
+		}
+	}
+	for i, x := range r.Relations {
+		reverse := ""
+		if x.Reverse {
+			reverse = ", reverse of " + r.Label(x.Inverse)
+		}
+		if _, err := fmt.Fprintf(w, "relation %s: %d edges, in-degree %.2f on average, %d at most%s\n", r.Label(i), x.Edges,
+			float64(x.Edges)/float64(max(r.Kinds[x.To].Vertices, 1)), most[i], reverse); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printColumns prints the features into which a table's columns were converted. They follow the given number
+// of features of other kinds.
+func printColumns(w io.Writer, t *graph.Table, before int) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
+	if t.Label != "" {
+		fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
+	}
 	for _, c := range t.Columns {
-		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, c.First, c.First+c.Width-1)
+		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, before+c.First, before+c.First+c.Width-1)
 		if c.Kind == graph.NumberColumn || c.Kind == graph.DateColumn {
 			fmt.Fprintf(w, ", less %.6g, over %.6g", c.Mean, c.Scale)
 		}

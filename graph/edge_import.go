@@ -12,6 +12,7 @@ type EdgeImport struct {
 	WeightsDropped bool     `json:"weights_dropped,omitempty"` // the import ignored weights
 	Ends           []string `json:"ends,omitempty"`            // columns of source and destination, if imported from a table
 	Weight         string   `json:"weight,omitempty"`          // column of the weights, if imported from a table; "" for none
+	Relation       string   `json:"relation,omitempty"`        // column of the relations, if imported from a table; "" for none
 	Features       []string `json:"features,omitempty"`        // of other formats: the value of --edge-features
 }
 

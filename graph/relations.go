@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"siafu/internal/fault"
 )
@@ -22,6 +23,11 @@ type VertexKind struct {
 	// FirstFeature+Features-1.
 	FirstFeature int `json:"first_feature"`
 	Features     int `json:"features"`
+	// Labels is the number of vertices with a label. Write sets it.
+	Labels int64 `json:"labels,omitempty"`
+	// Table records the columns of the kind's features, from column FirstFeature on; nil: not imported from
+	// a table.
+	Table *Table `json:"table,omitempty"`
 }
 
 // Relation is a kind of edges, which lead from vertices of one kind to vertices of one kind.
@@ -31,9 +37,10 @@ type Relation struct {
 	To   int    `json:"to"`
 	// Reverse reports whether the relation contains the edges of an earlier relation in the other
 	// direction. Inverse is the index of that relation, and of the added relation in that one; -1: none.
-	Reverse bool  `json:"reverse,omitempty"`
-	Inverse int   `json:"inverse"`
-	Edges   int64 `json:"edges"` // as stored; Write sets it
+	Reverse bool     `json:"reverse,omitempty"`
+	Inverse int      `json:"inverse"`
+	Edges   int64    `json:"edges"`          // as stored; Write sets it
+	Ends    []string `json:"ends,omitempty"` // columns of source and destination in the relation's own table
 }
 
 // RelatedSource is an EdgeSource whose edges have relations: indices into Content.Relations. Repeated
@@ -81,20 +88,50 @@ func (r *Relations) Scored() (n int) {
 	return n
 }
 
+// VertexName returns the name KIND:ID of vertex v, which is unique. A vertex of a graph without relations
+// (r is nil) is named by its id.
+func (r *Relations) VertexName(ids *IDs, v int) string {
+	if r == nil {
+		return ids.At(v)
+	}
+	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(v)
+}
+
+// Labels returns the number of vertices with a label.
+func (r *Relations) Labels() (n int64) {
+	for _, k := range r.Kinds {
+		n += k.Labels
+	}
+	return n
+}
+
+// schema returns the relations without the numbers of vertices and edges.
+func (r *Relations) schema() *Relations {
+	if r == nil {
+		return nil
+	}
+	s := &Relations{slices.Clone(r.Kinds), slices.Clone(r.Relations)}
+	for k := range s.Kinds {
+		s.Kinds[k].Vertices = 0
+	}
+	for i := range s.Relations {
+		s.Relations[i].Edges = 0
+	}
+	return s
+}
+
+// features returns the number of columns of the features of all kinds.
+func (r *Relations) features() (dim int) {
+	for _, k := range r.Kinds {
+		dim = max(dim, k.FirstFeature+k.Features)
+	}
+	return dim
+}
+
 // Label returns the name of a relation with the names of its kinds, as in paper-writes-author.
 func (r *Relations) Label(relation int) string {
 	x := r.Relations[relation]
 	return fmt.Sprintf("%s-%s-%s", r.Kinds[x.From].Name, x.Name, r.Kinds[x.To].Name)
-}
-
-// labels returns the Labels of all relations, nil if r is nil.
-func (r *Relations) labels() (list []string) {
-	if r != nil {
-		for i := range r.Relations {
-			list = append(list, r.Label(i))
-		}
-	}
-	return list
 }
 
 // AddReverse appends the reverse of a relation, with the name rev_NAME, and returns its index. It
@@ -123,16 +160,35 @@ func (r *Relations) check(vertices int64, features int) error {
 				k.FirstFeature+k.Features-1)
 		}
 		names[k.Name] = true
+		if err := k.Table.check(); err != nil {
+			return fmt.Errorf("its kind %s: %w", k.Name, err)
+		}
+		if k.Table != nil && (k.Table.Features() != k.Features || slices.ContainsFunc(k.Table.Columns, r.contradicts)) {
+			return fmt.Errorf("the columns of its kind %s contradict its %d features", k.Name, k.Features)
+		}
 	}
 	if sum := r.First(len(r.Kinds)); sum != vertices {
 		return fmt.Errorf("its kinds have %d vertices, but there are %d", sum, vertices)
 	}
 	for i, x := range r.Relations {
-		if min(x.From, x.To) < 0 || max(x.From, x.To) >= len(r.Kinds) || x.Inverse < -1 || x.Inverse >= len(r.Relations) || x.Edges < 0 {
+		if min(x.From, x.To) < 0 || max(x.From, x.To) >= len(r.Kinds) || x.Inverse < -1 || x.Inverse >= len(r.Relations) || x.Edges < 0 ||
+			len(x.Ends) != 0 && len(x.Ends) != 2 {
 			return fmt.Errorf("its relation %d (%q) from kind %d to kind %d is invalid", i, x.Name, x.From, x.To)
 		}
 	}
 	return nil
+}
+
+// contradicts reports whether a column of a kind's table cannot be at its position, or is the mean of
+// features that do not exist.
+func (r *Relations) contradicts(c Column) bool {
+	of := slices.IndexFunc(r.Kinds, func(k VertexKind) bool { return k.Name == c.Name })
+	return (c.Kind == IndicatorColumn) != (c.First == 0) || c.Kind == MeanColumn && (of < 0 || r.Kinds[of].Features != c.Width+1)
+}
+
+// FromTables reports whether every kind was imported from a table.
+func (r *Relations) FromTables() bool {
+	return r != nil && !slices.ContainsFunc(r.Kinds, func(k VertexKind) bool { return k.Table == nil })
 }
 
 // validateRelations checks the relations of a content before edges are read.
@@ -147,8 +203,11 @@ func (c *Content) validateRelations() error {
 		return invalid("give each edge a relation, and add reverse relations instead", "the edges of a relational graph have no relations")
 	}
 	c.Relations = &Relations{slices.Clone(c.Relations.Kinds), slices.Clone(c.Relations.Relations)}
+	for k := range c.Relations.Kinds {
+		c.Relations.Kinds[k].Labels = 0
+	}
 	for i := range c.Relations.Relations {
-		c.Relations.Relations[i].Edges = 0 // Write counts them
+		c.Relations.Relations[i].Edges = 0
 	}
 	return nil
 }
@@ -214,6 +273,48 @@ func (l *loader) relations() {
 			p.bad("edge %d has relation %d of %d", i, l.Relations[i], len(r.Relations))
 		}
 	}
+}
+
+// otherRelations returns the first difference between the kinds and, if edges is set, the relations of a
+// model and a dataset, or "".
+func otherRelations(model, data *Relations, edges bool) string {
+	switch {
+	case model == nil && data == nil:
+		return ""
+	case model == nil:
+		return "it has kinds of vertices, the model was trained on a graph without them"
+	case data == nil:
+		return "it has no kinds of vertices, the model was trained on a graph with them"
+	}
+	names := func(r *Relations) (kinds, relations []string) {
+		for _, k := range r.Kinds {
+			kinds = append(kinds, k.Name)
+		}
+		for i := range r.Relations {
+			relations = append(relations, r.Label(i))
+		}
+		return kinds, relations
+	}
+	kinds, relations := names(model)
+	otherKinds, others := names(data)
+	switch {
+	case !slices.Equal(kinds, otherKinds):
+		return fmt.Sprintf("its kinds of vertices are %.200s, the model's are %.200s", strings.Join(otherKinds, ", "),
+			strings.Join(kinds, ", "))
+	case edges && !slices.Equal(relations, others):
+		return fmt.Sprintf("its relations are %.300s, the model's are %.300s", strings.Join(others, ", "), strings.Join(relations, ", "))
+	}
+	for k, m := range model.Kinds {
+		d := data.Kinds[k]
+		if m.FirstFeature != d.FirstFeature || m.Features != d.Features {
+			return fmt.Sprintf("its kind %s has the features %d to %d, the model's has %d to %d", m.Name, d.FirstFeature,
+				d.FirstFeature+d.Features-1, m.FirstFeature, m.FirstFeature+m.Features-1)
+		}
+		if why := otherTable(m.Table, d.Table); why != "" {
+			return "kind " + m.Name + ": " + why
+		}
+	}
+	return ""
 }
 
 // RequirePlain returns a fault if the dataset is relational, for an operation op that does not support

@@ -23,8 +23,8 @@ type Schema struct {
 	EdgeImport *EdgeImport `json:"edge_import,omitempty"`
 	Directed   bool        `json:"directed,omitempty"`
 	Weighted   bool        `json:"weighted,omitempty"`
-	// Relations are the names of the relations with those of their kinds (Relations.Label), if any.
-	Relations []string `json:"relations,omitempty"`
+	// Relations has kinds and relations without numbers of vertices and edges; nil: the graph is not relational.
+	Relations *Relations `json:"relational,omitempty"`
 	// Dataset is the source of the schema, for messages.
 	Dataset string `json:"-"`
 	Classes int    `json:"-"`
@@ -33,14 +33,13 @@ type Schema struct {
 // Schema returns the schema of the dataset.
 func (m *Meta) Schema() *Schema {
 	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, TargetScaling: m.TargetScaling, Table: m.Table,
-		Dataset: m.Name, Classes: m.Classes}
+		Relations: m.Relations.schema(), Dataset: m.Name, Classes: m.Classes}
 	if m.Task != MultiClass {
 		s.Task = m.Task
 	}
 	if m.EdgeImport != nil {
 		s.EdgeImport, s.Directed, s.Weighted = m.EdgeImport, m.Directed, m.Weighted
 	}
-	s.Relations = m.Relations.labels()
 	return s
 }
 
@@ -65,7 +64,23 @@ func (s *Schema) Check() error {
 	if !slices.Contains([]string{"", MultiClass, MultiLabel, Regression, Links}, s.Task) {
 		return fmt.Errorf("its task is %q", s.Task)
 	}
+	if r := s.Relations; r != nil {
+		if err := r.check(0, r.features()); err != nil {
+			return err
+		}
+	}
 	return s.Table.check()
+}
+
+// Features returns the number of features of the recorded columns, or 0 if there are none.
+func (s *Schema) Features() int {
+	switch {
+	case s.Relations != nil:
+		return s.Relations.features()
+	case s.Table != nil:
+		return s.Table.Features()
+	}
+	return 0
 }
 
 // IsPlain reports whether the schema has only default values: multi-class labels without names,
@@ -106,21 +121,15 @@ func (s *Schema) InputsFit(op, dir string, m *Meta, use EdgeUse) error {
 		return bad("its feature rows are divided by their sums, but the model was trained on features that are not normalised",
 			"import the dataset without --normalize-features")
 	}
-	if have := m.Relations.labels(); len(s.Relations) > 0 && !slices.Equal(s.Relations, have) {
-		return bad(fmt.Sprintf("its relations are %.120q, the model's are %.120q", have, s.Relations),
-			"import the dataset with the same relations in the same order")
+	why := otherRelations(s.Relations, m.Relations, use.Edges)
+	if why == "" {
+		why = otherTable(s.Table, m.Table)
 	}
-	if s.Table != nil && m.Table != nil {
-		why := otherColumns(s.Table.Columns, m.Table.Columns)
-		if why == "" && s.Table.Missing != nil && m.Table.Missing != nil && !slices.Equal(s.Table.Missing, m.Table.Missing) {
-			why = fmt.Sprintf("its missing cells are %q, in the training data %q", m.Table.Missing, s.Table.Missing)
-		}
-		if why == "" && use.Features {
-			why = otherColumns(s.Table.EdgeColumns, m.Table.EdgeColumns)
-		}
-		if why != "" {
-			return bad(why, likeRemedy)
-		}
+	if why == "" && use.Features && s.Table != nil && m.Table != nil {
+		why = otherColumns(s.Table.EdgeColumns, m.Table.EdgeColumns)
+	}
+	if why != "" {
+		return bad(why, likeRemedy)
 	}
 	if why, remedy := s.otherEdges(m, use); why != "" {
 		return bad(why, remedy)
@@ -159,6 +168,19 @@ func (s *Schema) otherClass(m *Meta) int {
 		}
 	}
 	return -1
+}
+
+// otherTable returns the first difference between the conversions of two tables of vertices, or "" if there
+// is none or one of them is unknown.
+func otherTable(model, data *Table) string {
+	if model == nil || data == nil {
+		return ""
+	}
+	why := otherColumns(model.Columns, data.Columns)
+	if why == "" && model.Missing != nil && data.Missing != nil && !slices.Equal(model.Missing, data.Missing) {
+		why = fmt.Sprintf("its missing cells are %q, in the training data %q", data.Missing, model.Missing)
+	}
+	return why
 }
 
 // otherColumns returns the first difference between the columns of a model and the columns of a
@@ -209,6 +231,9 @@ func (m *Meta) Identity() map[string]string {
 	}
 	if m.Weighted {
 		list[weightFile] = m.Files[weightFile].describe()
+	}
+	if m.Relations != nil {
+		list[relationFile] = m.Files[relationFile].describe()
 	}
 	if m.EdgeDim > 0 {
 		list[edgeFile] = m.Files[edgeFile].describe()

@@ -33,6 +33,9 @@ const (
 	HashColumn     = "hash"     // Width features: 1 at the cell's hash modulo Width
 	WordsColumn    = "words"    // a feature for each of Values: 1 if the cell contains this word
 	DateColumn     = "date"     // (days since 1970 - Mean) / Scale; sine and cosine of the year, the week and, if Width is 7, the day
+	// Columns of a kind of vertices of a relational graph, which are not columns of a file.
+	IndicatorColumn = "indicator" // one feature: 1, whose weights are the bias of the kind
+	MeanColumn      = "mean"      // the mean features of the neighbours of the kind Name, without their indicator
 )
 
 // Column records how one column of a table was converted to Width features, starting at feature
@@ -95,11 +98,13 @@ func (c *Column) invalid() string {
 	switch c.Kind {
 	case NumberColumn:
 		ok = scaled && c.Width == 1
+	case IndicatorColumn:
+		ok = c.Width == 1
 	case DateColumn:
 		ok = scaled && (c.Width == 5 || c.Width == 7)
 	case CategoryColumn, WordsColumn:
 		ok = c.Width == len(c.Values)
-	case HashColumn:
+	case HashColumn, MeanColumn:
 		ok = true
 	}
 	if !ok || c.Width < 1 || c.Width > maxFeatures-c.First {

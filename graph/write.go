@@ -164,6 +164,9 @@ func (w *writer) labels() error {
 		if c.Targets == nil {
 			w.meta.ClassCounts[l]++
 		}
+		if r := c.Relations; r != nil {
+			r.Kinds[r.KindOf(int64(v))].Labels++
+		}
 	}
 	w.meta.Train, w.meta.Val, w.meta.Test = splits[SplitTrain], splits[SplitVal], splits[SplitTest]
 	if err := putFile(w, labelFile, labelKind, "labels", c.Labels); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"siafu/graph"
 	"siafu/internal/fault"
@@ -139,17 +140,20 @@ func (r *member) predict(p PredictConfig, g memoryGate) (*prepared, error) {
 		return nil, err
 	}
 	if r.rank == 0 {
-		m.report(p, found, len(of), scores)
+		m.report(p, found, of, scores)
 	}
 	return ready, nil
 }
 
 // report prints the results of a prediction.
-func (r *joined) report(p PredictConfig, found *engine.Inference, selected int, scores *runfolder.Scores) {
+func (r *joined) report(p PredictConfig, found *engine.Inference, selected []uint32, scores *runfolder.Scores) {
 	out := r.out
 	fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d", r.meta.Name, r.meta.Vertices)
-	if p.New {
-		fmt.Fprintf(out.Out, " new=%d", selected)
+	switch {
+	case p.New:
+		fmt.Fprintf(out.Out, " new=%d", len(selected))
+	case selected != nil && int64(len(selected)) < r.meta.Vertices:
+		fmt.Fprintf(out.Out, " written=%d", len(selected))
 	}
 	if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
 		train, val, test := found.Accuracies()
@@ -162,16 +166,16 @@ func (r *joined) report(p PredictConfig, found *engine.Inference, selected int, 
 	fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 }
 
-// selectedVertices returns the vertices to write, in ascending order; nil: all. Collective
-// over the world.
-func (r *joined) selectedVertices(p PredictConfig) ([]uint32, error) {
-	if !p.New {
+// selectedVertices returns the vertices to write, in ascending order; nil: all. They are new with --new,
+// and of the kinds that have labels in the training data. Collective over the world.
+func (r *predicting) selectedVertices(p PredictConfig) ([]uint32, error) {
+	if !p.New && r.meta.Relations == nil {
 		return nil, nil
 	}
 	var list []uint32
 	var err error
 	if r.world.Rank() == 0 {
-		if list, err = predictions.NewVertices(p.run, r.data); err == nil && len(list) == 0 {
+		if list, err = r.chooseVertices(p); err == nil && len(list) == 0 {
 			err = fault.New(fault.Data, "predict", r.data, "all of its %d vertices were in the training", r.meta.Vertices).
 				Then("leave --new out, or predict on a dataset with new vertices")
 		}
@@ -181,6 +185,25 @@ func (r *joined) selectedVertices(p PredictConfig) ([]uint32, error) {
 	}
 	blob, err := world.BcastBlob(r.world, mapped.Bytes(list), 0)
 	return mapped.Cast[uint32](blob), err
+}
+
+// chooseVertices is selectedVertices on rank 0.
+func (r *predicting) chooseVertices(p PredictConfig) (list []uint32, err error) {
+	if !p.New {
+		list = make([]uint32, r.meta.Vertices)
+		for v := range list {
+			list[v] = uint32(v)
+		}
+	} else if list, err = predictions.NewVertices(p.run, r.data); err != nil {
+		return nil, err
+	}
+	trained := r.schema.Relations
+	if r.meta.Relations == nil || trained == nil || trained.Labels() == 0 {
+		return list, nil
+	}
+	return slices.DeleteFunc(list, func(v uint32) bool {
+		return trained.Kinds[r.meta.Relations.KindOf(int64(v))].Labels == 0
+	}), nil
 }
 
 // writePredictions writes the files of a prediction. Collective over the world.

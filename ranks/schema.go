@@ -55,9 +55,8 @@ func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema,
 		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d of %d classes", len(s.ClassNames), s.Classes).
 			Then("use the model.safetensors of a run folder")
 	}
-	if s.Table != nil && s.Table.Features() != m.Dims[0] {
-		return nil, fault.New(fault.Data, "predict", path, "its columns have %d features, but its network has %d",
-			s.Table.Features(), m.Dims[0]).
+	if n := s.Features(); n > 0 && n != m.Dims[0] {
+		return nil, fault.New(fault.Data, "predict", path, "its columns have %d features, but its network has %d", n, m.Dims[0]).
 			Then("use the model.safetensors of a run folder")
 	}
 	if graph.BadScaling(s.TargetScaling, s.Task, s.Classes) {

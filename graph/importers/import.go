@@ -157,6 +157,7 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		columns.DropWeights = columns.DropWeights && !f.weights
 		columns.DropEdgeFeatures = columns.DropEdgeFeatures && !f.features
 		columns.Standardise = false // scaleTargets checks it
+		columns.Featureless = ""    // refused below
 		if f.named != nil {
 			f.checkNamed(k.input, o.EdgeFeatures)
 			columns.EdgeFeatures = nil
@@ -170,6 +171,10 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 		c = f.readTables(k, o)
 	} else {
 		c = f.read(k, o)
+	}
+	if c.Relations == nil && (isSet(o.ReverseRelations) || isSet(o.Featureless)) {
+		k.refuse("leave them out, or import tables in the folders nodes and edges",
+			"--reverse-relations and --featureless are for graphs with relations")
 	}
 	o.checkDrawn(k.input, c)
 	complete(c, o)
@@ -264,7 +269,8 @@ func holds(file string) func(src string) bool {
 // hasNodes recognises a folder by a table of vertices.
 func hasNodes(endings []string) func(src string) bool {
 	return func(src string) bool {
-		return slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
+		return hasRelations(src, endings) ||
+			slices.ContainsFunc(endings, func(e string) bool { return exists(filepath.Join(src, "nodes"+e)) })
 	}
 }
 

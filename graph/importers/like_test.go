@@ -26,23 +26,28 @@ var notInput = map[string]string{
 
 // inputOptions lists the options that do, with a value that changes the table of inputTable.
 var inputOptions = map[string]func(o *Options){
-	"Normalize":    func(o *Options) { o.Normalize = true },
-	"Symmetrise":   func(o *Options) { o.Symmetrise = true },
-	"Features":     func(o *Options) { o.Features = []string{"x"} },
-	"Ends":         func(o *Options) { o.Ends = []string{"dst", "src"} },
-	"Weight":       func(o *Options) { o.Weight = "amount" },
-	"EdgeFeatures": func(o *Options) { o.EdgeFeatures = []string{"amount"} },
-	"DropWeights":  func(o *Options) { o.DropWeights = true },
-	"Standardise":  func(o *Options) { o.Standardise = true },
-	"Drop":         func(o *Options) { o.Drop = []string{"x"} },
-	"Missing":      func(o *Options) { o.Missing = []string{"8"} },
-	"Fill":         func(o *Options) { o.Fill = "mean" },
-	"Categories":   func(o *Options) { o.Categories = []string{"code"} },
-	"Hash":         func(o *Options) { o.Hash = []string{"about"} },
-	"Words":        func(o *Options) { o.Words = []string{"about"} },
-	"Dates":        func(o *Options) { o.Dates = []string{"day"} },
-	"SplitByTime":  func(o *Options) { o.SplitByTime = "day" }, // which is then not a feature
+	"Normalize":        func(o *Options) { o.Normalize = true },
+	"Symmetrise":       func(o *Options) { o.Symmetrise = true },
+	"Features":         func(o *Options) { o.Features = []string{"x"} },
+	"Ends":             func(o *Options) { o.Ends = []string{"dst", "src"} },
+	"Weight":           func(o *Options) { o.Weight = "amount" },
+	"EdgeFeatures":     func(o *Options) { o.EdgeFeatures = []string{"amount"} },
+	"DropWeights":      func(o *Options) { o.DropWeights = true },
+	"Standardise":      func(o *Options) { o.Standardise = true },
+	"Drop":             func(o *Options) { o.Drop = []string{"x"} },
+	"Missing":          func(o *Options) { o.Missing = []string{"8"} },
+	"Fill":             func(o *Options) { o.Fill = "mean" },
+	"Categories":       func(o *Options) { o.Categories = []string{"code"} },
+	"Hash":             func(o *Options) { o.Hash = []string{"about"} },
+	"Words":            func(o *Options) { o.Words = []string{"about"} },
+	"Dates":            func(o *Options) { o.Dates = []string{"day"} },
+	"SplitByTime":      func(o *Options) { o.SplitByTime = "day" }, // which is then not a feature
+	"Relation":         func(o *Options) { o.Relation, o.DropWeights = "how", true },
+	"Featureless":      func(o *Options) { o.Relation, o.DropWeights, o.Featureless, o.Drop = "how", true, "ids", nodeColumns },
+	"ReverseRelations": func(o *Options) { o.Relation, o.DropWeights, o.ReverseRelations = "how", true, "on" },
 }
+
+var nodeColumns = []string{"x", "code", "about", "day"}
 
 // everyUse is the use of a network that needs all of a graph.
 var everyUse = graph.EdgeUse{Edges: true, Weights: true, Features: true}
@@ -53,7 +58,7 @@ func inputTable(t *testing.T, o Options) (*graph.Dataset, string) {
 	o.Src = files(t, map[string][]byte{
 		"nodes.csv": []byte("id,label,split,x,code,about,day\na,p,train,1,7,red boats,20240514\n" +
 			"b,q,train,3,8,blue boats,20240601\nc,p,val,5,7,red cars,20241224\nd,q,test,,8,red boats,20250101\n"),
-		"edges.csv": []byte("src,dst,weight,amount\na,b,2,5\nb,c,3,6\nc,d,0.5,7\n"),
+		"edges.csv": []byte("src,dst,weight,amount,how\na,b,2,5,knows\nb,c,3,6,pays\nc,d,0.5,7,pays\n"),
 	})
 	return written(t, "csv", o)
 }
@@ -67,6 +72,7 @@ func refused(model, data *graph.Dataset) bool {
 // sameInput compares the inputs of a network.
 func sameInput(a, b *graph.Dataset) bool {
 	return reflect.DeepEqual(a.In, b.In) && slices.Equal(a.Weights, b.Weights) && slices.Equal(a.EdgeFeatures, b.EdgeFeatures) &&
+		slices.Equal(a.Relations, b.Relations) &&
 		slices.Equal(spread(a.Features), spread(b.Features)) && a.Meta.Normalized == b.Meta.Normalized
 }
 

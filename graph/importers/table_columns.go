@@ -154,6 +154,8 @@ func (r *featureRows) put(column int, x float64) {
 		r.Dense[r.row*r.Dim+column] = float32(x)
 		return
 	}
-	r.Sparse.Cols = append(r.Sparse.Cols, uint32(column))
-	r.Sparse.Vals = append(r.Sparse.Vals, float32(x))
+	if x != 0 {
+		r.Sparse.Cols = append(r.Sparse.Cols, uint32(column))
+		r.Sparse.Vals = append(r.Sparse.Vals, float32(x))
+	}
 }

@@ -12,19 +12,21 @@ import (
 type edgeTable struct {
 	*tableFile
 	im             *tableImport
-	ends           [2]int     // columns of source and destination
-	weight         int        // -1: edges have none
-	zeros, unknown int64      // omitted edges
-	rows           int64      // of the last pass
-	dropped        bool       // weights that are not 1
-	columns        []*encoder // of features
+	kinds          [2]*tableImport // of the ends
+	ends           [2]int          // columns of source and destination
+	weight         int             // -1: edges have none
+	relation       int             // column of relations, -1: none
+	zeros, unknown int64           // omitted edges
+	rows           int64           // of the last pass
+	dropped        bool            // weights that are not 1
+	columns        []*encoder      // of features
 	row            featureRows
 }
 
 // readEdges reads the table of edges. Their ends are ids of vertices. It omits edges of weight 0.
 // If all other weights are 1, edges have no weights.
 func (im *tableImport) readEdges() graph.EdgeSource {
-	e := &edgeTable{im: im, tableFile: im.openTable(im.Edges, "edges")}
+	e := &edgeTable{im: im, tableFile: im.openTable(im.Edges, "edges"), kinds: [2]*tableImport{im, im}, relation: -1}
 	e.findColumns(im.TableOptions)
 	e.findLike()
 	e.blank(im.missing, e.ends[0], e.ends[1])
@@ -75,14 +77,20 @@ func (e *edgeTable) findColumns(o TableOptions) {
 func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight float32) {
 	for i, column := range e.ends {
 		var known bool
-		if pair[i], known = e.im.ids.find(cells[column]); known {
+		kind := e.kinds[i]
+		if pair[i], known = kind.ids.find(cells[column]); known {
+			continue
+		}
+		if kind.nodes == nil {
+			checkID(e.tableFile, column, at, cells[column])
+			pair[i], _ = kind.ids.add(cells[column])
 			continue
 		}
 		if len(cells[column]) > 0 && e.im.DropUnknown {
 			e.unknown++
 			return 0
 		}
-		check(e.unknownEnd(at, column, cells[column]))
+		check(e.unknownEnd(at, column, cells[column], kind))
 	}
 	if e.weight < 0 {
 		return 1
@@ -90,17 +98,25 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 	return e.readWeight(at, cells[e.weight])
 }
 
-func (e *edgeTable) unknownEnd(at int64, column int, id []byte) error {
+func (e *edgeTable) unknownEnd(at int64, column int, id []byte, kind *tableImport) error {
 	if len(id) == 0 {
 		return e.fault(at, column, id, "is not an id").Then("write the id of the vertex, or remove the edge")
 	}
-	f := e.fault(at, column, id, "is not an id in the vertex table")
+	f := e.fault(at, column, id, "is not an id in %s", kind.called())
 	if whole, ok := bytes.CutSuffix(id, []byte(".0")); ok {
-		if _, known := e.im.ids.find(whole); known {
-			return f.Then("write %s, as in the vertex table", whole)
+		if _, known := kind.ids.find(whole); known {
+			return f.Then("write %s, as in %s", whole, kind.called())
 		}
 	}
-	return f.Then("add the vertex to the vertex table, or drop such edges with --drop-unknown")
+	return f.Then("add the vertex to %s, or drop such edges with --drop-unknown", kind.called())
+}
+
+// called returns the table of vertices in the user's words.
+func (im *tableImport) called() string {
+	if im.kind == "" || im.Relation != "" {
+		return "the vertex table"
+	}
+	return im.Nodes
 }
 
 func (e *edgeTable) readWeight(at int64, cell []byte) float32 {
@@ -122,14 +138,18 @@ func (e *edgeTable) readWeight(at int64, cell []byte) float32 {
 
 func (e *edgeTable) logOmitted() {
 	var unused []string
+	remedy := "import numeric columns with --edge-features"
+	if e.kinds[0].kind != "" {
+		remedy = "relations have no weights and no edge features"
+	}
 	for i, name := range e.names {
 		feature := slices.ContainsFunc(e.columns, func(c *encoder) bool { return c.at == i })
-		if i != e.ends[0] && i != e.ends[1] && i != e.weight && !feature {
+		if i != e.ends[0] && i != e.ends[1] && i != e.weight && i != e.relation && !feature {
 			unused = append(unused, cmp.Or(name, e.called(i)+" without a name"))
 		}
 	}
 	if len(unused) > 0 {
-		e.im.Log("warning: edges=%s not used: columns %s; import numeric columns with --edge-features", e.path, strings.Join(unused, ", "))
+		e.im.Log("warning: edges=%s not used: columns %s; %s", e.path, strings.Join(unused, ", "), remedy)
 	}
 	for _, c := range e.columns {
 		e.im.Log("edges=%s %s", e.path, c)

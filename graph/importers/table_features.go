@@ -25,7 +25,7 @@ func (im *tableImport) chooseColumns() {
 	for _, d := range im.table.Dropped[:min(len(im.table.Dropped), 5)] {
 		reasons += fmt.Sprintf("; column %s is dropped, because %s", d.Name, d.Why)
 	}
-	im.nodes.require(len(im.columns) > 0, "add a column of numbers, or one of few different values",
+	im.nodes.require(len(im.columns) > 0 || im.kind != "", "add a column of numbers, or one of few different values",
 		"no column becomes a feature%s", reasons)
 }
 
@@ -39,6 +39,9 @@ func (im *tableImport) chooseColumn(i int, p *profile) {
 		return
 	}
 	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind)}
+	if im.kind != "" {
+		c.First = 1 // after the indicator
+	}
 	if len(im.columns) > 0 {
 		last := im.columns[len(im.columns)-1]
 		c.First = last.First + last.Width
@@ -96,7 +99,7 @@ func (im *tableImport) eachVertex(yield func(v int, at int64, cells [][]byte)) {
 func (im *tableImport) moments() {
 	im.eachVertex(func(v int, _ int64, cells [][]byte) {
 		for _, e := range im.columns {
-			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && im.sets[v] == graph.SplitTrain {
+			if x, ok := e.quantity(im.nodes, cells[e.at]); ok && (im.unlabelled || im.sets[v] == graph.SplitTrain) {
 				e.counting.add(x)
 			}
 		}
@@ -123,11 +126,23 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 	return 0, false
 }
 
+// newRows returns features without rows. A kind of a relational graph begins with the indicator.
+func (im *tableImport) newRows() *featureRows {
+	if im.kind == "" {
+		return newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len())
+	}
+	last := im.columns[len(im.columns)-1]
+	return newSparseRows(im.ids.len(), last.First+last.Width)
+}
+
 // encode is the pass over the vertices that makes features.
 func (im *tableImport) encode() graph.Features {
-	r := newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len())
+	r := im.newRows()
 	im.eachVertex(func(_ int, at int64, cells [][]byte) {
 		r.next()
+		if im.kind != "" {
+			r.put(0, 1)
+		}
 		for _, e := range im.columns {
 			e.encode(im.nodes, at, cells[e.at], r)
 		}

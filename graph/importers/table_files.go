@@ -14,6 +14,16 @@ func (f *importer) hasEnding(name string) bool {
 	return slices.ContainsFunc(f.endings, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
+// tableName returns the name of a table's file without its ending.
+func tableName(file string) string {
+	for _, e := range tableFormatOf(file).endings {
+		if name, ok := strings.CutSuffix(file, e); ok {
+			return name
+		}
+	}
+	return file
+}
+
 // tableFormatOf returns the format of a file by its name, nil for the name of no table.
 func tableFormatOf(name string) *importer {
 	for _, f := range importFormats {

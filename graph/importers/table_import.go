@@ -24,6 +24,10 @@ type tableImport struct {
 	table            graph.Table
 	edges            graph.EdgeImport
 	columns          []*encoder
+	kind             string         // of the vertices of a relational graph; "": the graph is not relational
+	unlabelled       bool           // vertices of this kind have no labels
+	derived          []graph.Column // of the kind with --like: those that are not columns of its table
+	features         string         // what the log prints about the features of a kind without feature columns
 }
 
 // readTables makes a dataset of a table of vertices, read two or three times, and a table of edges,
@@ -31,6 +35,14 @@ type tableImport struct {
 // --standardise and --fill mean the moments of numbers; and features.
 func (f *importer) readTables(k *resources, o Options) *graph.Content {
 	im := &tableImport{Options: o, importer: f, resources: k, ids: newIDIndex()}
+	im.findLike()
+	related := im.Relation != "" || o.Nodes == "" && o.Edges == "" && hasRelations(o.Src, slices.Concat(csvEndings, parquetEndings))
+	if im.like != nil && related != (im.like.Relations != nil) {
+		k.refuse("name a dataset or a run of such tables", "only one of the source and --like=%s has relations", im.TableOptions.Like)
+	}
+	if related {
+		return im.readRelated()
+	}
 	im.openNodes()
 	im.survey()
 	im.settleClasses()
@@ -56,29 +68,39 @@ func (im *tableImport) openTable(named, called string) *tableFile {
 	return im.open(must(im.file(im.resources.input, named, called)))
 }
 
-func (im *tableImport) openNodes() {
+// findLike checks the options and finds the schema of --like.
+func (im *tableImport) findLike() {
 	im.checkTable(im.resources.input)
-	defaults := graph.Table{ID: "id", Label: "label", Split: usualSplit}
-	if name := im.TableOptions.Like; name != "" {
-		if im.like = im.Schema; im.like == nil {
-			im.like = must(graph.ReadMeta(name)).Schema()
-		}
-		if im.like.Table == nil {
-			input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like",
-				"it was not imported from a table")
-		}
-		defaults = *im.like.Table
-		im.applyLike()
+	name := im.TableOptions.Like
+	if name == "" {
+		return
 	}
-	im.nodes = im.openTable(im.Nodes, "nodes")
-	im.findColumns(defaults)
+	if im.like = im.Schema; im.like == nil {
+		im.like = must(graph.ReadMeta(name)).Schema()
+	}
+	if im.like.Table == nil && !im.like.Relations.FromTables() {
+		input{im.resources.op, name}.refuse("name a dataset imported from a table, or a run trained on one, with --like",
+			"it was not imported from a table")
+	}
+	im.applyLike()
 }
 
-func (im *tableImport) findColumns(defaults graph.Table) {
+func (im *tableImport) openNodes() {
+	im.nodes = im.openTable(im.Nodes, "nodes")
+	im.findColumns()
+}
+
+func (im *tableImport) findColumns() {
+	defaults := graph.Table{ID: "id", Label: "label", Split: usualSplit}
+	if im.like != nil {
+		defaults = *im.like.Table
+	}
 	t, label := im.nodes, cmp.Or(im.Label, defaults.Label)
 	im.id = t.needs(cmp.Or(im.ID, defaults.ID), "--id")
 	im.label = -1
-	if im.targets = im.findTargets(label); im.targets == nil {
+	if im.unlabelled {
+		label = ""
+	} else if im.targets = im.findTargets(label); im.targets == nil {
 		im.label = t.column(label)
 		if im.Label != "" || im.like == nil {
 			t.needs(label, "--label")
@@ -92,7 +114,10 @@ func (im *tableImport) findColumns(defaults graph.Table) {
 			t.needs(name, l.flag)
 		}
 	}
-	im.table = graph.Table{Missing: im.missing, ID: t.names[im.id], Label: label, Split: cmp.Or(im.Split, defaults.Split)}
+	im.table = graph.Table{Missing: im.missing, ID: t.names[im.id], Label: label}
+	if !im.unlabelled {
+		im.table.Split = cmp.Or(im.Split, defaults.Split)
+	}
 	im.profiles = make([]*profile, len(t.names))
 	for i, name := range t.names {
 		if im.isFeature(i) {

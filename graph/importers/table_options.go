@@ -13,9 +13,11 @@ type TableOptions struct {
 	Nodes            string   `placeholder:"FILE" help:"Vertex table in SRC (${tables=}). Empty: nodes.csv, .tsv or .parquet."`
 	Edges            string   `placeholder:"FILE" help:"Edge table in SRC (${tables=}). Empty: edges.csv, .tsv or .parquet."`
 	ID               string   `placeholder:"COLUMN" help:"Column of the vertex ids (${tables=}). Empty: id."`
-	Label            string   `placeholder:"COLUMN" help:"Column of the labels (${tables=}). A,B,C: several columns with a number in each. Empty: label."`
+	Label            string   `placeholder:"COLUMN" help:"Column of the labels (${tables=}). A,B,C: several columns with a number in each. KIND.COLUMN: of one kind of vertices. Empty: label."`
 	Features         []string `placeholder:"A,B" help:"Feature columns (${tables=}). Empty: all other columns."`
 	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (${tables=}). Empty: src,dst."`
+	Relation         string   `placeholder:"COLUMN" help:"Column of the edge table with the name of an edge's relation (${tables=}). The graph becomes relational, with one kind of vertices."`
+	Featureless      string   `enum:"auto,ids,mean,none" default:"auto" help:"Features of kinds of vertices without feature columns: auto, ids, mean or none (${tables=}). ids: one for each vertex, so that its weights are a learned embedding; mean: means of the neighbours' features; none: only a 1. auto: ids for kinds of at most 10,000 vertices, else mean if neighbours have features."`
 	Weight           string   `placeholder:"COLUMN" help:"Column of the edge weights (${tables=}). Empty: weight, if it exists."`
 	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Source of edge features. Numeric columns (${tables=}), an array (npz, torch, dgl), or some of field,version,alternative (debian)."`
 	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Ignore edge features (${featured=})."`
@@ -57,6 +59,9 @@ func (o *TableOptions) asked(name string) string {
 	return ""
 }
 
+// isSet reports whether a flag of the default auto has another value.
+func isSet(value string) bool { return value != "" && value != "auto" }
+
 func (o *Options) checkTable(at input) {
 	if o.SplitByTime != "" && o.Stratify || o.Split != "" && (o.SplitByTime != "" || o.asksForDraw()) {
 		at.refuse("give one of them; --split-sizes works with --split-by-time and --stratify",
@@ -67,9 +72,9 @@ func (o *Options) checkTable(at input) {
 	}
 	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words) + len(o.Dates) +
 		len(o.EdgeFeatures) + len(o.Drop) + len(o.Missing)
-	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
+	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "" || isSet(o.Featureless) || isSet(o.ReverseRelations)) {
 		at.refuse("leave out --features, --drop, --missing, --categories, --hash, --words, --dates, "+
-			"--edge-features, --standardise and --fill",
+			"--edge-features, --standardise, --fill, --featureless and --reverse-relations",
 			"--like reuses the column settings of %s", o.Like)
 	}
 }
@@ -98,12 +103,15 @@ func (im *tableImport) applyLike() {
 	if edges.Weight != "" {
 		column = `"` + edges.Weight + `"`
 	}
+	contradiction(im.Relation != "" && im.Relation != edges.Relation, "--relation="+im.Relation, "the column of relations is another",
+		"leave --relation out"+rename)
 	contradiction(im.Symmetrise && like.Directed, "--symmetrise", "edges are stored in one direction", "leave --symmetrise out")
 	contradiction(im.DropWeights && like.Weighted, "--drop-weights", "edges have weights", "leave --drop-weights out")
 	contradiction(im.Weight != "" && im.Weight != edges.Weight, "--weight="+im.Weight,
 		"the column of weights is "+column, "leave --weight out"+rename)
 	contradiction(len(im.Ends) > 0 && !slices.Equal(im.Ends, edges.Ends),
 		"--ends="+strings.Join(im.Ends, ","), "edges go from column "+strings.Join(edges.Ends, " to "), "leave --ends out"+rename)
+	im.Relation = edges.Relation
 	im.Symmetrise, im.DropWeights, im.Ends = im.Symmetrise || edges.Symmetrised, im.DropWeights || edges.WeightsDropped, edges.Ends
 }
 

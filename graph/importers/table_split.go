@@ -50,6 +50,7 @@ const usualSplit = "split"
 func (im *tableImport) findSplit(called string) {
 	im.split = -1
 	switch {
+	case im.unlabelled:
 	case im.SplitByTime != "":
 		im.times = &times{column: im.nodes.needs(im.SplitByTime, "--split-by-time")}
 	case im.asksForDraw():
@@ -67,7 +68,7 @@ func (im *tableImport) chooseSplit() {
 	case im.times != nil:
 		im.splitByTime(p)
 		return
-	case im.split >= 0, im.like != nil && !im.asksForDraw():
+	case im.split >= 0, im.unlabelled, im.like != nil && !im.asksForDraw():
 		return
 	}
 	im.sets = im.draw(im.classes.labels, usual)

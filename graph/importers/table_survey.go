@@ -36,15 +36,20 @@ func (im *tableImport) addLabel(at int64, cells [][]byte) {
 	}
 }
 
-// addID numbers the vertex of a row.
-func (im *tableImport) addID(at int64, id []byte) {
+// checkID refuses a cell that cannot be an id.
+func checkID(t *tableFile, column int, at int64, id []byte) {
 	switch {
 	case len(id) == 0:
-		check(im.nodes.fault(at, im.id, id, "is not an id").Then("give each vertex a unique id"))
+		check(t.fault(at, column, id, "is not an id").Then("give each vertex a unique id"))
 	case slices.ContainsFunc(id, func(b byte) bool { return b < ' ' }):
-		check(im.nodes.fault(at, im.id, id, "contains a line break or another control character").
+		check(t.fault(at, column, id, "contains a line break or another control character").
 			Then("write ids without control characters"))
 	}
+}
+
+// addID numbers the vertex of a row.
+func (im *tableImport) addID(at int64, id []byte) {
+	checkID(im.nodes, im.id, at, id)
 	if v, fresh := im.ids.add(id); !fresh {
 		check(im.nodes.fault(at, im.id, id, "occurs twice: row %d has the same id", v+1).Then("give each vertex one row and a unique id"))
 	}
@@ -52,7 +57,7 @@ func (im *tableImport) addID(at int64, id []byte) {
 
 func (im *tableImport) settleClasses() {
 	switch {
-	case im.targets != nil, im.label < 0 && im.like.TaskName() != graph.MultiClass:
+	case im.unlabelled, im.targets != nil, im.label < 0 && im.like.TaskName() != graph.MultiClass:
 		return // no classes; without a column of labels, the vertices are to be predicted
 	case im.like != nil:
 		im.classes.fit(im.nodes, im.label, im.like)

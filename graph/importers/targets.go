@@ -105,7 +105,7 @@ func scaleTargets(at input, o Options, c *graph.Content) {
 					"--standardise", j, s.Mean, s.Scale)
 			}
 		}
-	case o.Standardise && c.Table == nil:
+	case o.Standardise && c.Table == nil && !c.Relations.FromTables():
 		at.refuse("leave --standardise out, or import the features as csv",
 			"--standardise scales numbers of tables and targets of regressions")
 	}

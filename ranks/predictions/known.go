@@ -28,18 +28,22 @@ func WriteKnown(dir, data string) error {
 		return err
 	}
 	defer done()
+	of, err := relationsOf(data)
+	if err != nil {
+		return err
+	}
 	f, err := arrayfile.Create(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		return err
 	}
 	defer f.Abort()
 	err = arrayfile.Put(f, "vertices", []int64{n})
-	if ids != nil {
+	if ids != nil || of != nil {
 		arena := mapped.NewArena()
 		defer arena.Free()
 		hashes := mapped.Make[uint64](arena, int(n))
 		for v := range hashes {
-			hashes[v] = hashID(ids.At(v))
+			hashes[v] = hashID(of.VertexName(ids, v))
 		}
 		slices.Sort(hashes)
 		err = arrayfile.Put(f, "hashes", hashes)
@@ -48,6 +52,16 @@ func WriteKnown(dir, data string) error {
 		return err
 	}
 	return f.Commit()
+}
+
+// relationsOf returns the relations of a dataset folder. The ids of a relational graph are hashed with
+// their kinds.
+func relationsOf(data string) (*graph.Relations, error) {
+	m, err := graph.ReadMeta(data)
+	if err != nil {
+		return nil, err
+	}
+	return m.Relations, nil
 }
 
 func hashID(id string) uint64 {
@@ -63,6 +77,10 @@ func NewVertices(dir, data string) ([]uint32, error) {
 		return nil, err
 	}
 	defer done()
+	of, err := relationsOf(data)
+	if err != nil {
+		return nil, err
+	}
 	f, err := arrayfile.Open(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		if fault.KindOf(err) == fault.Missing {
@@ -79,7 +97,7 @@ func NewVertices(dir, data string) ([]uint32, error) {
 	}
 	var list []uint32
 	for v := range int(n) {
-		if !had.has(ids.At(v)) {
+		if !had.has(of.VertexName(ids, v)) {
 			list = append(list, uint32(v))
 		}
 	}

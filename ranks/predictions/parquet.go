@@ -36,10 +36,14 @@ func (o ordered) Fields() []parquet.Field {
 // writeParquet writes one row per vertex, with the columns of predictions.csv and a column for the
 // probability of each class. Ids are numbers if all ids are. A missing split or label is null.
 func (t *table) writeParquet(w io.Writer) error {
-	names := distinct(t.heading(true))
+	kind := t.kindColumn()
+	names := distinct(append(kind, t.heading(true)...))
 	group := parquet.Group{}
 	for i, name := range names {
+		i -= len(kind)
 		switch {
+		case i < 0:
+			group[name] = parquet.String()
 		case i == 0 && t.numbered():
 			group[name] = parquet.Int(64)
 		case i == 1, i == 2 && t.Task != graph.Regression:
@@ -88,7 +92,7 @@ func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil
 
 func (t *table) parquetRow(i int) parquet.Row {
 	v, of := t.vertex(i), t.of(i)
-	row := make(parquet.Row, 0, 5+2*t.classes)
+	row := make(parquet.Row, 0, 6+2*t.classes)
 	put := func(x parquet.Value, present int) { row = append(row, x.Level(0, present, len(row))) }
 	optional := func(text string) {
 		if text == "" {
@@ -96,6 +100,9 @@ func (t *table) parquetRow(i int) parquet.Row {
 			return
 		}
 		put(parquet.ByteArrayValue([]byte(text)), 1)
+	}
+	if t.ds.Meta.Relations != nil {
+		put(parquet.ByteArrayValue([]byte(t.kind(v))), 0)
 	}
 	switch {
 	case t.ds.IDs == nil:

@@ -24,7 +24,7 @@ const (
 	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]; absent for regression
 	LogitFile       = "logits.npy"        // float32 [vertices x classes]
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
-	IDFile          = "ids.txt"           // the user's vertex ids, one per line
+	IDFile          = "ids.txt"           // the user's vertex ids, one per line; KIND:ID in a relational graph
 	CSVFile         = "predictions.csv"
 	ParquetFile     = "predictions.parquet"
 	MetricsFile     = "metrics.json" // metrics of the labelled vertices, by split
@@ -334,7 +334,7 @@ func (o *Options) vertex(row int) int {
 
 func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	for row := range p.rows(int(ds.Meta.Vertices)) {
-		io.WriteString(w, ds.IDs.At(p.vertex(row))) // w returns its first error again
+		io.WriteString(w, ds.Meta.Relations.VertexName(ds.IDs, p.vertex(row))) // w returns its first error again
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}

@@ -78,17 +78,20 @@ func (t *table) of(row int) []float32 {
 	return t.probs[row*t.classes : (row+1)*t.classes]
 }
 
-// writeCSV writes one line per vertex: id, split, label, prediction, the probability of the
+// writeCSV writes one line per vertex: its kind in a relational graph, id, split, label, prediction, the probability of the
 // prediction and, if ByClass is set, of each class. Several labels of a vertex are separated by
 // semicolons. A regression has a label and a prediction for each column. Classes have the names of
 // the training dataset. graph.GuardCell guards texts that a spreadsheet would evaluate as formulas.
 func (t *table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write(t.heading(t.ByClass)) // a name after label_, prediction_ or p_ is not a formula
+	out.Write(append(t.kindColumn(), t.heading(t.ByClass)...)) // a name after label_, prediction_ or p_ is not a formula
 	var row []string
 	for i := range t.rows {
 		v, of := t.vertex(i), t.of(i)
-		row = append(row[:0], graph.GuardCell(t.ds.IDs.At(v)), splitNames[t.ds.Split[v]])
+		if row = row[:0]; t.ds.Meta.Relations != nil {
+			row = append(row, graph.GuardCell(t.kind(v)))
+		}
+		row = append(row, graph.GuardCell(t.ds.IDs.At(v)), splitNames[t.ds.Split[v]])
 		if t.Task == graph.Regression {
 			for c, x := range of {
 				row = append(row, t.truth(v, c), strconv.FormatFloat(float64(x), 'g', 6, 32))
@@ -152,6 +155,19 @@ func (t *table) truth(v, c int) string {
 		return ""
 	}
 	return strconv.FormatFloat(float64(t.ds.Targets[v*t.classes+c]), 'g', -1, 32)
+}
+
+// kindColumn returns the name of the first column of a relational graph, and nil for other graphs.
+func (t *table) kindColumn() []string {
+	if t.ds.Meta.Relations == nil {
+		return nil
+	}
+	return []string{"kind"}
+}
+
+func (t *table) kind(v int) string {
+	r := t.ds.Meta.Relations
+	return r.Kinds[r.KindOf(int64(v))].Name
 }
 
 // heading returns the names of the columns of a table of predictions.
