@@ -86,8 +86,10 @@ func tinyRelated(sparse bool) graph.Content {
 	c := tinyGraph(sparse)
 	c.Symmetrise = false
 	c.Relations = &graph.Relations{
-		Kinds: []graph.VertexKind{{Name: "paper", Vertices: papers, Features: 3}, {Name: "author", Vertices: authors, FirstFeature: 3, Features: 3}},
-		Relations: []graph.Relation{{Name: "by", To: 1, Inverse: -1}, {Name: "cites", Inverse: -1}, {Name: "none", From: 1, To: 1, Inverse: -1}},
+		Kinds: []graph.VertexKind{{Name: "paper", Vertices: papers, Features: 3},
+			{Name: "author", Vertices: authors, FirstFeature: 3, Features: 3}},
+		Relations: []graph.Relation{{Name: "by", To: 1, Inverse: -1}, {Name: "cites", Inverse: -1},
+			{Name: "none", From: 1, To: 1, Inverse: -1}},
 	}
 	c.Relations.AddReverse(0)
 	var edges relatedEdges

@@ -141,7 +141,8 @@ func (k *localGhosts) begin(r *route, p model.Pass) {
 		switch {
 		case !r.rows[level.layer].placed:
 			l.Ghosts = rows.Part(0, k.near)
-		case !k.store.Network.Spec.Attends() && !k.store.Network.Gathering(level.layer).Relational: // else the layer keeps them until the backward pass
+		case !k.store.Network.Spec.Attends() && !k.store.Network.Gathering(level.layer).Relational:
+			// The other layers keep them until the backward pass.
 			l.Ghosts = k.mixed.ghostRows(l)
 		}
 		if at < len(k.levels)-1 {
