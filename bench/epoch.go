@@ -168,8 +168,13 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 
 // torchTraining returns the run that PyTorch repeats, from the same initial weights.
 func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
+	network := "gcn"
+	if d.Meta.Relations != nil && c.Model == "rgcn" {
+		network = c.Model
+	}
 	for _, r := range []struct{ flag, got, want string }{
-		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
+		{"model", c.Model, network}, {"model bases", fmt.Sprint(c.Bases), "0"}, {"model blocks", fmt.Sprint(c.Blocks), "0"},
+		{"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
 	} {
 		if r.got != r.want {
 			return yardstick.Training{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).

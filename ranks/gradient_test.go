@@ -262,7 +262,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			set: func(c *Config) { c.Model, c.Blocks, c.Hidden, c.Ranks, c.Layers = "rgcn", 3, 6, 4, 3 }},
 		{name: "rgcn not projected", relations: 7,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.Layers = "rgcn", "off", 4, 3 }},
-		{name: "rgcn one layer not projected", relations: 3, set: func(c *Config) { c.Model, c.Project, c.Ranks, c.Layers = "rgcn", "off", 3, 1 }},
+		{name: "rgcn one layer not projected", relations: 3,
+			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.Layers = "rgcn", "off", 3, 1 }},
 		{name: "rgcn sparse not projected", relations: 4, sparse: true,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks = "rgcn", "off", 3 }},
 		{name: "rgcn empty partition", relations: 8, lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "rgcn", 3, 0 }},
@@ -308,7 +309,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		}},
 		{name: "rgat without relations recompute", directed: true, set: func(c *Config) { c.Model, c.Recompute, c.Ranks = "rgat", true, 3 }},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
-		{name: "sage with relations projected", relations: 4, sparse: true, set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},
+		{name: "sage with relations projected", relations: 4, sparse: true,
+			set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	}) {
 		for seed := range uint64(2) {

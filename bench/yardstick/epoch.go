@@ -18,7 +18,7 @@ import (
 
 // Training is a run that PyTorch repeats: full graph, Adam, the network of a model.Spec.
 type Training struct {
-	Model        string  `json:"model"`        // gcn or gat
+	Model        string  `json:"model"`        // gcn, gat or rgcn with independent matrices
 	Device       string  `json:"device"`       // PyTorch's name, cpu or cuda:0
 	Dims         []int   `json:"dims"`         // input, hidden…, classes
 	Heads        int     `json:"heads"`        // of attention, in a hidden layer
@@ -30,6 +30,7 @@ type Training struct {
 	AttentionDropout float64 `json:"-"`
 	WeightDecay      float64 `json:"weight_decay"`
 	DecayAll         bool    `json:"decay_all"` // not only the first layer
+	Project          bool    `json:"project"`   // of rgcn: the first layer projects the features
 	Threads          int     `json:"threads"`
 	// Weights are the initial ones in siafu's order: for each layer of a GCN its
 	// matrix [in x out], then its bias.
@@ -48,11 +49,12 @@ func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held-out edges has no labels").
 			Then("measure on the dataset that it was created from")
 	}
-	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
+	s := c.NetworkOf(d.Meta)
 	g := Training{
 		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,
 		Dropout: s.Dropout, InputDropout: s.InputDropout, AttentionDropout: s.AttentionDropout,
-		LR: c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
+		Project: s.Design.Project,
+		LR:      c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
 		Threads: runtime.GOMAXPROCS(0), Weights: make([]float32, s.NumWeights()),
 	}
 	if c.Threads > 0 {
@@ -69,11 +71,14 @@ type Variant string
 // BestOrder multiplies each layer in the order that gathers fewer columns. Once
 // does the same with ÂX computed before the first epoch, which input dropout
 // forbids. Sparse keeps sparse features sparse, as siafu does; the other two
-// make them dense.
+// make them dense. Matrices, Bags and Scatter are forms of the sparse products of rgcn.
 const (
 	BestOrder Variant = "best order"
 	Once      Variant = "ÂX once"
 	Sparse    Variant = "sparse X"
+	Matrices  Variant = "CSR matrices"
+	Bags      Variant = "embedding bags"
+	Scatter   Variant = "index_add"
 	PyG       Variant = "PyG"
 	DGL       Variant = "DGL"
 )
@@ -83,9 +88,12 @@ func (v Variant) module() string {
 	return map[Variant]string{PyG: "torch_geometric", DGL: "dgl"}[v]
 }
 
-// Variants returns the hand-written variants of a GCN that dataset and run allow.
+// Variants returns the hand-written variants of a GCN or R-GCN that dataset and run allow.
 func (g Training) Variants(d *graph.Dataset) []Variant {
-	if g.Model != "gcn" {
+	switch {
+	case g.Model == "rgcn" && d.Meta.Relations != nil:
+		return []Variant{Matrices, Bags, Scatter}
+	case g.Model != "gcn":
 		return nil
 	}
 	v := []Variant{BestOrder}
@@ -112,6 +120,8 @@ type handover struct {
 	Variant  Variant `json:"variant"`
 	Directed bool    `json:"directed"`
 	Sparse   bool    `json:"sparse_features"`
+	// Relations is nil if the graph is not relational.
+	Relations *graph.Relations `json:"relations"`
 }
 
 // StartPyTorch starts a PyTorch process and waits until it is ready to train. A repetition of the process is one epoch without
@@ -122,11 +132,14 @@ func (l *Runner) StartPyTorch(ctx context.Context, d *graph.Dataset, g Training,
 	if m := v.module(); m != "" {
 		script, modules = "layers.py", append(modules, m)
 	}
+	if g.Model == "rgcn" {
+		script = "rgcn.py"
+	}
 	python, err := l.interpreter(ctx, modules)
 	if err != nil {
 		return nil, err
 	}
-	config, err := json.Marshal(handover{g, v, d.Meta.Directed, d.Features.Sparse != nil})
+	config, err := json.Marshal(handover{g, v, d.Meta.Directed, d.Features.Sparse != nil, d.Meta.Relations})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +148,9 @@ func (l *Runner) StartPyTorch(ctx context.Context, d *graph.Dataset, g Training,
 		"offsets": mapped.Bytes(d.In.Offsets), "cols": mapped.Bytes(d.In.Cols),
 		"labels": mapped.Bytes(d.Labels), "split": mapped.Bytes(d.Split),
 	}
-	if d.Meta.Directed {
+	if g.Model == "rgcn" {
+		files["relations"] = mapped.Bytes(d.Relations)
+	} else if d.Meta.Directed {
 		files["out_offsets"], files["out_cols"] = mapped.Bytes(d.Out.Offsets), mapped.Bytes(d.Out.Cols)
 	}
 	if x := d.Features.Sparse; x != nil {

@@ -74,7 +74,8 @@ func TestWeights(t *testing.T) {
 			tensor("weights.layers_0_self_weight", 2, 1), tensor("weights.layers_0_weight", 2, 1)}, true,
 			"layers.0.bias [1] [1]; layers.0.self.weight [2 1] [1 2]; layers.0.weight [2 1] [1 2]"},
 		{"matrices of relations", model.Spec{Kind: "rgcn", Dims: []int{3, 1, 2}, Design: model.Design{Project: true, Relations: 2}},
-			[]safetensors.Tensor{tensor("project.weight", 1, 3), tensor("conv.weight", 2, 1, 2), tensor("conv.root", 1, 2), tensor("conv.bias", 2)},
+			[]safetensors.Tensor{tensor("project.weight", 1, 3), tensor("conv.weight", 2, 1, 2), tensor("conv.root", 1, 2),
+				tensor("conv.bias", 2)},
 			false, "project.weight [3 1] [1 2 3]; layers.0.weight [2 2] [1 2 3 4]; layers.0.basis [2 2] [1 2 3 4]; " +
 				"layers.0.self.weight [1 2] [1 2]; layers.0.bias [2] [1 2]"},
 		{"blocks of relations", model.Spec{Kind: "rgcn", Dims: []int{2, 2}, Design: model.Design{Relations: 1, Blocks: 2}},
