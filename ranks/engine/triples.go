@@ -283,7 +283,7 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		kinds[row] = t.of.KindOf(int64(v))
 	}
 	// The questions are the same on all ranks.
-	most := rankedTriples(p.shard.Vertices)
+	most, scores := rankedTriples(p.shard.Vertices), []float32(nil)
 	for first := 0; first < len(h.Relations); first += most {
 		n := 2 * min(most, len(h.Relations)-first)
 		asked, answers := make([]question, 0, n), make([]uint32, 0, n)
@@ -302,7 +302,7 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 			return ranks, err
 		}
 		// Rows of vertices times questions: the product of a tall matrix is faster than that of a wide one.
-		scores := make([]float32, own*n)
+		resize(&scores, own*n)
 		p.team.MatMulTransB(kernels.HostMat(own, n, scores), kernels.HostMat(own, p.width, p.z), kernels.HostMat(n, p.width, queries), false)
 		reached := make([]float32, n) // scores of the answers
 		for i, v := range answers {
@@ -346,9 +346,10 @@ func (t *tripleScorer) countScores(team *kernels.Team, asked []question, scores,
 		counts := make([]int64, 2*n)
 		for row := lo; row < hi; row++ {
 			for i, s := range scores[row*n : (row+1)*n] {
-				if kinds[row] == wanted[i] {
-					count(counts, i, s, 1)
+				if s < reached[i] || kinds[row] != wanted[i] {
+					continue // nearly always
 				}
+				count(counts, i, s, 1)
 			}
 		}
 		lock.Lock()
