@@ -260,5 +260,6 @@ func (m *Meta) checkLinks() bool {
 	if m.Relations != nil && (c.NotVal != c.Val || c.NotTest != c.Test || c.Ranked > 0) || m.Relations == nil && c.Loops != 0 {
 		return false
 	}
-	return c.Train >= 0 && c.Loops >= 0 && c.Loops <= maxVertices && least > 0 && c.Ranked >= 0 && c.Ranked <= maxFeatures && max(c.Val, c.Test) <= maxVertices*int64(maxFeatures)
+	return c.Train >= 0 && c.Loops >= 0 && c.Loops <= maxVertices && least > 0 && c.Ranked >= 0 && c.Ranked <= maxFeatures &&
+		max(c.Val, c.Test) <= maxVertices*int64(maxFeatures)
 }

@@ -100,7 +100,7 @@ var flagDecisions = map[string]decision{
 	"pool-hidden": trains("5 model=sage-pool"), "alpha": trains("0.3 model=gcnii"), "theta": trains("1 model=gcnii"),
 	"hops":  trains("3 model=appnp"),
 	"steps": trains("2 model=sign"), "embedding": trains("8 data=links"),
-	"link-score": trains("mlp data=links"), "link-layers": none(ofLinks),
+	"link-score": trains("mlp data=links"), "link-layers": none(ofLinks), "link-negatives": none(ofLinks),
 	"link-hidden": none(ofLinks), "link-dropout": none(ofLinks), "init": none(byPath), "initializer": trains("xavier", "torch"),
 
 	"repeat": none(byPath), "recipe": none("sets other flags"), "defaults": none("sets other flags"),

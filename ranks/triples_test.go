@@ -413,7 +413,8 @@ func TestPredictTriples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range []string{"head,relation,tail\ne1,r0,e2\ne2,r2,e2\n", "e1\tr0\te2\ne2\tr2\te2\n", "dst,src,relation\ne2,e1,r0\ne2,e2,entity-r2-entity\n"} {
+	for i, text := range []string{"head,relation,tail\ne1,r0,e2\ne2,r2,e2\n", "e1\tr0\te2\ne2\tr2\te2\n",
+		"dst,src,relation\ne2,e1,r0\ne2,e2,entity-r2-entity\n"} {
 		rows, err := predict([]string{"a.csv", "a.txt", "b.csv"}[i], text, i+1)
 		if err != nil {
 			t.Fatal(err)
@@ -433,7 +434,8 @@ func TestPredictTriples(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string]string{"src,dst\ne1,e2\n": "src,relation,dst", "src,relation,dst\ne1,likes,e2\n": `line 2 names the relation "likes"`,
+	for text, want := range map[string]string{"src,dst\ne1,e2\n": "src,relation,dst",
+		"src,relation,dst\ne1,likes,e2\n":  `line 2 names the relation "likes"`,
 		"src,relation,dst\ne1,rev_r0,e2\n": "line 2", "src,relation,dst\ne1,entity-rev_r0-entity,e2\n": "reverse of another",
 		"src,relation,dst\nx,r0,e2\n": `names "x"`} {
 		if _, err := predict("bad.csv", text, 1); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error()+remedyOf(err), want) {
@@ -508,7 +510,8 @@ func TestHeldOutTriples(t *testing.T) {
 	if err := os.WriteFile(o.Val, []byte("src,relation,dst\n0,r0,0\n1,r1,7\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{"src,relation,dst\n1,r1,7\n", ""}, {"src,dst\n1,7\n", "src,relation,dst"}, {"src,relation,dst\n1,r9,7\n", `"r9"`}} {
+	for _, c := range [][2]string{{"src,relation,dst\n1,r1,7\n", ""}, {"src,dst\n1,7\n", "src,relation,dst"},
+		{"src,relation,dst\n1,r9,7\n", `"r9"`}} {
 		o.Test = filepath.Join(t.TempDir(), "t.csv")
 		if err := os.WriteFile(o.Test, []byte(c[0]), 0o644); err != nil {
 			t.Fatal(err)
@@ -539,7 +542,8 @@ func TestTriplesRefused(t *testing.T) {
 		c := embeddings(t, string(model.DistMult))
 		c.Epochs = 1
 		r.set(&c)
-		if err := Train(context.Background(), c, r.data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err)+remedyOf(err), r.want) {
+		err := Train(context.Background(), c, r.data, IO{Out: io.Discard, Err: io.Discard})
+		if !strings.Contains(fmt.Sprint(err)+remedyOf(err), r.want) {
 			t.Errorf("it says %q, want %q", err, r.want)
 		}
 	}

@@ -210,7 +210,8 @@ func (c *Config) checkScore(m *graph.Meta) error {
 	case c.LinkScore == linkPerceptron && m.Relations != nil:
 		return refuse("set it to dot, distmult or complex", "--link-score=%s on a relational graph", c.LinkScore)
 	case c.LinkScore == string(model.ComplEx) && c.Embedding%2 > 0:
-		return refuse("set an even number: half of the columns are imaginary parts", "--embedding=%d with --link-score=%s", c.Embedding, c.LinkScore)
+		return refuse("set an even number: half of the columns are imaginary parts", "--embedding=%d with --link-score=%s",
+			c.Embedding, c.LinkScore)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"sync"
 
 	"siafu/graph"
 	"siafu/halo/comm"
@@ -282,7 +283,7 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		kinds[row] = t.of.KindOf(int64(v))
 	}
 	// The questions are the same on all ranks.
-	most := rankedTriples(p.shard.Vertices)
+	most, scores := rankedTriples(p.shard.Vertices), []float32(nil)
 	for first := 0; first < len(h.Relations); first += most {
 		n := 2 * min(most, len(h.Relations)-first)
 		asked, answers := make([]question, 0, n), make([]uint32, 0, n)
@@ -300,39 +301,19 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		if err := world.SumFloat32s(p.comm, queries); err != nil {
 			return ranks, err
 		}
-		scores := make([]float32, n*own)
-		p.team.MatMulTransB(kernels.HostMat(n, own, scores), kernels.HostMat(n, p.width, queries), kernels.HostMat(own, p.width, p.z), false)
+		// Rows of vertices times questions: the product of a tall matrix is faster than that of a wide one.
+		resize(&scores, own*n)
+		p.team.MatMulTransB(kernels.HostMat(own, n, scores), kernels.HostMat(own, p.width, p.z), kernels.HostMat(n, p.width, queries), false)
 		reached := make([]float32, n) // scores of the answers
 		for i, v := range answers {
 			if row, is := p.directory.Row(v); is {
-				reached[i] = scores[i*own+int(row)]
+				reached[i] = scores[int(row)*n+i]
 			}
 		}
 		if err := world.SumFloat32s(p.comm, reached); err != nil {
 			return ranks, err
 		}
-		counts := make([]int64, 2*n) // of higher and of equal scores
-		p.team.Run(n, 1, func(i, _ int) {
-			kind := t.of.Relations[asked[i].relation].To
-			if asked[i].ofDst {
-				kind = t.of.Relations[asked[i].relation].From
-			}
-			count := func(row int, by int64) {
-				if s := scores[i*own+row]; !(s <= reached[i]) { // NaN is no good score
-					counts[2*i] += by
-				} else if s == reached[i] {
-					counts[2*i+1] += by
-				}
-			}
-			for row := range own {
-				if kinds[row] == kind {
-					count(row, 1)
-				}
-			}
-			for _, row := range t.answers[asked[i]] {
-				count(int(row), -1)
-			}
-		})
+		counts := t.countScores(p.team, asked, scores, reached, kinds)
 		if err := world.SumInt64s(p.comm, counts); err != nil {
 			return ranks, err
 		}
@@ -341,4 +322,46 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		}
 	}
 	return ranks, nil
+}
+
+// countScores returns for each question the numbers of own rows with a higher score than the answer and with the same
+// one, among vertices of the answer's kind that are no known answers.
+func (t *tripleScorer) countScores(team *kernels.Team, asked []question, scores, reached []float32, kinds []int) []int64 {
+	n, all := len(asked), make([]int64, 2*len(asked))
+	wanted := make([]int, n)
+	for i, q := range asked {
+		if wanted[i] = t.of.Relations[q.relation].To; q.ofDst {
+			wanted[i] = t.of.Relations[q.relation].From
+		}
+	}
+	count := func(counts []int64, i int, s float32, by int64) {
+		if s == reached[i] {
+			counts[2*i+1] += by
+		} else if !(s < reached[i]) { // NaN is no good score
+			counts[2*i] += by
+		}
+	}
+	var lock sync.Mutex
+	team.Run(len(kinds), pieceOfPairs, func(lo, hi int) {
+		counts := make([]int64, 2*n)
+		for row := lo; row < hi; row++ {
+			for i, s := range scores[row*n : (row+1)*n] {
+				if s < reached[i] || kinds[row] != wanted[i] {
+					continue // nearly always
+				}
+				count(counts, i, s, 1)
+			}
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		for i, c := range counts {
+			all[i] += c
+		}
+	})
+	for i, q := range asked {
+		for _, row := range t.answers[q] {
+			count(all, i, scores[int(row)*n+i], -1)
+		}
+	}
+	return all
 }

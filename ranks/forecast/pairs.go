@@ -27,7 +27,8 @@ func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph
 	share := func(pairs int64) int64 { return int64(float64(pairs) * float64(p.Vertices) / float64(n)) }
 	train := share(held.Train)
 	if f.Triples {
-		m.add("triples", Heap, floats(3, train), size.Product(64, held.Val+held.Test), floats(p.Vertices), engine.QuestionBytes(f.Vertices, width))
+		m.add("triples", Heap, floats(3, train), size.Product(64, held.Val+held.Test), floats(p.Vertices),
+			engine.QuestionBytes(f.Vertices, width))
 		train = size.Product(train, 2*(1+int64(f.Config.LinkNegatives))) // both ends
 	}
 	scored := max(train, share(most), share(size.Product(held.Test, held.Ranked)))
