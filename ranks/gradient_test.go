@@ -286,6 +286,15 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			set: func(c *Config) { c.Model, c.Project, c.Ranks, c.RecomputeGhosts = "rgcn", "off", 4, "all" }},
 		{name: "rgcn bases ghosts of two hops", relations: 5,
 			set: func(c *Config) { c.Model, c.Bases, c.Ranks, c.RecomputeGhosts, c.Layers = "rgcn", 2, 3, "layers:2", 3 }},
+		{name: "rgcn more classes than columns", relations: 4, set: func(c *Config) { c.Model, c.Hidden = "rgcn", 2 }},
+		{name: "rgcn bases more classes than columns", relations: 7, sparse: true,
+			set: func(c *Config) { c.Model, c.Hidden, c.Bases, c.Ranks, c.Layers = "rgcn", 2, 2, 4, 3 }},
+		{name: "rgcn wide layer not projected computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.Hidden, c.Project, c.Ranks, c.RecomputeGhosts, c.Recompute = "rgcn", 9, "off", 3, "all", true
+		}},
+		{name: "rgcn more classes than columns some ghosts", relations: 5, lopsided: true, set: func(c *Config) {
+			c.Model, c.Hidden, c.Ranks, c.Servers, c.RecomputeGhosts, c.Layers = "rgcn", 2, 3, 0, "layers:0.5", 1
+		}},
 		{name: "hgn one rank", relations: 4, set: func(c *Config) { c.Model, c.Heads = "hgn", 2 }},
 		{name: "hgn three layers", relations: 12, sparse: true,
 			set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "hgn", 2, 2, 4, 3 }},

@@ -25,6 +25,9 @@ type Counts struct {
 	// them that the rank does not own. It has CountedHops elements, or is empty if the hops have
 	// not been counted.
 	Hops []Hop `json:"hops,omitempty"`
+	// Runs is the estimated number of pairs of an own vertex and a relation of edges into it, or 0 if it is
+	// unknown. It is not stored.
+	Runs int64 `json:"-"`
 	// CodedBits is the estimated number of bits per edge of coded columns, or 0 if it is unknown. It is
 	// not stored.
 	CodedBits float64 `json:"-"`
@@ -36,6 +39,15 @@ const (
 	VertexArrays  = "shard: vertices and ghosts"
 	FeatureArrays = "shard: features"
 )
+
+// Runs returns the estimated number of pairs of an own vertex and a relation, of edges of the shard.
+func (s *Shard) Runs(edges, relations int) int {
+	most := min(edges, len(s.Own)*relations)
+	if s.counts != nil && s.counts.Runs > 0 {
+		return min(most, int(s.counts.Runs))
+	}
+	return most
+}
 
 // Sketch returns a shard without data, for memory estimates. head contains the number of parts,
 // classes and features, whether edges have weights and features, Whole, and Features.Half other than nil

@@ -158,7 +158,11 @@ func (n *Network) order(back bool) (all []event) {
 				e.shared = append(e.shared, n.roots(l, Emitted)...)
 				e.writes = append(e.writes, n.roots(l, ScoresGrad, AlongGrad)...)
 			}
-			if n.Gathering(l).Relational { // for the gradients of matrices
+			switch g := n.Gathering(l); {
+			case g.MultipliesFirst: // after ApplyBackward, which reads the rows of all vertices
+				e.shared = nil
+				all[len(all)-1].shared = n.roots(l, Emitted)
+			case g.Relational: // for the gradients of matrices
 				e.shared = append(e.shared, n.roots(l, Emitted)...)
 			}
 			all = append(all, e)
@@ -207,11 +211,20 @@ func (n *Network) emission() (all []event) {
 			all = append(all, back)
 		case e.Stage == EmitBackward:
 			back := n.flow(at, EmitBackward)
-			back.reads = append(without(back.reads, n.roots(at, OutputGrad, ScoresGrad, AlongGrad)), n.changedGrad(at)...)
+			back.reads = append(without(back.reads, n.roots(at, n.gradsOfTargets(at)...)), n.changedGrad(at)...)
 			all = append(all, back)
 		}
 	}
 	return all
+}
+
+// gradsOfTargets returns the gradients that only vertices that gather in a layer have.
+func (n *Network) gradsOfTargets(l int) []Value {
+	list := []Value{OutputGrad, ScoresGrad, AlongGrad}
+	if n.Gathering(l).MultipliesFirst {
+		list = append(list, selfGrad)
+	}
+	return list
 }
 
 // without returns the elements of list that are not in omitted.

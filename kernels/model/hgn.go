@@ -21,7 +21,7 @@ import (
 
 var hgnKind = Kind{
 	Name: "hgn", Help: "graph attention with a learned term per relation (Simple-HGN)", Paper: "Lv et al. 2021",
-	Weights: hgnWeights, Layer: hgnLayer, Coefficients: SumCoefficients, Starts: map[string]float32{termsName: 0},
+	Weights: hgnWeights, Layer: hgnLayer, Coefficients: SumCoefficients,
 	Attends: true, Relational: true, Order: "apply-first", Activation: "elu",
 }
 

@@ -192,7 +192,10 @@ type Gathering struct {
 	Heads, Columns int
 	Dynamic        bool
 	Maximum        bool // gather maxima of columns instead of sums
-	Relational     bool // the gather depends on the relations of edges; Columns is then the width of gathered rows
+	// MultipliesFirst means that gradients of gathered rows are multiplied by matrices of relations
+	// before the gather.
+	MultipliesFirst bool
+	Relational      bool // the gather depends on the relations of edges; Columns is then the width of gathered rows
 }
 
 // Gathered returns the width of gathered rows.
@@ -216,7 +219,7 @@ func (n *Network) Gathering(l int) Gathering {
 	}
 	switch r := n.Layers[l].(type) {
 	case Relational:
-		g.Relational = true
+		g.Relational, g.MultipliesFirst = true, r.MultipliesGradsFirst()
 		_, _, g.Columns = r.RelationShape()
 	case RelationalAttention, RelationalEmission:
 		g.Relational = true

@@ -69,6 +69,10 @@ type Relational interface {
 	// RelationWeights returns the matrices of all relations [relations·in x out]: a part of the flat
 	// vector weights, or dst, which it then sets.
 	RelationWeights(o kernels.Ops, dst, weights kernels.Mat) kernels.Mat
+	// MultipliesGradsFirst reports whether the gradients of outputs are multiplied by the matrices before
+	// they are gathered, because they are wider than the input. PublishGrads then computes the gradients of the
+	// matrices.
+	MultipliesGradsFirst() bool
 	// ComposesRelations reports whether RelationWeights uses dst.
 	ComposesRelations() bool
 	// RelationGrads sets the gradients of the layer's weights in the flat vector grad from those of the
@@ -93,7 +97,24 @@ func rgcnLayer(b *Builder, l int) Layer {
 			Grads: []Param{g.self, g.b}}, g.applyBackward},
 		EmitBackward: {Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}, g.emitBackward},
 	}
+	if g.MultipliesGradsFirst() && !g.h.Constant() {
+		b.Alloc(selfGrad, g.in)
+		g.stages[ApplyBackward].Writes = append(g.stages[ApplyBackward].Writes, selfGrad)
+		g.stages[EmitBackward].Reads = []Value{EmittedGrad, selfGrad}
+	}
 	return g
+}
+
+// selfGrad is the gradient of the input by W_self [n x in], so that the gradients of wide outputs are not
+// needed after their interval's stage.
+const selfGrad = inner
+
+// ClearSelfGrad sets the value selfGrad of layer l to zero, if the layer has one, for vertices that skip the
+// stage that computes it.
+func (f *Frame) ClearSelfGrad(l int, ops kernels.Ops) {
+	if grad := f.At(Do{Layer: l, Stage: ApplyBackward}, selfGrad); f.Network.Gathering(l).MultipliesFirst && !grad.IsNil() {
+		ops.Clear(grad)
+	}
 }
 
 // rgcn is one layer. It implements Relational.
@@ -115,12 +136,23 @@ func (g *rgcn) apply(x *Step) {
 func (g *rgcn) applyBackward(x *Step) {
 	g.activateGrad(x, g.b)
 	g.h.MultiplyGrad(x, x.Grad(g.self), x.At(OutputGrad))
+	if g.MultipliesGradsFirst() && !g.h.Constant() {
+		g.h.InputGrad(x, x.At(selfGrad), x.At(OutputGrad), x.W(g.self), false)
+	}
 }
 
 func (g *rgcn) emitBackward(x *Step) {
-	g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), true)
+	if g.MultipliesGradsFirst() && !g.h.Constant() {
+		if grad := x.At(selfGrad); !grad.IsNil() { // ghosts have none
+			x.Ops.Add(x.At(InputGrad), grad)
+		}
+	} else {
+		g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), true)
+	}
 	g.dropGrad(x)
 }
+
+func (g *rgcn) MultipliesGradsFirst() bool { return g.out > g.in }
 
 func (g *rgcn) RelationShape() (relations, in, out int) { return g.relations, g.in, g.out }
 

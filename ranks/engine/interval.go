@@ -77,6 +77,7 @@ func (i *interval) skipStage(s schedule.Stage, l int) {
 	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {
 		i.ops.Clear(grad)
 	}
+	i.frame.ClearSelfGrad(l, i.ops)
 }
 
 // skipUnlabelled omits the last layers of intervals without labels in a relational graph, where most kinds

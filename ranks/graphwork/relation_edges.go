@@ -11,6 +11,8 @@ import (
 
 // relationEdges are the edges of a mesh by relation.
 type relationEdges struct {
+	fromOwn, fromGhosts         shard.Edges // of the shard
+	ownCount, ghostCount        int
 	own, ghost                  *relationRuns // into own vertices, from own vertices and from ghosts
 	ownBySource, ghostsBySource *relationRuns // the same by source
 }
@@ -28,33 +30,33 @@ type relationRuns struct {
 }
 
 // relationEdgesOf returns the edges of a mesh by relation, which its layers share.
-func (w *Work) relationEdgesOf(m *mesh, relations int, o Options) *relationEdges {
-	if m.byRelation == nil {
-		m.byRelation = w.newRelationEdges(m, relations, o)
+func (w *Work) relationEdgesOf(m *mesh, relations int) *relationEdges {
+	if m.byRelation != nil {
+		return m.byRelation
 	}
-	return m.byRelation
+	a := w.arena.For(RelationArrays)
+	e := &relationEdges{fromOwn: m.shard.OwnEdges(), fromGhosts: m.halo.In}
+	e.ownCount = e.fromOwn.Len()
+	if m.Plan.Ghosts > 0 {
+		e.ghostCount = e.fromGhosts.Len()
+	}
+	e.own = newRuns(a, e.fromOwn, m.shard.Runs(e.ownCount, relations), m.shard.Relations, relations)
+	e.ghost = newRuns(a, e.fromGhosts, m.shard.Runs(e.ghostCount, relations), m.shard.Relations, relations)
+	a.Fill(func() { setMeans(e.own, e.ghost) })
+	m.byRelation = e
+	return e
 }
 
-// newRelationEdges groups the edges of a mesh by relation.
-func (w *Work) newRelationEdges(m *mesh, relations int, o Options) *relationEdges {
+// reverse makes the edges by source, if the backward pass needs them.
+func (e *relationEdges) reverse(w *Work, relations int, o Options) {
+	if o.Forward || e.ownBySource != nil {
+		return
+	}
 	a := w.arena.For(RelationArrays)
-	group := func(e shard.Edges, edges int) *relationRuns {
-		return newRuns(a, e, edges, m.shard.Relations, relations)
+	e.ownBySource = e.own.bySource(a, e.fromOwn, e.ownCount, relations)
+	if !o.OneWay {
+		e.ghostsBySource = e.ghost.bySource(a, e.fromGhosts, e.ghostCount, relations)
 	}
-	own, ghosts := m.shard.OwnEdges(), m.halo.In
-	fromOwn, fromGhosts := own.Len(), 0
-	if m.Plan.Ghosts > 0 {
-		fromGhosts = ghosts.Len()
-	}
-	e := &relationEdges{own: group(own, fromOwn), ghost: group(ghosts, fromGhosts)}
-	a.Fill(func() { setMeans(e.own, e.ghost) })
-	if !o.Forward {
-		e.ownBySource = e.own.bySource(a, own, fromOwn, relations)
-		if !o.OneWay {
-			e.ghostsBySource = e.ghost.bySource(a, ghosts, fromGhosts, relations)
-		}
-	}
-	return e
 }
 
 // idle reports for each relation whether none of its edges leads to a training vertex.
@@ -72,9 +74,9 @@ func (e *relationEdges) idle(split []uint8) (list []bool) {
 }
 
 // newRuns groups edges by relation. of are the relations of e.Cols, nil if all edges have relation 0.
-func newRuns(a *mapped.Arena, e shard.Edges, edges int, of []uint16, relations int) *relationRuns {
+// n is the number of runs of a sketch.
+func newRuns(a *mapped.Arena, e shard.Edges, n int, of []uint16, relations int) *relationRuns {
 	runs := &relationRuns{first: make([]int, relations+1), cols: kernels.HostVector(e.Cols), base: uint32(e.Base)}
-	n := min(edges, relations*len(e.Begin)) // of a sketch, at most
 	a.Fill(func() {
 		eachRun(e, of, func(r, _ int, _, _ int64) { runs.first[r+1]++ })
 		for r := range relations {
@@ -141,6 +143,52 @@ func setMeans(own, ghost *relationRuns) {
 	own.scale, ghost.scale = kernels.HostVector(scales[0]), kernels.HostVector(scales[1])
 }
 
+// newGradProducts allocates the products of the gradients of a relational gather along n edges, which are grouped
+// as runs.
+func (w *Work) newGradProducts(g *relational, runs *relationRuns, edges shard.Edges, n int) *gradProducts {
+	p := &gradProducts{runs: runs, first: make([]int, g.relations)}
+	a, count := w.arena.For(RelationArrays), len(runs.rows)
+	// each calls visit for all edges that are not idle.
+	each := func(visit func(run, row int, source uint32)) {
+		begin, end := runs.begin.Host(), runs.end.Host()
+		for r, first := range p.first {
+			for i := runs.first[r]; first >= 0 && i < runs.first[r+1]; i++ {
+				for _, u := range edges.Cols[begin[i]:end[i]] {
+					visit(i, first+i-runs.first[r], u-runs.base)
+				}
+			}
+		}
+	}
+	a.Fill(func() {
+		count, n = 0, 0
+		for r := range p.first {
+			if p.first[r] = -1; g.idle == nil || !g.idle[r] {
+				p.first[r] = count
+				count += runs.first[r+1] - runs.first[r]
+			}
+		}
+		each(func(int, int, uint32) { n++ })
+	})
+	offsets, cols, scale := mapped.Make[int64](a, edges.Sources+1), mapped.Make[uint32](a, n), mapped.Make[float32](a, count)
+	a.Fill(func() {
+		each(func(run, row int, source uint32) {
+			offsets[source+1]++
+			scale[row] = runs.scale.Host()[run]
+		})
+		for u := range edges.Sources {
+			offsets[u+1] += offsets[u]
+		}
+		next := slices.Clone(offsets)
+		each(func(_, row int, source uint32) {
+			cols[next[source]] = uint32(row)
+			next[source]++
+		})
+	})
+	p.rows, p.scale = w.newZeros(RelationArrays, count, g.inWidth), kernels.HostVector(scale)
+	p.source = csr{offsets: kernels.HostVector(offsets), cols: kernels.HostVector(cols)}
+	return p
+}
+
 // bySource returns the runs of the edges e by source, with the scales of e's runs as weights.
 func (e *relationRuns) bySource(a *mapped.Arena, edges shard.Edges, n, relations int) *relationRuns {
 	t := shard.Edges{Cols: mapped.Make[uint32](a, n)}
@@ -171,7 +219,7 @@ func (e *relationRuns) bySource(a *mapped.Arena, edges shard.Edges, n, relations
 		})
 	})
 	t.Begin, t.End = offsets[:edges.Sources], offsets[1:]
-	runs := newRuns(a, t, len(t.Cols), of, relations)
+	runs := newRuns(a, t, len(e.rows), of, relations)
 	runs.weights = kernels.HostVector(weights)
 	return runs
 }

@@ -15,6 +15,10 @@ import (
 // cache, and adds S_r W_r. The backward pass gathers, by source and relation, the gradients T_r of
 // outputs divided by the numbers of neighbours: the gradient of the rows is Σ T_r W_rᵀ, and that of
 // W_r is Hᵀ T_r over own sources plus, over ghosts, S_rᵀ G. No matrix has a row per edge or relation.
+//
+// If outputs are wider than inputs, as logits of many classes are, the gradients are multiplied before they are
+// gathered: PublishGrads computes S_rᵀ G and the rows G W_rᵀ of each destination and relation, of the input's
+// width, which the backward pass gathers along the edges of all relations at once.
 type relational struct {
 	l                *Layer
 	layer            model.Relational
@@ -28,6 +32,17 @@ type relational struct {
 	scratch          scratchPool[scratch]
 	// idle relations lead only to vertices whose outputs have no gradient; nil: all have one.
 	idle []bool
+	// Of gradients that are multiplied first, from own vertices and from ghosts; nil: gathered first.
+	ownProducts, ghostProducts *gradProducts
+}
+
+// gradProducts are gradients of destinations multiplied by matrices: a row for each run that is not idle.
+type gradProducts struct {
+	runs   *relationRuns
+	first  []int       // row of the first run of each relation, or -1
+	rows   kernels.Mat // [runs x in]
+	source csr         // columns are rows, by source
+	scale  kernels.Vector[float32]
 }
 
 // blockRows is the number of runs that are multiplied at once: their rows fit in a second-level cache
@@ -44,9 +59,17 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 	if source.ComposesRelations() {
 		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
 	}
-	g.edges = w.relationEdgesOf(l.mesh, g.relations, o)
+	g.edges = w.relationEdgesOf(l.mesh, g.relations)
 	if spec := &w.store.Network.Spec; o.Targets && !spec.Sums() && l.shape.Layer == slices.Max(spec.GatherLayers()) {
 		w.arena.Fill(func() { g.idle = g.edges.idle(w.shard.Split) })
+	}
+	if source.MultipliesGradsFirst() && !o.Forward {
+		g.ownProducts = w.newGradProducts(g, g.edges.own, g.edges.fromOwn, g.edges.ownCount)
+		if !o.OneWay {
+			g.ghostProducts = w.newGradProducts(g, g.edges.ghost, g.edges.fromGhosts, g.edges.ghostCount)
+		}
+	} else {
+		g.edges.reverse(w, g.relations, o)
 	}
 	matrices := 0
 	if source.ComposesRelations() {
@@ -71,7 +94,49 @@ func (g *relational) Publish(Interval, kernels.Mat) {}
 
 func (g *relational) PublishGhosts(kernels.Ops, int, int) {}
 
-func (g *relational) PublishGrads(Interval, kernels.Mat) {}
+func (g *relational) PublishGrads(i Interval, grads kernels.Mat) {
+	if g.ownProducts == nil {
+		return
+	}
+	s := g.scratch.take()
+	defer g.scratch.put(s)
+	o := i.Ops
+	sums := g.layer.RelationWeights(o, s.matrices, i.Frame.Grad)
+	o.Clear(sums)
+	multiply := func(p *gradProducts, x kernels.Mat) {
+		p.runs.eachBlock(i.Lo, i.Hi, func(r int, b block) {
+			at := p.first[r]
+			if at < 0 {
+				return
+			}
+			in, out := s.in.Part(0, b.len()), rowsOf(o, s.out, grads, s.index, p.runs.rows[b.lo:b.hi], i.Lo)
+			o.SpMM(in, p.runs.edges(b), x, false)
+			o.MatMulTransA(g.matrix(sums, r), in, out, true)
+			at -= p.runs.first[r]
+			o.MatMulTransB(p.rows.Part(at+b.lo, at+b.hi), out, g.matrix(g.weights, r), false)
+		})
+	}
+	multiply(g.ownProducts, g.ownRows())
+	if g.ghostProducts != nil {
+		multiply(g.ghostProducts, g.l.Ghosts)
+	}
+	g.layer.RelationGrads(o, sums, i.Frame.Weights, i.Frame.Grad)
+}
+
+// ownRows returns the rows of own vertices in the backward pass.
+func (g *relational) ownRows() kernels.Mat {
+	if g.l.Recomputed.IsNil() { // the features
+		return g.l.Rows
+	}
+	return g.l.Recomputed
+}
+
+// gather sets dst to the products of the sources lo to hi-1.
+func (p *gradProducts) gather(o kernels.Ops, lo, hi int, dst kernels.Mat) {
+	e := p.source.edges(lo, hi)
+	e.ColScale = p.scale
+	o.SpMM(dst, e, p.rows, false)
+}
 
 func (g *relational) GatherOwn(i Interval, _ model.Pass) {
 	dst := g.l.gatheredRows(i)
@@ -134,6 +199,10 @@ func (g *relational) matrix(all kernels.Mat, r int) kernels.Mat {
 }
 
 func (g *relational) GhostGrads(o kernels.Ops, first int, dst kernels.Mat) {
+	if g.ghostProducts != nil {
+		g.ghostProducts.gather(o, first, first+dst.Rows, dst)
+		return
+	}
 	s := g.scratch.take()
 	defer g.scratch.put(s)
 	o.Clear(dst)
@@ -158,19 +227,20 @@ func (g *relational) backward(o kernels.Ops, s *scratch, e *relationRuns, lo, hi
 	})
 }
 
-// GatherBackward also computes the gradients of the matrices, in the interval's Frame.Grad.
+// GatherBackward also computes the gradients of the matrices, in the interval's Frame.Grad, unless
+// PublishGrads has.
 func (g *relational) GatherBackward(i Interval, _ model.Pass) {
 	o, dst := i.Ops, g.l.backwardRows(i)
+	if g.ownProducts != nil {
+		g.ownProducts.gather(o, i.Lo, i.Hi, dst)
+		return
+	}
 	s := g.scratch.take()
 	defer g.scratch.put(s)
 	grad := g.layer.RelationWeights(o, s.matrices, i.Frame.Grad)
 	o.Clear(grad)
 	o.Clear(dst)
-	own := g.l.Recomputed
-	if own.IsNil() { // the features
-		own = g.l.Rows
-	}
-	own = i.rows(own)
+	own := i.rows(g.ownRows())
 	g.backward(o, s, g.edges.ownBySource, i.Lo, i.Hi, dst, func(r int, rows []uint32, t kernels.Mat) {
 		o.MatMulTransA(g.matrix(grad, r), rowsOf(o, s.in, own, s.index, rows, i.Lo), t, true)
 	})

@@ -32,7 +32,8 @@ func (w *Work) newRelationalAttention(l *Layer, source model.RelationalAttention
 	g := &relationalAttention{attention: w.newAttention(l, source, o), terms: source.RelationTerms()}
 	g.relations = g.terms.Rows - 1
 	g.pool.create = func() *attentionScratch { return &attentionScratch{} }
-	g.edges = w.relationEdgesOf(l.mesh, g.relations, o)
+	g.edges = w.relationEdgesOf(l.mesh, g.relations)
+	g.edges.reverse(w, g.relations, o)
 	if n := w.shard.NumOwn(); l.mesh.Plan.Ghosts > 0 {
 		heads := g.shape.Heads
 		g.back.r, g.back.lse, g.back.dots = w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads)

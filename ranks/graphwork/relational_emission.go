@@ -24,7 +24,8 @@ type relationalEmission struct {
 func (w *Work) newRelationalEmission(l *Layer, source model.RelationalEmission, o Options) *relationalEmission {
 	g := &relationalEmission{attention: w.newAttention(l, source, o), relations: source.EmittedRelations()}
 	g.pool.create = func() *attentionScratch { return &attentionScratch{} }
-	g.edges = w.relationEdgesOf(l.mesh, g.relations-1, o)
+	g.edges = w.relationEdgesOf(l.mesh, g.relations-1)
+	g.edges.reverse(w, g.relations-1, o)
 	n, heads, a := w.shard.NumOwn(), g.shape.Heads, w.arena.For(RelationArrays)
 	g.scores = w.newZeros(Scores, n*g.relations, heads)
 	g.ghostScores = w.newZeros(Scores, l.mesh.Plan.Ghosts*g.relations, heads)
