@@ -37,9 +37,11 @@ type Relation struct {
 	To   int    `json:"to"`
 	// Reverse reports whether the relation contains the edges of an earlier relation in the other
 	// direction. Inverse is the index of that relation, and of the added relation in that one; -1: none.
-	Reverse bool     `json:"reverse,omitempty"`
-	Inverse int      `json:"inverse"`
-	Edges   int64    `json:"edges"`          // as stored; Write sets it
+	Reverse bool  `json:"reverse,omitempty"`
+	Inverse int   `json:"inverse"`
+	Edges   int64 `json:"edges"` // as stored; Write sets it
+	// Targets is the number of vertices with an edge of the relation into them; Write sets it.
+	Targets int64    `json:"targets"`
 	Ends    []string `json:"ends,omitempty"` // columns of source and destination in the relation's own table
 }
 
@@ -115,7 +117,7 @@ func (r *Relations) schema() *Relations {
 		s.Kinds[k].Vertices = 0
 	}
 	for i := range s.Relations {
-		s.Relations[i].Edges = 0
+		s.Relations[i].Edges, s.Relations[i].Targets = 0, 0
 	}
 	return s
 }
@@ -207,7 +209,7 @@ func (c *Content) validateRelations() error {
 		c.Relations.Kinds[k].Labels = 0
 	}
 	for i := range c.Relations.Relations {
-		c.Relations.Relations[i].Edges = 0
+		c.Relations.Relations[i].Edges, c.Relations.Relations[i].Targets = 0, 0
 	}
 	return nil
 }
@@ -243,6 +245,19 @@ func (d *direction) putRelated(row, col uint32, relation uint16) bool {
 		d.relations[d.window.Offsets[r+1]] = relation
 	}
 	return d.putWith(row, col, 0, nil)
+}
+
+// countRelations adds the edges of the window to those of their relations.
+func (d *direction) countRelations(relations []Relation) {
+	for row := range d.window.Rows() {
+		before := -1
+		for _, r := range d.relations[d.window.Offsets[row]:d.window.Offsets[row+1]] {
+			if relations[r].Edges++; int(r) != before {
+				relations[r].Targets++
+			}
+			before = int(r)
+		}
+	}
 }
 
 // group sorts the edges of a row by relation and then by column, moves the distinct edges to the

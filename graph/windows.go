@@ -395,9 +395,7 @@ func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction,
 			return err
 		}
 		if of.relations != nil {
-			for _, relation := range d.relations {
-				w.relations.Relations[relation].Edges++
-			}
+			d.countRelations(w.relations.Relations)
 		}
 	}
 	return arrayfile.Fill(f, offsets, d.offsets)

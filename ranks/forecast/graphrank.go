@@ -148,6 +148,9 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 		return errors.New("forecast: no number holds the size of an array")
 	}
 	p.CodedBits = f.codedBits(p)
+	if f.Runs > 0 { // at most twice the rank's part, since a rank may have more vertices of one kind
+		p.Runs = min(2*f.Runs/int64(f.Graph)+1, f.Runs)
+	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	stages := max(c.Pipelining().Stages, 1)
 	head := shard.Shard{Parts: f.Graph, Rank: rank / stages, Vertices: f.Vertices, Directed: f.Directed, Weighted: f.Weighted,

@@ -49,6 +49,11 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 			EdgeDim, Sparse: meta.FeatureKind == graph.SparseFeatures, Half: meta.FeatureKind == graph.HalfFeatures, Slots: slots,
 		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links, Triples: meta.Relations != nil && net.Design.ScoreLayers == 0,
 	}
+	if meta.Relations != nil {
+		for _, r := range meta.Relations.Relations {
+			run.Runs += r.Targets
+		}
+	}
 	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {
 		run.Targets = meta.Classes
 	}

@@ -29,10 +29,12 @@ type Run struct {
 	Targets  int               // columns of labels for multi-label classification and regression, else 0
 	Labels   bool              // the targets are copied: classes as labels with one column each, or scaled
 	Links    *graph.LinkCounts // of link prediction, else nil
-	Triples  bool              // the edges of Links have relations
-	Limit    int64             // memory of a rank's part with Config.Scratch, in bytes; 0: as little as possible
-	Whole    bool              // the only rank uses the dataset's edges and features (shard.Shard.Whole)
-	Codecs   []codec.Codec     // of ghost rows: the configured codec first, then those that auto may choose
+	// Runs is the number of pairs of a vertex and a relation of edges into it, 0 without relations.
+	Runs    int64
+	Triples bool          // the edges of Links have relations
+	Limit   int64         // memory of a rank's part with Config.Scratch, in bytes; 0: as little as possible
+	Whole   bool          // the only rank uses the dataset's edges and features (shard.Shard.Whole)
+	Codecs  []codec.Codec // of ghost rows: the configured codec first, then those that auto may choose
 }
 
 // Forecast has the estimates for a Run with any partitioning.
