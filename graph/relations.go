@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"siafu/internal/fault"
 )
 
 // Relations describes a relational graph (heterogeneous graph): its kinds of vertices and of edges.
@@ -90,10 +88,10 @@ func (r *Relations) Scored() (n int) {
 	return n
 }
 
-// VertexName returns the name KIND:ID of vertex v, which is unique. A vertex of a graph without relations
-// (r is nil) is named by its id.
+// VertexName returns the name KIND:ID of vertex v, which is unique. A vertex of a graph with one kind, or
+// without relations (r is nil), is named by its id.
 func (r *Relations) VertexName(ids *IDs, v int) string {
-	if r == nil {
+	if r == nil || len(r.Kinds) == 1 {
 		return ids.At(v)
 	}
 	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(v)
@@ -330,13 +328,4 @@ func otherRelations(model, data *Relations, edges bool) string {
 		}
 	}
 	return ""
-}
-
-// RequirePlain returns a fault if the dataset is relational, for an operation op that does not support
-// relations.
-func (m *Meta) RequirePlain(op, dir, remedy string) error {
-	if m.Relations == nil {
-		return nil
-	}
-	return fault.New(fault.Usage, op, dir, "it has %d relations", len(m.Relations.Relations)).Then("%s", remedy)
 }

@@ -83,7 +83,8 @@ func newPairStage(t *testing.T) *pairStage {
 		"": once(func() string { return generated(t, false) }), "directed": once(func() string { return generated(t, true) }),
 		"sparse": once(func() string { return bag(t) }), "weighted": once(func() string { return weightedGraph(t, false) }),
 		graph.MultiLabel: of(graph.MultiLabel), graph.Regression: of(graph.Regression),
-		graph.Links: once(func() string { return linked(t, false) }),
+		graph.Links:  once(func() string { return linked(t, false) }),
+		"relational": once(func() string { return write(t, relatedGraph(5, true, 7)) }),
 	}}
 }
 

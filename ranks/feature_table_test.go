@@ -59,7 +59,7 @@ const (
 
 // flagDecisions has every flag of train. The pseudo-flag data selects a dataset, with its task.
 var flagDecisions = map[string]decision{
-	"data": trains("directed", "sparse", "weighted", "multilabel", "regression", "links"),
+	"data": trains("directed", "sparse", "weighted", "multilabel", "regression", "links", "relational"),
 
 	"ranks": leavesLosses("2", "4", "3 servers=1", "5 servers=2", "4 servers=3"), "servers": with(sameLoss), "parts": leavesBytes("4"),
 	"threads": leavesBytes("1", "3"), "partitioner": leavesLosses("contiguous", "fennel"),
@@ -97,6 +97,7 @@ var flagDecisions = map[string]decision{
 	"heads": trains("2 model=gat"), "output-heads": trains("2 model=gatv2"), "activation": trains(), "norm": trains(),
 	"residual": trains(), "jumping": trains(),
 	"dropout": trains("0"), "input-dropout": trains("0", "0.5"), "attention-dropout": trains("0.6 model=gat"), "input-scale": trains("2"),
+	"bases": trains("2 model=rgcn data=relational"), "blocks": trains("4 model=rgcn"), "project": trains("on"),
 	"pool-hidden": trains("5 model=sage-pool"), "alpha": trains("0.3 model=gcnii"), "theta": trains("1 model=gcnii"),
 	"hops":  trains("3 model=appnp"),
 	"steps": trains("2 model=sign"), "embedding": trains("8 data=links"),

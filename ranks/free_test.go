@@ -33,6 +33,9 @@ func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for k, kind := range model.Kinds() {
+			if model.KindOf(kind).Relational {
+				continue // needs one epoch for all ranks
+			}
 			base := compared(t, 0)
 			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)

@@ -295,6 +295,23 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "rgcn more classes than columns some ghosts", relations: 5, lopsided: true, set: func(c *Config) {
 			c.Model, c.Hidden, c.Ranks, c.Servers, c.RecomputeGhosts, c.Layers = "rgcn", 2, 3, 0, "layers:0.5", 1
 		}},
+		{name: "rgcn intervals without labels", relations: 6, set: func(c *Config) { c.Model, c.Intervals, c.Layers = "rgcn", 6, 3 }},
+		{name: "rgcn intervals without labels last add", relations: 6, set: func(c *Config) {
+			c.Model, c.Intervals, c.Layers, c.Jumping, c.Residual, c.Ranks = "rgcn", 4, 3, "last", "add", 2
+		}},
+		{name: "rgcn intervals without labels cat", relations: 6, set: func(c *Config) {
+			c.Model, c.Intervals, c.Layers, c.Jumping, c.Memory = "rgcn", 6, 3, "cat", "1GB"
+		}},
+		{name: "rgcn more classes than columns intervals", relations: 4, set: func(c *Config) {
+			c.Model, c.Hidden, c.Intervals, c.Memory, c.Ranks = "rgcn", 2, 5, "1GB", 2
+		}},
+		{name: "hgn intervals without labels", relations: 6, set: func(c *Config) {
+			c.Model, c.Intervals, c.Heads, c.OutputHeads = "hgn", 6, 2, 2
+		}},
+		{name: "rgat intervals without labels", relations: 6, set: func(c *Config) {
+			c.Model, c.Intervals, c.Heads, c.OutputHeads = "rgat", 6, 2, 2
+		}},
+		{name: "gcn with relations intervals", relations: 6, set: func(c *Config) { c.Intervals, c.Order = 6, "gather-first" }},
 		{name: "hgn one rank", relations: 4, set: func(c *Config) { c.Model, c.Heads = "hgn", 2 }},
 		{name: "hgn three layers", relations: 12, sparse: true,
 			set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "hgn", 2, 2, 4, 3 }},

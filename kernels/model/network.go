@@ -164,8 +164,8 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 // LayerCoefficients returns the kind of layer l, and the function that computes its coefficients.
 func (s Spec) LayerCoefficients(l int) (kind string, compute func(d Degrees, own int, a *mapped.Arena) Coefficients) {
 	k := s.kind()
-	if s.Design.Kinds != "" {
-		k = s.parts()[l].kind
+	if part := s.parts()[l].kind; s.Design.Kinds != "" && part.Coefficients != nil {
+		k = part
 	}
 	return k.Name, k.Coefficients
 }

@@ -228,10 +228,8 @@ func (s Spec) Check() error {
 			return fmt.Errorf("layer %d of a network has width %d, not a multiple of its %d heads", l, d, s.Heads)
 		}
 	}
-	for l := s.Design.layersBefore(); l < n && s.Design.Blocks > 0; l++ {
-		if b := s.Design.Blocks; s.Dims[l]%b > 0 || s.Dims[l+1]%b > 0 {
-			return fmt.Errorf("layer %d of a network has the widths %d and %d, not multiples of %d blocks", l, s.Dims[l], s.Dims[l+1], b)
-		}
+	if err := s.CheckBlocks(); err != nil {
+		return err
 	}
 	if b := s.Powers().blocks(); s.Dims[1]%b != 0 {
 		return fmt.Errorf("the first layer of a network has width %d, not a multiple of its %d powers", s.Dims[1], b)
@@ -239,6 +237,17 @@ func (s Spec) Check() error {
 	for l, p := range s.parts() {
 		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l] }) {
 			return fmt.Errorf("layer %d of a network has input width %d and output width %d, which do not fit", l, s.Dims[l], s.Dims[l+1])
+		}
+	}
+	return nil
+}
+
+// CheckBlocks returns an error if the widths of layers of relations are not multiples of Design.Blocks.
+func (s Spec) CheckBlocks() error {
+	b := s.Design.Blocks
+	for l, p := range s.parts() {
+		if b > 0 && p.kind.Relational && (s.Dims[l]%b > 0 || s.Dims[l+1]%b > 0) {
+			return fmt.Errorf("%d blocks in a layer of %d to %d columns, which are not multiples", b, s.Dims[l], s.Dims[l+1])
 		}
 	}
 	return nil

@@ -185,6 +185,8 @@ var (
 	}}
 	mixed      = fact{"--layer-kinds", "layer-kinds", func(s situation) bool { return s.LayerKinds != "" }}
 	relational = fact{"a --model of relations", "model", func(s situation) bool { return s.kind().Relational }}
+	bases      = fact{"--model bases=N", "bases", func(s situation) bool { return s.Bases > 0 }}
+	blocks     = fact{"--model blocks=N", "blocks", func(s situation) bool { return s.Blocks > 0 }}
 	projects   = fact{"--model project=on", "project", func(s situation) bool { return s.Project == "on" }}
 	maxima     = fact{"a --model of maxima", "model", func(s situation) bool { return s.kind().Maximum }}
 	dynamic    = fact{"a --model with scores of both ends of an edge", "model", func(s situation) bool { return s.kind().Dynamic }}
@@ -228,6 +230,7 @@ var (
 	links    = fact{"the task links", "", func(s situation) bool { return s.task == graph.Links }}
 	smoothed = fact{"--label-smoothing or --class-weights", "label-smoothing class-weights",
 		func(s situation) bool { return s.LabelSmoothing > 0 || s.Weighs() }}
+	related  = fact{"a relational graph", "", func(s situation) bool { return s.meta != nil && s.meta.Relations != nil }}
 	weighted = fact{"edge weights that the network uses", "",
 		func(s situation) bool { return s.meta != nil && s.meta.Weighted && s.net.Weighs() }}
 )
@@ -265,6 +268,7 @@ var edgeConflicts = []conflict{
 	{onGPUs, maxima, "choose --graph cpu: GPUs gather sums and attention, but not maxima"},
 	{onGPUs, dynamic, "choose --graph cpu, or --model gat: GPUs have no kernel for scores that depend on both ends of an edge"},
 	{weighted, preAggregate, "leave --pre-aggregate out: sums of rows work only for edges without weights" + orUnweighted},
+	{related, preAggregate, "leave --pre-aggregate out: sums of rows have no relations"},
 	{weighted, onGPUs, "choose --graph cpu: GPUs gather only along edges without weights" + orUnweighted},
 }
 
@@ -295,6 +299,7 @@ var conflicts = slices.Concat([]conflict{
 	{relational, batches, "leave --batch out: batches have edges without relations"},
 	{relational, notCPU, "leave --tensor out: only ranks on CPUs multiply by the matrices of relations"},
 
+	{bases, blocks, "leave one of them out: matrices are sums of bases, or consist of blocks"},
 	{projects, fixedDesign, "leave --model project=on out: this network has its own first product"},
 	{residual, fixedDesign, "leave --residual out: the network has its own residual connections, or none between layers"},
 	{activation, fixedDesign, "leave --activation out: this network has a fixed activation"},

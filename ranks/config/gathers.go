@@ -19,6 +19,10 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 			dim, meta.Name, meta.EdgeDim).
 			Then("use a dataset with the edge features that the network was trained with")
 	}
+	if err := net.CheckBlocks(); err != nil {
+		return fault.New(fault.Usage, "train", "", "--model %s has %v", net.Kind, err).
+			Then("choose blocks=N that divides --hidden and, unless --jumping is set, the number of classes")
+	}
 	return situation{Config: c, meta: meta, net: net}.refuse("train", edgeConflicts)
 }
 

@@ -81,15 +81,20 @@ func (i *interval) skipStage(s schedule.Stage, l int) {
 }
 
 // skipUnlabelled omits the last layers of intervals without labels in a relational graph, where most kinds
-// of vertices have none: their logits are not used. Such vertices still emit rows for the last gather.
-func (e *Engine) skipUnlabelled(list []*interval) {
+// of vertices have none: their logits are not used. Such vertices still emit rows for the last gather. Only
+// rgcn takes the gradients of all its vertices from OutputGrad, which skipStage clears.
+func (e *Engine) skipUnlabelled(net *model.Network, list []*interval) {
 	gathers := e.Network.GatherLayers()
 	if e.Shard.Relations == nil || len(gathers) == 0 || e.Network.Sums() || e.Task == graph.Links {
 		return
 	}
+	last := gathers[len(gathers)-1]
+	if g := net.Gathering(last); !g.Relational || g.Heads > 0 {
+		return
+	}
 	for _, i := range list {
 		if !slices.ContainsFunc(e.Shard.Labels[i.lo:i.hi], func(label int32) bool { return label != graph.Unlabelled }) {
-			i.skippedLayers = e.Network.Layers() - gathers[len(gathers)-1]
+			i.skippedLayers = e.Network.Layers() - last
 		}
 	}
 }

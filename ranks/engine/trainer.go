@@ -184,7 +184,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	}
 	intervals := e.newIntervals(store, t.sharedWeights, e.Arena)
 	if m.Lifetime() != model.Forward {
-		e.skipUnlabelled(intervals)
+		e.skipUnlabelled(store.Network, intervals)
 	}
 	t.lockstep = e.lockstep(store, intervals)
 	t.files = e.fileReader(e.Files)

@@ -337,6 +337,13 @@ def read_dataset(path):
     return x, torch.stack([g["cols"].long(), dst]), weight, attr, relation
 
 
+def labelled(path):
+    """Whether a vertex of a relational graph is of a kind with labels [n], or None."""
+    with open(os.path.join(path, "meta.json")) as f:
+        kinds = json.load(f).get("relational", {}).get("kinds")
+    return kinds and torch.cat([torch.full((k["vertices"],), k.get("labels", 0) > 0) for k in kinds])
+
+
 def read_npy(path):
     """A .npy file of float32."""
     with open(path, "rb") as f:
@@ -371,7 +378,9 @@ def main():
     classes = torch.bincount(logits.argmax(1), minlength=logits.shape[1])
     print("vertices=%d classes=%s" % (logits.shape[0], classes.tolist()))
     if len(sys.argv) > 2:
-        want = read_npy(sys.argv[2])
+        want, kinds = read_npy(sys.argv[2]), labelled(sys.argv[1])
+        if kinds is not None and want.shape[0] == kinds.sum():  # predictions are of kinds with labels
+            logits = logits[kinds]
         if want.shape != logits.shape:
             sys.exit("%s has the shape %s, the network makes %s" % (sys.argv[2], list(want.shape), list(logits.shape)))
         compare(logits, want, "logit")
