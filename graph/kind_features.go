@@ -1,15 +1,16 @@
 package graph
 
-import "fmt"
-
-// MaxIDFeatures is the default maximum number of vertices of a kind that get one-hot ids as features.
-const MaxIDFeatures = 1 << 16
+import (
+	"fmt"
+	"math"
+)
 
 // JoinFeatures sets the feature columns of each kind, and returns the features of all vertices: kinds[k] are the
 // features of kind k, or none if their Dim is 0. A kind with features gets one more column, which is 1: its
 // weights are the bias of the kind. A kind without features gets one-hot ids, a column for each vertex, if it has
-// at most maxIDs vertices, and else a single column, which is 1.
-func (r *Relations) JoinFeatures(kinds []Features, maxIDs int64) Features {
+// at most maxIDs vertices, and else a single column, which is 1. With normalize, the features of a vertex are divided
+// by the sum of their absolute values; the additional column is not.
+func (r *Relations) JoinFeatures(kinds []Features, maxIDs int64, normalize bool) Features {
 	columns := 0
 	for k := range r.Kinds {
 		kind := &r.Kinds[k]
@@ -32,7 +33,14 @@ func (r *Relations) JoinFeatures(kinds []Features, maxIDs int64) Features {
 				last = first + uint32(v)
 			}
 		} else {
-			kinds[k].row(v, func(col uint32, x float32) { yield(first+col, x) })
+			sum := 0.0
+			if normalize {
+				kinds[k].row(v, func(_ uint32, x float32) { sum += math.Abs(float64(x)) })
+			}
+			if sum == 0 {
+				sum = 1
+			}
+			kinds[k].row(v, func(col uint32, x float32) { yield(first+col, float32(float64(x)/sum)) })
 		}
 		yield(last, 1)
 	}

@@ -72,6 +72,11 @@ func (r *Relations) KindOf(v int64) int {
 	return -1
 }
 
+// Kind returns the index of the kind with a name, -1 if there is none.
+func (r *Relations) Kind(name string) int {
+	return slices.IndexFunc(r.Kinds, func(k VertexKind) bool { return k.Name == name })
+}
+
 // Span returns the vertices first to first+n-1 of a kind.
 func (r *Relations) Span(kind int) (first uint32, n int64) {
 	return uint32(r.First(kind)), r.Kinds[kind].Vertices
@@ -163,7 +168,11 @@ func (r *Relations) check(vertices int64, features int) error {
 		if err := k.Table.check(); err != nil {
 			return fmt.Errorf("its kind %s: %w", k.Name, err)
 		}
-		if k.Table != nil && (k.Table.Features() != k.Features || slices.ContainsFunc(k.Table.Columns, r.contradicts)) {
+		if k.Table != nil && (k.Table.Features() != k.Features || slices.ContainsFunc(k.Table.Columns, func(c Column) bool {
+			from := r.Kind(c.Name)
+			return (c.Kind == IndicatorColumn) != (c.First == k.Features-1) ||
+				c.Kind == MeanColumn && (from < 0 || r.Kinds[from].Features != c.Width+1) // of features that exist
+		})) {
 			return fmt.Errorf("the columns of its kind %s contradict its %d features", k.Name, k.Features)
 		}
 	}
@@ -177,13 +186,6 @@ func (r *Relations) check(vertices int64, features int) error {
 		}
 	}
 	return nil
-}
-
-// contradicts reports whether a column of a kind's table cannot be at its position, or is the mean of
-// features that do not exist.
-func (r *Relations) contradicts(c Column) bool {
-	of := slices.IndexFunc(r.Kinds, func(k VertexKind) bool { return k.Name == c.Name })
-	return (c.Kind == IndicatorColumn) != (c.First == 0) || c.Kind == MeanColumn && (of < 0 || r.Kinds[of].Features != c.Width+1)
 }
 
 // FromTables reports whether every kind was imported from a table.

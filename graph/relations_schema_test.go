@@ -8,11 +8,10 @@ import (
 
 // relationalMeta is the description of a relational dataset whose first kind was imported from a table.
 func relationalMeta() *Meta {
-	column := Column{Name: "x", Kind: NumberColumn, First: 1, Width: 1, Scale: 1}
-	indicator := Column{Kind: IndicatorColumn, Width: 1}
+	column := Column{Name: "x", Kind: NumberColumn, Width: 1, Scale: 1}
 	r := &Relations{
-		Kinds: []VertexKind{{Name: "user", Vertices: 5, Features: 2, Labels: 3, Table: &Table{ID: "id", Columns: []Column{indicator, column}}},
-			{Name: "item", Vertices: 4, FirstFeature: 2, Features: 1, Table: &Table{Columns: []Column{indicator}}}},
+		Kinds: []VertexKind{{Name: "user", Vertices: 5, Features: 2, Labels: 3, Table: &Table{ID: "id", Columns: []Column{column, {Kind: IndicatorColumn, First: 1, Width: 1}}}},
+			{Name: "item", Vertices: 4, FirstFeature: 2, Features: 1, Table: &Table{Columns: []Column{{Kind: IndicatorColumn, Width: 1}}}}},
 		Relations: []Relation{{Name: "buys", To: 1, Edges: 7, Inverse: -1}, {Name: "knows", Inverse: -1, Edges: 2}},
 	}
 	r.AddReverse(0)
@@ -32,7 +31,7 @@ func TestRelationsFit(t *testing.T) {
 		"its relations are user-sells-item":                 func(m *Meta) { m.Relations.Relations[0].Name = "sells" },
 		"its relations are user-buys-item, user-knows-item": func(m *Meta) { m.Relations.Relations[1].To = 1 },
 		"its kind item has the features 2 to 3":             func(m *Meta) { m.Relations.Kinds[1].Features = 2 },
-		`kind user: its column "x" is less 4`:               func(m *Meta) { m.Relations.Kinds[0].Table.Columns[1].Mean = 4 },
+		`kind user: its column "x" is less 4`:               func(m *Meta) { m.Relations.Kinds[0].Table.Columns[0].Mean = 4 },
 	} {
 		m := relationalMeta()
 		change(m)
@@ -64,7 +63,7 @@ func TestRelationsFit(t *testing.T) {
 		"kinds":    func(r *Relations) { r.Relations[0].To = 2 },
 		"ends":     func(r *Relations) { r.Relations[0].Ends = []string{"a", "b", "c"} },
 		"means": func(r *Relations) {
-			r.Kinds[0].Table.Columns[1] = Column{Name: "nobody", Kind: MeanColumn, First: 1, Width: 1}
+			r.Kinds[0].Table.Columns[0] = Column{Name: "nobody", Kind: MeanColumn, Width: 1}
 		},
 		"indicator": func(r *Relations) { r.Kinds[1].Table.Columns[0].Kind = HashColumn },
 	} {

@@ -35,7 +35,7 @@ type Features struct {
 	// normalise them.
 	Draw func(x []float32, first int)
 	// NonZeros yields the finite non-zeros of row v, with columns ascending. Only Write supports NonZeros,
-	// calls it several times for each row, and stores the features sparse.
+	// and calls it several times for each row.
 	NonZeros func(v int, yield func(col uint32, x float32))
 }
 
@@ -111,7 +111,9 @@ type Content struct {
 	EdgeMemory int64      // bytes for sorting edges; 0: EdgeMemory
 	Symmetrise bool       // store every edge in both directions
 	Features   Features
-	Normalize  bool // divide each feature row by its sum (Kipf & Welling 2017)
+	// Normalize divides each feature row by its sum (Kipf & Welling 2017). With Relations, the rows must be divided
+	// already, as JoinFeatures does.
+	Normalize bool
 	// FeatureFormat is the number format of dense features in the file: Float32 (or empty), or
 	// Bfloat16, which Write rounds to. Sparse features and those of edges are always float32.
 	FeatureFormat string

@@ -8,7 +8,7 @@ import (
 )
 
 // features writes the feature matrix, dense or sparse by its fraction of non-zeros. Rows are
-// divided by their sums if Content.Normalize is set. Rows pass through a buffer; the matrix is
+// divided by their sums if Content.Normalize is set and there are no relations. Rows pass through a buffer; the matrix is
 // not copied.
 func (w *writer) features() error {
 	f := &w.content.Features
@@ -20,7 +20,8 @@ func (w *writer) features() error {
 		return w.file(denseFile, featureKind, w.drawn)
 	}
 	w.meta.FeatureNNZ = f.nonZeros()
-	if f.NonZeros != nil || float64(w.meta.FeatureNNZ) < sparseBelow*float64(f.Rows)*float64(f.Dim) && f.Half == nil {
+	if r := w.content.Relations; r != nil && len(r.Kinds) > 1 || // each kind has zeros in the columns of the others
+		float64(w.meta.FeatureNNZ) < sparseBelow*float64(f.Rows)*float64(f.Dim) && f.Half == nil {
 		w.meta.FeatureKind = SparseFeatures
 	}
 	if err := w.norm(); err != nil {
@@ -102,9 +103,9 @@ func narrow(x float32, v int, c uint32) (BF16, error) {
 
 // scale returns the factor of row v: 1 or, with normalisation, one over the row's sum. A row of
 // zeros is not scaled. A negative feature is an error: a sum near 0 would scale the row to huge
-// numbers, and a negative sum would change the signs.
+// numbers, and a negative sum would change the signs. JoinFeatures has scaled those of kinds.
 func (w *writer) scale(v int) (float32, error) {
-	if !w.content.Normalize {
+	if !w.content.Normalize || w.content.Relations != nil {
 		return 1, nil
 	}
 	sum, least := 0.0, float32(0)

@@ -106,7 +106,7 @@ func (o *Options) fill() {
 	o.Name = strings.ToLower(o.Name)
 	o.Features, o.Classes, o.Communities = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8), cmp.Or(o.Communities, 1)
 	o.Memory = cmp.Or(o.Memory, graph.EdgeMemory>>20)
-	o.IDFeatures = cmp.Or(o.IDFeatures, graph.MaxIDFeatures)
+	o.IDFeatures = cmp.Or(o.IDFeatures, maxIDFeatures)
 	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)
 	o.Skew = max(cmp.Or(o.Skew, 0.6), 0)
 	o.Noise, o.Strays = max(cmp.Or(o.Noise, 1), 0), max(o.Strays, 0)

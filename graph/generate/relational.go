@@ -65,6 +65,9 @@ func findRelational(name string) *relationalPreset {
 	return &relationalPresets[i]
 }
 
+// maxIDFeatures is the default maximum number of vertices of a kind that get one-hot ids as features.
+const maxIDFeatures = 1 << 16
+
 // blockVertices is the minimum average number of vertices in a block, except for the first kind. With fewer,
 // the hubs of a block run out of partners.
 const blockVertices = 32
@@ -130,7 +133,7 @@ func (p *relationalPreset) content(asked Options) (*graph.Content, error) {
 	c.Split = append(c.Split, make([]uint8, others)...)
 	features := make([]graph.Features, len(of.Kinds))
 	features[0] = graph.Features{Rows: int(o.Vertices), Dim: o.Features, NonZeros: paperFeatures(&e.kinds[0], o)}
-	c.Features = of.JoinFeatures(features, o.IDFeatures)
+	c.Features = of.JoinFeatures(features, o.IDFeatures, false)
 	c.Source = fmt.Sprintf("generate: synthetic graph like %s, scale %g: noise %g, strays %g, homophily %.3g (0: the preset's), seed %d",
 		o.Like, o.Scale, o.Noise, o.Strays, affinity, o.Seed)
 	return c, nil

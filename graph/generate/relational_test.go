@@ -39,7 +39,7 @@ func TestRelational(t *testing.T) {
 				t.Errorf("kind %+v, want %d vertices", kind, want)
 			}
 			if want := int64(1); k > 0 {
-				if most := max(o.IDFeatures, 0); kind.Vertices <= most || most == 0 && kind.Vertices <= graph.MaxIDFeatures {
+				if most := max(o.IDFeatures, 0); kind.Vertices <= most || most == 0 && kind.Vertices <= maxIDFeatures {
 					want = kind.Vertices
 				}
 				if int64(kind.Features) != want {

@@ -75,7 +75,7 @@ func dglRelational(k *resources, o Options, kinds, relations []dglPart) *graph.C
 	var all []*dglArrays
 	for i := range kinds {
 		d := newDGLArrays(k.element(kinds[i].Name), &kinds[i])
-		list, all = append(list, kindArrays{kinds[i].Name, d}), append(all, d)
+		list, all = append(list, kindArrays{name: kinds[i].Name, namedArrays: d}), append(all, d)
 	}
 	for i, r := range relations {
 		from, to := kinds[r.From].Name, kinds[r.To].Name

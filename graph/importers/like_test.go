@@ -17,9 +17,8 @@ var notInput = map[string]string{
 	"FeatureFormat": "rounds numbers, and a network takes both formats",
 	"Task":          "labels are no input, and Schema.Fits compares the task", "Label": "labels are no input",
 	"Split": "the split is no input", "Stratify": "the split is no input", "SplitSizes": "the split is no input",
-	"Seed":             "the split is no input",
-	"ReverseRelations": "Schema has the names of all relations",
-	"Graph":            "chooses the data", "Nodes": "names a file", "Edges": "names a file", "ID": "ids are no input",
+	"Seed":  "the split is no input",
+	"Graph": "chooses the data", "Nodes": "names a file", "Edges": "names a file", "ID": "ids are no input",
 	"DropUnknown": "without it such edges are refused", "Like": "takes over what others decide",
 	"Relations": "only packages of Debian have it", "DropEdgeFeatures": "predict compares the number of features of edges",
 }

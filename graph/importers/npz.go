@@ -2,6 +2,7 @@ package importers
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,20 +11,23 @@ import (
 )
 
 var npzFormat = importer{
-	entry: entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs or PyTorch Geometric"},
+	entry: entry{Name: "npz", Help: "`.npz` of gnn-benchmark, ppnp, heterophilous-graphs, PyTorch Geometric, or with kinds and relations"},
 	read:  npz, recognises: isFile(".npz"), weights: true, features: true, named: pygEdgeArrays,
 }
 
 // npz reads one npz file with a whole dataset. It has the keys of gnn-benchmark (Shchur et al.
-// 2018), ppnp (Klicpera et al. 2019), heterophilous-graphs (Platonov et al. 2023) or PyTorch
-// Geometric's Data.
+// 2018), ppnp (Klicpera et al. 2019), heterophilous-graphs (Platonov et al. 2023), PyTorch
+// Geometric's Data, or of a relational graph.
 func npz(k *resources, o Options) (c *graph.Content) {
 	z := k.zip(k.input)
-	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") {
+	isRelational := slices.ContainsFunc(z.Names(), func(name string) bool { return strings.HasPrefix(name, npzKind) })
+	if len(o.EdgeFeatures) > 0 && !z.Has("edge_index") && !isRelational {
 		z.refuse("leave --edge-features out, or save the edges as PyTorch Geometric's edge_index and edge_attr",
 			"--edge-features=%s, but the file has no edge_index", strings.Join(o.EdgeFeatures, ","))
 	}
 	switch {
+	case isRelational:
+		c = z.relational(k, o)
 	case z.Has("adj_indptr"):
 		c = benchmark(k, o, z, "adj_", "attr_", "labels_")
 	case z.Has("adj_matrix.indptr"):
@@ -35,7 +39,7 @@ func npz(k *resources, o Options) (c *graph.Content) {
 		nameClasses(o, z, c)
 	default:
 		z.require(false, "see docs/importing.md for the supported keys",
-			"none of adj_indptr, adj_matrix.indptr, edges and edge_index is among its arrays: %s", strings.Join(z.Names(), ", "))
+			"none of adj_indptr, adj_matrix.indptr, edges, edge_index and nodes.KIND is among its arrays: %s", strings.Join(z.Names(), ", "))
 	}
 	c.Source = "npz " + nameOf(o.Src)
 	if rest := z.Rest(); len(rest) > 0 {
@@ -53,9 +57,7 @@ func benchmark(k *resources, o Options, z zipArrays, adjacency, attributes, labe
 	adj := z.matrix(adjacency)
 	c := &graph.Content{Vertices: adj.rows, Edges: adj.edges(o), LoopsUnused: true}
 	if z.Has(attributes + "indptr") {
-		m := z.matrix(attributes)
-		m.require(m.rows == c.Vertices, "", "%d rows of features for %d vertices", m.rows, c.Vertices)
-		c.Features = graph.Features{Rows: int(m.rows), Dim: int(m.cols), Sparse: m.sparseRows()}
+		c.Features = z.matrix(attributes).features(c.Vertices)
 	} else {
 		c.Features = z.get("attr_matrix").dense(k, c.Vertices)
 	}

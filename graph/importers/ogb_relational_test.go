@@ -3,6 +3,7 @@ package importers
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,30 @@ func TestOGBRelational(t *testing.T) {
 		}
 		if strings.Contains(log, "warning") || strings.Contains(log, "symmetrise") {
 			t.Errorf("log:\n%s", log)
+		}
+	}
+}
+
+// TestNormalizedKinds: in every format the features of a kind are divided by the sum of their absolute values, and
+// neither its constant column nor one-hot ids are.
+func TestNormalizedKinds(t *testing.T) {
+	want := map[string][]float32{"author:1": {0, 1, 0}, "paper:0": {1. / 3, 2. / 3, 1}, "paper:1": {3. / 7, 4. / 7, 1}}
+	tables := with(shop(), "nodes/customer.csv", "id,label,a,b\n1,x,1,-3\n2,y,0,0\n3,x,2,0\n4,y,-0.25,0.25\n")
+	for src, want := range map[string]map[string][]float32{
+		files(t, tinyRelational()): want, filepath.Join(files(t, tinyNPZ()), "a.npz"): want,
+		"testdata/hetero.pt": want, "testdata/hetero.dgl": want,
+		files(t, tables): {"customer:1": {0.25, -0.75, 1}, "customer:2": {0, 0, 1}, "customer:3": {1, 0, 1}, "brand:acme": {1, 0, 1}},
+	} {
+		d, _ := written(t, "auto", Options{Src: src, Normalize: true})
+		for name, row := range want {
+			if got := vertexRow(t, d, name); !slices.Equal(got, row) {
+				t.Errorf("%s: %s has the features %v, want %v", src, name, got, row)
+			}
+		}
+		plain, _ := written(t, "auto", Options{Src: src})
+		err := d.Meta.Schema().Fits("predict", "data", plain.Meta, graph.EdgeUse{Edges: true})
+		if !d.Meta.Normalized || err == nil || !strings.Contains(err.Error(), "--normalize-features") {
+			t.Errorf("%s: a model of normalised features reads others: %v", src, err)
 		}
 	}
 }
@@ -222,14 +247,13 @@ func TestBadOGBRelational(t *testing.T) {
 			[]string{"paper/node-feat.csv.gz"}},
 		{"labels of two kinds", with(tinyRelational(), "raw/nodetype-has-label.csv.gz", gz("author,paper\nTrue,True\n"),
 			"raw/node-label/author/node-label.csv.gz", gz("0\n1\n1\n")), Options{}, fault.Data,
-			[]string{`"author" and "paper" have labels`, "delete the labels"}},
+			[]string{`kinds "author" and "paper" have labels`, "delete the labels"}},
 		{"split", with(tinyRelational(), "split/time/paper/test.csv.gz", gz("4\n")), Options{}, fault.Data,
 			[]string{"paper/test.csv.gz", "4 is outside"}},
 		{"truncated", with(tinyRelational(),
 			"raw/triplet-type-list.csv.gz", tinyRelational()["raw/triplet-type-list.csv.gz"][:20]), Options{},
 			fault.Data, []string{"triplet-type-list.csv.gz", "truncated"}},
 		{"symmetrise", tinyRelational(), Options{Symmetrise: true}, fault.Usage, []string{"--symmetrise", "relational"}},
-		{"normalise", tinyRelational(), Options{Normalize: true}, fault.Usage, []string{"--normalize-features", "relational"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Src, c.o.Dst = files(t, c.files), t.TempDir()+"/out"

@@ -16,6 +16,8 @@ type relationArrays struct {
 type kindArrays struct {
 	name string
 	namedArrays
+	sparse *matrix               // features; nil: they are dense or absent
+	split  func(n int64) []uint8 // nil: masks, or a random split
 }
 
 // pygRelational makes a dataset of arrays with the names of PyTorch Geometric's HeteroData. Kinds have num_nodes, x, y,
@@ -57,7 +59,7 @@ func (p input) dropEdgeData(o Options, what, flag string, dropped bool) {
 }
 
 // pygKind reads the arrays of a kind. Without arrays, its number of vertices is that of the ids in edges.
-func pygKind(k *resources, o Options, in namedArrays, vertices int64) *graph.Content {
+func pygKind(k *resources, o Options, in kindArrays, vertices int64) *graph.Content {
 	c := &graph.Content{Vertices: vertices}
 	for _, name := range []string{"num_nodes", "x", "y", "train_mask", "ids"} {
 		if !in.Has(name) {
@@ -75,12 +77,18 @@ func pygKind(k *resources, o Options, in namedArrays, vertices int64) *graph.Con
 		checkVertices(a.input, c.Vertices)
 		break
 	}
-	if in.Has("x") {
+	if in.sparse != nil {
+		c.Features = in.sparse.features(c.Vertices)
+	} else if in.Has("x") {
 		c.Features = in.get("x").dense(k, c.Vertices)
 	}
 	if in.Has("y") {
 		in.get("y").setLabels(o, c)
-		c.Split = pygSplit(k, o, in, c.Labels)
+		if in.split != nil {
+			c.Split = in.split(c.Vertices)
+		} else {
+			c.Split = pygSplit(k, o, in, c.Labels)
+		}
 	}
 	if in.Has("ids") {
 		c.IDs = pygIDs(in, c.Vertices)

@@ -122,6 +122,12 @@ func (m *matrix) each(yield func(src, dst uint32, weight float32) error) error {
 	return nil
 }
 
+// features turns a CSR matrix with a row for each of n vertices into features.
+func (m *matrix) features(n int64) graph.Features {
+	m.require(m.rows == n, "", "%d rows of features for %d vertices", m.rows, n)
+	return graph.Features{Rows: int(m.rows), Dim: int(m.cols), Sparse: m.sparseRows()}
+}
+
 // sparseRows turns a CSR matrix of features into rows with ascending columns; entries of the
 // same element are added, as in SciPy.
 func (m *matrix) sparseRows() *graph.SparseRows {

@@ -128,10 +128,10 @@ type featureRows struct {
 // of a row is not zero.
 const fewFeatures = 4
 
-func newFeatureRows(k *resources, at input, columns []*encoder, n int) *featureRows {
+func newFeatureRows(k *resources, at input, columns []*encoder, n int, sparse bool) *featureRows {
 	last := columns[len(columns)-1]
 	dim := last.First + last.Width
-	if dim > fewFeatures*len(columns) {
+	if sparse || dim > fewFeatures*len(columns) {
 		return newSparseRows(n, dim)
 	}
 	return &featureRows{Features: graph.Features{Rows: n, Dim: dim, Dense: reserve[float32](k, at, n*dim)}, row: -1}

@@ -39,9 +39,6 @@ func (im *tableImport) chooseColumn(i int, p *profile) {
 		return
 	}
 	c := graph.Column{Name: name, Kind: kind, Width: 1, Values: p.names(kind)}
-	if im.kind != "" {
-		c.First = 1 // after the indicator
-	}
 	if len(im.columns) > 0 {
 		last := im.columns[len(im.columns)-1]
 		c.First = last.First + last.Width
@@ -126,27 +123,18 @@ func (e *encoder) quantity(t *tableFile, cell []byte) (float64, bool) {
 	return 0, false
 }
 
-// newRows returns features without rows. A kind of a relational graph begins with the indicator.
-func (im *tableImport) newRows() *featureRows {
-	if im.kind == "" {
-		return newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len())
-	}
-	last := im.columns[len(im.columns)-1]
-	return newSparseRows(im.ids.len(), last.First+last.Width)
-}
-
-// encode is the pass over the vertices that makes features.
+// encode is the pass over the vertices that makes features. Those of kinds are sparse.
 func (im *tableImport) encode() graph.Features {
-	r := im.newRows()
+	r := newFeatureRows(im.resources, im.nodes.input, im.columns, im.ids.len(), im.kind != "")
 	im.eachVertex(func(_ int, at int64, cells [][]byte) {
 		r.next()
-		if im.kind != "" {
-			r.put(0, 1)
-		}
 		for _, e := range im.columns {
 			e.encode(im.nodes, at, cells[e.at], r)
 		}
 	})
 	r.next()
+	for i, e := range im.columns {
+		im.table.Columns[i].Missing = e.missing
+	}
 	return r.Features
 }

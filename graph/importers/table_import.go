@@ -26,8 +26,7 @@ type tableImport struct {
 	columns          []*encoder
 	kind             string         // of the vertices of a relational graph; "": the graph is not relational
 	unlabelled       bool           // vertices of this kind have no labels
-	derived          []graph.Column // of the kind with --like: those that are not columns of its table
-	features         string         // what the log prints about the features of a kind without feature columns
+	derived          []graph.Column // of the kind with --like: those that are not columns of its table, but for the indicator
 }
 
 // readTables makes a dataset of a table of vertices, read two or three times, and a table of edges,
@@ -55,9 +54,6 @@ func (f *importer) readTables(k *resources, o Options) *graph.Content {
 	}
 	im.settleTargets(c)
 	c.Features = im.encode()
-	for i, e := range im.columns {
-		im.table.Columns[i].Missing = e.missing
-	}
 	im.logColumns()
 	c.Edges = im.readEdges()
 	c.Normalize, c.Symmetrise, c.EdgeImport = im.Normalize, im.Symmetrise, &im.edges

@@ -3,12 +3,10 @@ package importers
 import (
 	"cmp"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"siafu/graph"
 )
@@ -25,11 +23,10 @@ const oneKind = "vertex"
 
 // relatedImport imports a relational graph: tables of kinds of vertices, and of relations between them.
 type relatedImport struct {
-	*tableImport                // the options for all tables
-	kinds        []*tableImport // nodes is nil for a kind without a table: its ids are those in edges
-	of           graph.Relations
-	files        []input      // tables of the relations, in their order
-	lists        []edgeBuffer // edges of the relations without reverse ones: numbers within kinds
+	*tableImport // the options for all tables
+	relational
+	imports []*tableImport // of the kinds; nodes is nil for a kind without a table: its ids are those in edges
+	files   []input        // tables of the relations, in their order
 }
 
 // hasRelations recognises a folder of relations by a table with one of the endings.
@@ -42,7 +39,10 @@ func hasRelations(src string, endings []string) bool {
 
 // readRelated makes a relational dataset.
 func (im *tableImport) readRelated() *graph.Content {
-	r := &relatedImport{tableImport: im}
+	r := &relatedImport{tableImport: im, relational: relational{fromTables: true}}
+	if r.like != nil {
+		r.schema = r.like.Relations
+	}
 	r.checkFlags()
 	if im.Relation != "" {
 		r.addKind(oneKind, im.Nodes)
@@ -53,19 +53,28 @@ func (im *tableImport) readRelated() *graph.Content {
 	for _, k := range r.tables() {
 		k.survey()
 		k.settleClasses()
-	}
-	r.shareClasses()
-	for _, k := range r.tables() {
 		k.chooseSplit()
 		k.chooseColumns()
 		k.measure()
 	}
 	r.readRelations()
-	r.addReverse()
-	c := r.content()
-	c.Features = r.features()
-	for i, k := range r.kinds {
-		r.of.Kinds[i].Table = &k.table
+	r.addReverse(r.Options)
+	for i, k := range r.imports {
+		r.of.Kinds[i].Vertices, r.of.Kinds[i].Table = int64(k.ids.len()), &k.table
+		r.kinds = append(r.kinds, k.labels())
+	}
+	r.makeFeatures()
+	c := r.content(r.resources, r.Options)
+	c.Source, c.EdgeImport = r.entry.Name+" "+nameOf(r.Src), &r.edges
+	return c
+}
+
+// labels returns the vertices of a kind without their features.
+func (im *tableImport) labels() *graph.Content {
+	c := &graph.Content{Vertices: int64(im.ids.len()), IDs: im.ids.ids()}
+	if !im.unlabelled {
+		c.Labels, c.Split, c.Classes, c.ClassNames = im.classes.labels, im.sets, len(im.classes.names), im.classes.classNames()
+		im.settleTargets(c)
 	}
 	return c
 }
@@ -82,7 +91,7 @@ func (r *relatedImport) checkFlags() {
 
 // tables returns the kinds that have a table.
 func (r *relatedImport) tables() []*tableImport {
-	return slices.DeleteFunc(slices.Clone(r.kinds), func(k *tableImport) bool { return k.nodes == nil })
+	return slices.DeleteFunc(slices.Clone(r.imports), func(k *tableImport) bool { return k.nodes == nil })
 }
 
 // addKind adds a kind whose table is the named file in SRC.
@@ -99,14 +108,9 @@ func (r *relatedImport) addKind(name, file string) *tableImport {
 			log(format, append([]any{name}, args...)...)
 		}
 	}
-	r.kinds = append(r.kinds, &k)
+	r.imports = append(r.imports, &k)
 	r.of.Kinds = append(r.of.Kinds, graph.VertexKind{Name: name})
 	return &k
-}
-
-// kindOf returns the index of a kind, -1 if it is unknown.
-func (r *relatedImport) kindOf(name string) int {
-	return slices.IndexFunc(r.kinds, func(k *tableImport) bool { return k.kind == name })
 }
 
 // listTables returns the tables of a folder in SRC, by their names without endings.
@@ -119,9 +123,7 @@ func (r *relatedImport) listTables(folder string) map[string]input {
 			continue
 		}
 		name := tableName(f.Name())
-		if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return c == ':' || c < ' ' }) {
-			at.refuse("rename it", "%q has a colon, a control character or no UTF-8 in its name", f.Name())
-		}
+		checkKindName(at, name)
 		if before, twice := tables[name]; twice {
 			at.refuse("remove one of them", "%s and %s are tables of the same name", filepath.Base(before.path), f.Name())
 		}
@@ -143,8 +145,8 @@ func (r *relatedImport) findTables() {
 		}
 		var ends [2]int
 		for i, kind := range []string{parts[0], parts[2]} {
-			if ends[i] = r.kindOf(kind); ends[i] < 0 {
-				ends[i] = len(r.kinds)
+			if ends[i] = r.of.Kind(kind); ends[i] < 0 {
+				ends[i] = len(r.imports)
 				r.addKind(kind, "")
 			}
 		}
@@ -174,7 +176,7 @@ func (r *relatedImport) sameTables() {
 	}
 	like := r.like.Relations
 	want := names(like, func(k int) bool { return like.Kinds[k].Table.ID != "" })
-	have := names(&r.of, func(k int) bool { return r.kinds[k].Nodes != "" })
+	have := names(&r.of, func(k int) bool { return r.imports[k].Nodes != "" })
 	sameName := func(a, b graph.VertexKind) bool { return a.Name == b.Name }
 	if !slices.Equal(have, want) || !slices.EqualFunc(r.of.Kinds, like.Kinds, sameName) {
 		r.resources.refuse("write the same tables; a relation without edges is a table with only a heading",
@@ -184,7 +186,7 @@ func (r *relatedImport) sameTables() {
 
 // openKinds opens the tables of vertices and finds their columns.
 func (r *relatedImport) openKinds() {
-	for _, k := range r.kinds {
+	for _, k := range r.imports {
 		if k.unlabelled = true; k.Nodes != "" || r.Relation != "" {
 			if f := tableFormatOf(k.Nodes); f != nil {
 				k.importer = f
@@ -193,7 +195,7 @@ func (r *relatedImport) openKinds() {
 		}
 	}
 	r.assignColumns()
-	for i, k := range r.kinds {
+	for i, k := range r.imports {
 		if r.like != nil {
 			k.useLike(r.like, i)
 		}
@@ -202,7 +204,7 @@ func (r *relatedImport) openKinds() {
 			k.findColumns()
 		}
 	}
-	if !slices.ContainsFunc(r.kinds, func(k *tableImport) bool { return !k.unlabelled }) && r.like == nil {
+	if !slices.ContainsFunc(r.imports, func(k *tableImport) bool { return !k.unlabelled }) && r.like == nil {
 		r.resources.refuse("name the column with --label KIND.COLUMN", "no table of vertices has a column label")
 	}
 }
@@ -210,14 +212,15 @@ func (r *relatedImport) openKinds() {
 // useLike gives a kind the schema of --like with its own columns.
 func (im *tableImport) useLike(like *graph.Schema, kind int) {
 	own, t := *like, *like.Relations.Kinds[kind].Table
-	im.derived = slices.DeleteFunc(slices.Clone(t.Columns), func(c graph.Column) bool { return !isDerived(&t, c) })
-	t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c graph.Column) bool { return isDerived(&t, c) })
+	columns := t.Columns[:len(t.Columns)-1] // without the indicator
+	im.derived = slices.DeleteFunc(slices.Clone(columns), func(c graph.Column) bool { return !isDerived(&t, c) })
+	t.Columns = slices.DeleteFunc(slices.Clone(columns), func(c graph.Column) bool { return isDerived(&t, c) })
 	own.Table, im.like = &t, &own
 }
 
 // isDerived reports whether a column's features are not those of a feature column of the table.
 func isDerived(t *graph.Table, c graph.Column) bool {
-	return c.Kind == graph.IndicatorColumn || c.Kind == graph.MeanColumn || t.ID == "" || c.Name == t.ID
+	return c.Kind == graph.MeanColumn || t.ID == "" || c.Name == t.ID
 }
 
 // chooseLabel decides whether vertices of the kind have labels, and sets the defaults of its id and split.
@@ -278,103 +281,3 @@ func (r *relatedImport) assignColumns() {
 		}
 	}
 }
-
-// shareClasses requires that all labelled kinds have the same classes.
-func (r *relatedImport) shareClasses() {
-	labelled := slices.DeleteFunc(r.tables(), func(k *tableImport) bool { return k.unlabelled })
-	for _, k := range labelled[min(1, len(labelled)):] {
-		first := labelled[0]
-		if k.targets != nil || first.targets != nil || !slices.Equal(k.classes.names, first.classes.names) {
-			r.resources.refuse("label one kind with --label KIND.COLUMN, or write the same classes in both",
-				"the kinds %s and %s have labels, but not of the same classes", first.kind, k.kind)
-		}
-	}
-}
-
-// content returns the dataset without its features.
-func (r *relatedImport) content() *graph.Content {
-	c := &graph.Content{Source: r.entry.Name + " " + nameOf(r.Src), Relations: &r.of, Normalize: r.Normalize, EdgeImport: &r.edges}
-	c.Edges = relatedEdges{&r.of, r.lists}
-	all := &idIndex{offsets: []int64{0}}
-	var target *tableImport
-	for i, k := range r.kinds {
-		n := int64(k.ids.len())
-		r.of.Kinds[i].Vertices = n
-		for v := range uint32(n) {
-			all.text = append(all.text, k.ids.at(v)...)
-			all.offsets = append(all.offsets, int64(len(all.text)))
-		}
-		if k.nodes == nil {
-			k.classes.labels, k.sets = unlabelled(n), make([]uint8, n)
-		}
-		c.Labels, c.Split = append(c.Labels, k.classes.labels...), append(c.Split, k.sets...)
-		if c.Vertices += n; !k.unlabelled {
-			target, c.Classes, c.ClassNames = k, len(k.classes.names), k.classes.classNames()
-		}
-	}
-	c.IDs = all.ids()
-	if target != nil && target.targets != nil {
-		t, first := target.targets, int(r.of.First(r.kindOf(target.kind)))
-		values := slices.Repeat([]float32{float32(math.NaN())}, int(c.Vertices)*len(t.at))
-		copy(values[first*len(t.at):], t.values)
-		t.values = values
-		target.settleTargets(c)
-	}
-	return c
-}
-
-// addReverse adds the reverse relations of the flag or of --like.
-func (r *relatedImport) addReverse() {
-	isReverse := func(x, of graph.Relation) bool { return x.Name == "rev_"+of.Name && x.From == of.To && x.To == of.From }
-	own := r.of.Relations
-	for i, x := range own {
-		adds := r.ReverseRelations == "on" || r.ReverseRelations != "off" && x.From != x.To
-		if r.like != nil {
-			adds = r.like.Relations.Relations[i].Inverse >= 0
-		}
-		r.Log("relation=%s edges=%d", r.of.Label(i), r.lists[i].pairs)
-		if slices.ContainsFunc(own, func(y graph.Relation) bool { return isReverse(x, y) || isReverse(y, x) }) {
-			continue
-		}
-		if !adds {
-			r.Log("warning: relation=%s has no reverse relation, and information flows in one direction only; add one with "+
-				"--reverse-relations on", r.of.Label(i))
-			continue
-		}
-		reverse := r.of.AddReverse(i)
-		r.Log("relation=%s reverse of %s", r.of.Label(reverse), r.of.Label(i))
-	}
-}
-
-// relatedEdges are the edges of lists, whose ends are numbers within kinds, and their reverse relations.
-type relatedEdges struct {
-	of    *graph.Relations
-	lists []edgeBuffer
-}
-
-// Each implements graph.EdgeSource.
-func (e relatedEdges) Each(yield func(src, dst uint32) error) error {
-	return e.EachRelation(func(src, dst uint32, _ uint16) error { return yield(src, dst) })
-}
-
-// EachRelation implements graph.RelatedSource.
-func (e relatedEdges) EachRelation(yield func(src, dst uint32, relation uint16) error) error {
-	for i, x := range e.of.Relations {
-		from, to := uint32(e.of.First(x.From)), uint32(e.of.First(x.To))
-		if err := e.within(i, func(src, dst uint32) error { return yield(src+from, dst+to, uint16(i)) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// within yields the edges of a relation. Their ends are numbers within their kinds.
-func (e relatedEdges) within(relation int, yield func(src, dst uint32) error) error {
-	x := e.of.Relations[relation]
-	if !x.Reverse {
-		return e.lists[relation].Each(yield)
-	}
-	return e.lists[x.Inverse].Each(func(src, dst uint32) error { return yield(dst, src) })
-}
-
-var _ graph.RelatedSource = relatedEdges{}

@@ -25,7 +25,7 @@ func (r *relatedImport) readRelations() {
 			t.require(len(t.names) > 1, "write a column of sources and one of destinations", "%s 1: it has one column", t.unit)
 			ends = t.names[:2]
 		}
-		e := r.openEdges(t, ends, [2]*tableImport{r.kinds[x.From], r.kinds[x.To]})
+		e := r.openEdges(t, ends, [2]*tableImport{r.imports[x.From], r.imports[x.To]})
 		x.Ends = []string{e.names[e.ends[0]], e.names[e.ends[1]]}
 		list := newEdgeBuffer(r.resources, at)
 		e.eachEdge(func(_ int64, _ [][]byte, pair [2]uint32, _ float32) { list.add(pair[:]) })
@@ -48,7 +48,7 @@ func (r *relatedImport) openEdges(t *tableFile, ends []string, kinds [2]*tableIm
 
 // readColumn reads a table of edges with a column of relations, in the order of their names or of --like.
 func (r *relatedImport) readColumn() {
-	kind := r.kinds[0]
+	kind := r.imports[0]
 	e := r.openEdges(r.openTable(r.Edges, relationFolder), r.Ends, [2]*tableImport{kind, kind})
 	e.findLike()
 	e.relation = e.needs(r.Relation, "--relation")
@@ -86,6 +86,3 @@ func (r *relatedImport) readColumn() {
 		r.lists = append(r.lists, lists[name])
 	}
 }
-
-// mostRelations leaves room for the reverse relations.
-const mostRelations = graph.MaxRelations / 2

@@ -8,137 +8,87 @@ import (
 	"siafu/graph"
 )
 
-// mostIDs is the largest number of vertices of a kind whose ids become features by default. Each id is a
-// row of the first weight matrix, which every rank stores and updates in every step, and a text in the
-// schema of the model. With 64 hidden features, 10,000 ids are 640,000 weights.
-const mostIDs = 10_000
-
 // mostMeans is the maximum number of non-zeros of means of features by default: 1 GiB in a dataset.
 const mostMeans = 1 << 27
 
-// features makes the features of all kinds: a block of columns for each, which begins with the indicator.
-func (r *relatedImport) features() graph.Features {
-	blocks, n := make([]graph.Features, len(r.kinds)), 0
-	own := make([]bool, len(r.kinds)) // kinds with features of their own columns
-	for i, k := range r.kinds {
-		if n += k.ids.len(); len(k.columns) == 0 {
-			continue
+// makeFeatures makes the features of all kinds, and records them as columns.
+func (r *relatedImport) makeFeatures() {
+	for i, k := range r.imports {
+		if len(k.columns) > 0 {
+			r.kinds[i].Features = k.encode()
 		}
-		blocks[i], own[i] = k.encode(), true
-		for c, e := range k.columns {
-			k.table.Columns[c].Missing = e.missing
-		}
-	}
-	for i, k := range r.kinds {
 		if k.nodes != nil {
 			k.logColumns()
 		}
-		if !own[i] {
-			blocks[i] = r.featureless(i, blocks, own)
-		}
-		k.table.Columns = slices.Insert(k.table.Columns, 0, graph.Column{Name: k.kind, Kind: graph.IndicatorColumn, Width: 1})
-		k.Log("vertices=%d features=%d%s", k.ids.len(), blocks[i].Dim, k.features)
 	}
-	return r.join(blocks, n)
-}
-
-// join puts the blocks of kinds below and beside one another.
-func (r *relatedImport) join(blocks []graph.Features, n int) graph.Features {
-	all := newSparseRows(n, 0)
-	for i, b := range blocks {
-		r.of.Kinds[i].FirstFeature, r.of.Kinds[i].Features = all.Dim, b.Dim
-		before := int64(len(all.Sparse.Vals))
-		for _, c := range b.Sparse.Cols {
-			all.Sparse.Cols = append(all.Sparse.Cols, uint32(all.Dim)+c)
+	for i, k := range r.imports {
+		if len(k.columns) == 0 {
+			r.kinds[i].Features = r.featureless(i)
 		}
-		all.Sparse.Vals = append(all.Sparse.Vals, b.Sparse.Vals...)
-		for _, o := range b.Sparse.Offsets[1:] {
-			all.Sparse.Offsets = append(all.Sparse.Offsets, before+o)
-		}
-		all.Dim += b.Dim
-		blocks[i] = graph.Features{} // frees it
+		indicator := graph.Column{Name: k.kind, Kind: graph.IndicatorColumn, First: r.kinds[i].Features.Dim, Width: 1}
+		k.table.Columns = append(k.table.Columns, indicator)
 	}
-	return all.Features
 }
 
 // featureless makes the features of a kind without feature columns, and records them as columns.
-func (r *relatedImport) featureless(kind int, blocks []graph.Features, own []bool) graph.Features {
-	k := r.kinds[kind]
+func (r *relatedImport) featureless(kind int) graph.Features {
+	k := r.imports[kind]
 	list := k.derived
 	if r.like == nil {
-		list = r.chooseDerived(kind, blocks, own)
-	} else if len(list) > 0 {
-		list = list[1:] // without the indicator
+		list = r.chooseDerived(kind)
 	}
 	k.table.Columns = list
-	if i := slices.IndexFunc(list, func(c graph.Column) bool {
-		return c.Kind == graph.MeanColumn && !own[r.kindOf(c.Name)]
-	}); i >= 0 {
-		r.resources.refuse("import the training data again", "--like=%s has means of kind %s, which has no feature columns",
-			r.TableOptions.Like, list[i].Name)
+	for _, c := range list {
+		if from := r.of.Kind(c.Name); c.Kind == graph.MeanColumn && len(r.imports[from].columns) == 0 {
+			r.resources.refuse("import the training data again", "--like=%s has means of kind %s, which has no feature columns",
+				r.TableOptions.Like, c.Name)
+		}
 	}
 	switch {
 	case len(list) == 0:
-		k.features = ": only the indicator"
-		return k.eachID(1, func(int, *featureRows) {})
+		return graph.Features{Rows: k.ids.len()}
 	case list[0].Kind == graph.MeanColumn:
-		return r.means(kind, list, blocks)
+		k.Log("features: means of the features of neighbours")
+		return r.means(kind, list)
 	}
-	e := newEncoder(list[0], -1)
-	known := 0
-	out := k.eachID(1+e.Width, func(v int, row *featureRows) {
-		if i, ok := e.index[string(k.ids.at(uint32(v)))]; ok {
-			known++
-			row.put(1+int(i), 1)
-		}
-	})
-	k.features = ": one for each id"
-	if known < k.ids.len() {
-		k.features += fmt.Sprintf(" of the training data; %d ids are new and set none", k.ids.len()-known)
-	}
-	return out
-}
-
-// eachID makes features of which the first is 1. put sets the others of vertex v.
-func (im *tableImport) eachID(dim int, put func(v int, row *featureRows)) graph.Features {
-	row := newSparseRows(im.ids.len(), dim)
-	row.row = -1
-	for v := range im.ids.len() {
+	e, known, row := newEncoder(list[0], -1), 0, newSparseRows(k.ids.len(), list[0].Width)
+	for v := range uint32(k.ids.len()) {
 		row.next()
-		row.put(0, 1)
-		put(v, row)
+		if i, ok := e.index[string(k.ids.at(v))]; ok {
+			known++
+			row.put(int(i), 1)
+		}
 	}
 	row.next()
+	k.Log("features: one for each id of the training data; new ids=%d", k.ids.len()-known)
 	return row.Features
 }
 
 // chooseDerived returns columns for a kind without feature columns, by --featureless and by size.
-func (r *relatedImport) chooseDerived(kind int, blocks []graph.Features, own []bool) (list []graph.Column) {
-	k := r.kinds[kind]
+func (r *relatedImport) chooseDerived(kind int) (list []graph.Column) {
+	k := r.imports[kind]
 	n := k.ids.len()
 	isAuto := !isSet(r.Featureless)
 	switch {
 	case r.Featureless == "none":
 		return nil
-	case r.Featureless == "ids", isAuto && n <= mostIDs:
+	case r.Featureless == "ids", isAuto && n <= maxIDFeatures:
 		if n > mostValues {
 			r.resources.refuse(fmt.Sprintf("use --featureless mean or none; ids are for at most %d vertices of a kind", mostValues),
 				"--featureless=ids: kind %s has %d vertices", k.kind, n)
 		}
-		c := graph.Column{Name: cmp.Or(k.table.ID, "id"), Kind: graph.CategoryColumn, First: 1, Width: n, Fill: new(float64)}
+		c := graph.Column{Name: cmp.Or(k.table.ID, "id"), Kind: graph.CategoryColumn, Width: n, Fill: new(float64)}
 		for v := range n {
 			c.Values = append(c.Values, string(k.ids.at(uint32(v))))
 		}
 		return []graph.Column{c}
 	}
-	first, values := 1, int64(0)
-	for from := range r.kinds {
-		if own[from] && r.eachNeighbour(kind, from, func(_, u uint32) {
-			x := blocks[from].Sparse
-			values += x.Offsets[u+1] - x.Offsets[u] - 1
-		}) {
-			list = append(list, graph.Column{Name: r.kinds[from].kind, Kind: graph.MeanColumn, First: first, Width: blocks[from].Dim - 1})
-			first += blocks[from].Dim - 1
+	first, values := 0, int64(0)
+	for from, of := range r.imports {
+		x := r.kinds[from].Features
+		if len(of.columns) > 0 && r.eachNeighbour(kind, from, func(_, u uint32) { values += x.Sparse.Offsets[u+1] - x.Sparse.Offsets[u] }) {
+			list = append(list, graph.Column{Name: of.kind, Kind: graph.MeanColumn, First: first, Width: x.Dim})
+			first += x.Dim
 		}
 	}
 	if isAuto && values > mostMeans {
@@ -150,43 +100,48 @@ func (r *relatedImport) chooseDerived(kind int, blocks []graph.Features, own []b
 // eachNeighbour calls yield for each edge from kind from to kind to, and reports whether there is a
 // relation between them.
 func (r *relatedImport) eachNeighbour(to, from int, yield func(v, u uint32)) (related bool) {
-	edges := relatedEdges{&r.of, r.lists}
-	for i, x := range r.of.Relations {
+	for i, list := range r.lists {
+		x := r.of.Relations[i]
 		if x.From == from && x.To == to {
 			related = true
-			edges.within(i, func(u, v uint32) error { yield(v, u); return nil })
+			list.Each(func(u, v uint32) error { yield(v, u); return nil })
+		}
+		if x.Inverse >= 0 && x.From == to && x.To == from {
+			related = true
+			list.Each(func(v, u uint32) error { yield(v, u); return nil })
 		}
 	}
 	return related
 }
 
 // means makes the columns of means of neighbours' features.
-func (r *relatedImport) means(kind int, list []graph.Column, blocks []graph.Features) graph.Features {
-	k := r.kinds[kind]
-	k.features = ": means of the features of neighbours"
-	neighbours := make([]graph.CSR, len(list)) // rows are vertices of the kind, neighbours repeat as edges do
+func (r *relatedImport) means(kind int, list []graph.Column) graph.Features {
+	n := r.imports[kind].ids.len()
+	neighbours, rows := make([]graph.CSR, len(list)), make([]*graph.SparseRows, len(list)) // neighbours repeat as edges do
 	for i, c := range list {
-		from, offsets := r.kindOf(c.Name), make([]int64, k.ids.len()+2)
+		from, offsets := r.of.Kind(c.Name), make([]int64, n+2)
 		r.eachNeighbour(kind, from, func(v, _ uint32) { offsets[v+2]++ })
-		for v := range k.ids.len() {
+		for v := range n {
 			offsets[v+2] += offsets[v+1]
 		}
-		cols := make([]uint32, offsets[k.ids.len()+1])
+		cols := make([]uint32, offsets[n+1])
 		r.eachNeighbour(kind, from, func(v, u uint32) {
 			cols[offsets[v+1]] = u
 			offsets[v+1]++
 		})
-		neighbours[i] = graph.CSR{Offsets: offsets[:k.ids.len()+1], Cols: cols}
+		neighbours[i], rows[i] = graph.CSR{Offsets: offsets[:n+1], Cols: cols}, r.kinds[from].Features.Sparse
 	}
 	last := list[len(list)-1]
-	sums := make([]float64, last.First+last.Width)
+	out := newSparseRows(n, last.First+last.Width)
+	sums := make([]float64, out.Dim)
 	var touched []uint32
-	return k.eachID(len(sums), func(v int, row *featureRows) {
+	for v := range n {
+		out.next()
 		for i, c := range list {
-			x, near := blocks[r.kindOf(c.Name)].Sparse, neighbours[i].Row(v)
+			x, near := rows[i], neighbours[i].Row(v)
 			touched = touched[:0]
 			for _, u := range near {
-				for j := x.Offsets[u] + 1; j < x.Offsets[u+1]; j++ { // after the indicator
+				for j := x.Offsets[u]; j < x.Offsets[u+1]; j++ {
 					if sums[x.Cols[j]] == 0 {
 						touched = append(touched, x.Cols[j])
 					}
@@ -195,9 +150,11 @@ func (r *relatedImport) means(kind int, list []graph.Column, blocks []graph.Feat
 			}
 			slices.Sort(touched)
 			for _, col := range slices.Compact(touched) {
-				row.put(c.First+int(col)-1, sums[col]/float64(len(near)))
+				out.put(c.First+int(col), sums[col]/float64(len(near)))
 				sums[col] = 0
 			}
 		}
-	})
+	}
+	out.next()
+	return out.Features
 }

@@ -49,7 +49,7 @@ func (t *torchArrays) relational(k *resources, o Options) *graph.Content {
 			store.input = t.element(fmt.Sprint(words[0], ",", words[1], ",", words[2]))
 			relations = append(relations, relationArrays{words[0].(string), words[1].(string), words[2].(string), store})
 		case dict != nil && isName && name != "_global_store":
-			kinds = append(kinds, kindArrays{name, store})
+			kinds = append(kinds, kindArrays{name: name, namedArrays: store})
 		default:
 			rest.Keys, rest.Values = append(rest.Keys, key), append(rest.Values, t.dict.Values[i])
 			continue

@@ -29,11 +29,10 @@ func TestHeteroData(t *testing.T) {
 
 func TestBadHeteroData(t *testing.T) {
 	for want, o := range map[string]Options{
-		"it holds 2 graphs":                             {Src: "heteropair.pt"},
-		"leave them out with --drop-edge-features":      {Src: "heteroattr.pt"},
-		"--symmetrise, but the graph is relational":     {Src: "hetero.pt", Symmetrise: true},
-		"--edge-features, but the graph is relat":       {Src: "hetero.pt", TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}},
-		"--normalize-features, but the graph is relati": {Src: "hetero.pt", Normalize: true},
+		"it holds 2 graphs":                         {Src: "heteropair.pt"},
+		"leave them out with --drop-edge-features":  {Src: "heteroattr.pt"},
+		"--symmetrise, but the graph is relational": {Src: "hetero.pt", Symmetrise: true},
+		"--edge-features, but the graph is relat":   {Src: "hetero.pt", TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}},
 	} {
 		o.Src, o.Dst = filepath.Join("testdata", o.Src), filepath.Join(t.TempDir(), "out")
 		if _, err := Import("torch", o); err == nil || !strings.Contains(err.Error(), want) {

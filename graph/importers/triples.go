@@ -38,14 +38,16 @@ func triples(k *resources, o Options) *graph.Content {
 	n := int64(r.entities.len())
 	k.require(n > 0, "write a line HEAD RELATION TAIL for each triple", "it has no triples")
 	checkVertices(k.input, n)
+	x := &relational{all: true}
+	x.of.Kinds = []graph.VertexKind{{Name: "entity", Vertices: n}}
+	for i := range r.relations.len() {
+		x.of.Relations = append(x.of.Relations, graph.Relation{Name: string(r.relations.at(uint32(i))), Inverse: -1})
+	}
 	c := &graph.Content{
 		Source: "triples " + nameOf(o.Src), Vertices: n, Labels: unlabelled(n), Split: make([]uint8, n), IDs: r.entities.ids(),
-		Relations: &graph.Relations{Kinds: []graph.VertexKind{{Name: "entity", Vertices: n}}},
+		Relations: &x.of, Edges: x.of.WithReverse(lists[0].EachRelation),
 	}
-	c.Features = c.Relations.JoinFeatures(make([]graph.Features, 1), n)
-	for i := range r.relations.len() {
-		c.Relations.Relations = append(c.Relations.Relations, graph.Relation{Name: string(r.relations.at(uint32(i))), Inverse: -1})
-	}
+	c.Features = c.Relations.JoinFeatures(make([]graph.Features, 1), n, false)
 	if len(files) > 1 {
 		c.Task, c.HeldOut = graph.Links, &graph.HeldOut{}
 		for v := range c.Split {
@@ -61,10 +63,8 @@ func triples(k *resources, o Options) *graph.Content {
 		}
 		check(pairs.Corrupt(k.op, k.path, c.HeldOut, c.Relations, known, o.Seed))
 	}
-	c.Edges = lists[0]
-	if o.ReverseRelations != "off" {
-		c.Edges = withReverse(c.Relations, lists[0].EachRelation, true)
-	}
+	o.Log = func(string, ...any) {} // of hundreds of relations
+	x.addReverse(o)
 	return c
 }
 
@@ -100,9 +100,9 @@ func (r *tripleReader) add(at input, list pairs.Triples, rows [][3][]byte) pairs
 		src, _ := r.entities.add(row[0])
 		relation, _ := r.relations.add(row[1])
 		dst, _ := r.entities.add(row[2])
-		at.require(relation < graph.MaxRelations/2, "write the relation as the second word of a line",
+		at.require(relation < mostRelations, "write the relation as the second word of a line",
 			"triple %d has relation %.60q, but a dataset has at most %d relations and their reverses", len(list)+1, row[1],
-			graph.MaxRelations/2)
+			mostRelations)
 		list = append(list, pairs.Triple{Src: src, Dst: dst, Relation: uint16(relation)})
 	}
 	return list
