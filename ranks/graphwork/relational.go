@@ -20,16 +20,16 @@ import (
 // gathered: PublishGrads computes S_rᵀ G and the rows G W_rᵀ of each destination and relation, of the input's
 // width, which the backward pass gathers along the edges of all relations at once.
 type relational struct {
-	l                *Layer
-	layer            model.Relational
-	edges            *relationEdges
-	ops              kernels.Ops
-	arena            *mapped.Arena
-	composed         kernels.Mat // memory for weights, if matrices are composed
-	weights          kernels.Mat // matrices of the pass [relations·in x out]
-	relations        int
-	inWidth, outWide int
-	scratch          scratchPool[scratch]
+	l                 *Layer
+	layer             model.Relational
+	edges             *relationEdges
+	ops               kernels.Ops
+	arena             *mapped.Arena
+	composed          kernels.Mat // memory for weights, if matrices are composed
+	weights           kernels.Mat // matrices of the pass [relations·in x out]
+	relations         int
+	inWidth, outWidth int
+	scratch           scratchPool[scratch]
 	// idle relations lead only to vertices whose outputs have no gradient; nil: all have one.
 	idle []bool
 	// Of gradients that are multiplied first, from own vertices and from ghosts; nil: gathered first.
@@ -55,9 +55,9 @@ const RelationArrays = "edges by relation"
 // newRelational returns the relational gather of a layer.
 func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *relational {
 	g := &relational{l: l, layer: source, ops: w.ops, arena: w.arena}
-	g.relations, g.inWidth, g.outWide = source.RelationShape()
+	g.relations, g.inWidth, g.outWidth = source.RelationShape()
 	if source.ComposesRelations() {
-		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWide)
+		g.composed = w.newZeros(RelationArrays, g.relations*g.inWidth, g.outWidth)
 	}
 	g.edges = w.relationEdgesOf(l.mesh, g.relations)
 	if spec := &w.store.Network.Spec; o.Targets && !spec.Sums() && l.shape.Layer == slices.Max(spec.GatherLayers()) {
@@ -77,7 +77,7 @@ func (w *Work) newRelational(l *Layer, source model.Relational, o Options) *rela
 	}
 	g.scratch.create = func() *scratch {
 		newMat := func(rows, cols int) kernels.Mat { return w.newZeros(RelationArrays, rows, cols) }
-		return &scratch{in: newMat(blockRows, g.inWidth), out: newMat(blockRows, g.outWide), matrices: newMat(matrices, g.outWide),
+		return &scratch{in: newMat(blockRows, g.inWidth), out: newMat(blockRows, g.outWidth), matrices: newMat(matrices, g.outWidth),
 			index: make([]uint32, blockRows)}
 	}
 	if o.Provided == nil || !o.Provided(l.shape.Layer) {
