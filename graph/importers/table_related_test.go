@@ -346,7 +346,7 @@ func TestBadRelatedTables(t *testing.T) {
 		"label":              {nil, Options{TableOptions: TableOptions{Label: "brand.name"}}, `--label names "brand.name"`},
 		"drop":               {nil, Options{TableOptions: TableOptions{Drop: []string{"nothing"}}}, "write COLUMN or KIND.COLUMN"},
 		"edge features":      {nil, Options{TableOptions: TableOptions{EdgeFeatures: []string{"x"}}}, "relations have no weights and no edge features"},
-		"symmetrise":         {nil, Options{Symmetrise: true}, "use --reverse-relations on"},
+		"symmetrise":         {nil, Options{Symmetrise: true}, "--symmetrise, but the graph is relational; leave it out"},
 		"like a plain graph": {nil, Options{TableOptions: TableOptions{Like: plain.Dir}}, "only one of the source and --like"},
 		"like with reverse":  {nil, Options{ReverseRelations: "on", TableOptions: TableOptions{Like: first.Dir}}, "--like reuses"},
 		"another relation":   {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, "its tables are nodes/customer, nodes/product, edges/brand__in__city, "},
