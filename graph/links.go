@@ -147,7 +147,8 @@ func (r *Relations) misfit(edges Pairs, relations []uint16) string {
 		}
 		x, src, dst := r.Relations[relation], edges.Src[i], edges.Dst[i]
 		if r.KindOf(int64(src)) != x.From || r.KindOf(int64(dst)) != x.To {
-			return fmt.Sprintf("edge %d from vertex %d to vertex %d is not of the kinds of relation %s", i, src, dst, r.Label(int(relation)))
+			return fmt.Sprintf("edge %d from vertex %d to vertex %d is not of the kinds of relation %s", i, src, dst,
+				r.Label(int(relation)))
 		}
 	}
 	return ""

@@ -220,7 +220,8 @@ func (w *windows) fillRelated() error {
 	return w.related.EachRelation(func(s, d uint32, relation uint16) error {
 		i++
 		if int(relation) >= len(w.relations.Relations) {
-			return invalid("number relations from 0", "edge %d, %d → %d, has relation %d of %d", i, s, d, relation, len(w.relations.Relations))
+			return invalid("number relations from 0", "edge %d, %d → %d, has relation %d of %d", i, s, d, relation,
+				len(w.relations.Relations))
 		}
 		if int(s) >= n || int(d) >= n {
 			return changed()

@@ -307,7 +307,9 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "rgat some ghosts plain Go", relations: 3, set: func(c *Config) {
 			c.Model, c.Heads, c.RecomputeGhosts, c.Ranks, c.Kernel = "rgat", 2, "layers:0.5", 3, "go"
 		}},
-		{name: "rgat without relations recompute", directed: true, set: func(c *Config) { c.Model, c.Recompute, c.Ranks = "rgat", true, 3 }},
+		{name: "rgat without relations recompute", directed: true, set: func(c *Config) {
+			c.Model, c.Recompute, c.Ranks = "rgat", true, 3
+		}},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "sage with relations projected", relations: 4, sparse: true,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},

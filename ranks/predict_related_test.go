@@ -71,7 +71,8 @@ func TestPredictRelational(t *testing.T) {
 	}
 	sameTables(t, filepath.Join(dir, predictions.CSVFile), filepath.Join(dir, predictions.ParquetFile),
 		"kind,id,split,label,prediction,probability,p_blue,p_green,p_red")
-	if ids, err := os.ReadFile(filepath.Join(dir, predictions.IDFile)); err != nil || !strings.HasPrefix(string(ids), "paper:0\npaper:1\n") {
+	ids, err := os.ReadFile(filepath.Join(dir, predictions.IDFile))
+	if err != nil || !strings.HasPrefix(string(ids), "paper:0\npaper:1\n") {
 		t.Errorf("ids %.40q, %v", ids, err)
 	}
 

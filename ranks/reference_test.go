@@ -80,7 +80,8 @@ func newReference(c graph.Content, s model.Spec) *reference {
 }
 
 // referenceKinds are the networks of this reference. Others have TestGradient of kernels/model.
-var referenceKinds = []string{"rgcn", "hgn", "rgat", "gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"}
+var referenceKinds = []string{"rgcn", "hgn", "rgat", "gcn", "sage", "sage-max", "sage-pool", "gin", "gat", "gatv2",
+	"mlp", "gcnii", "appnp", "sgc", "sign"}
 
 // coefficient returns the entry of Â for an edge (1, or its weight) or no edge (0) between
 // vertices of the given degrees, or sums of weights.

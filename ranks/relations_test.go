@@ -153,7 +153,8 @@ func TestOneRelationIsSAGE(t *testing.T) {
 }
 
 // attentionOfRelations computes a layer of hgn or rgat.
-func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func(i int) [][]float64, params []model.Param, last, elu bool) [][]float64 {
+func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func(i int) [][]float64,
+	params []model.Param, last, elu bool) [][]float64 {
 	heads, self := r.spec.Heads, len(r.means)
 	if last {
 		heads = max(r.spec.OutputHeads, 1)

@@ -79,8 +79,9 @@ func TestGradientOfTriples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		scores := map[string][]string{"mlp": {"dot", "distmult", "complex"}, "gcn": {"complex"}, "rgcn": {"distmult"}}
 		for _, kind := range []string{"mlp", "gcn", "rgcn"} {
-			for _, score := range map[string][]string{"mlp": {"dot", "distmult", "complex"}, "gcn": {"complex"}, "rgcn": {"distmult"}}[kind] {
+			for _, score := range scores[kind] {
 				c := embeddings(t, score)
 				c.Model, c.Layers, c.Hidden, c.Embedding, c.LinkNegatives, c.Epochs, c.EvalEvery = kind, 2, 6, 4, 2, 1, 0
 				c.Optimizer, c.Momentum, c.LR, c.Monitor = "sgd", 0, 1, "accuracy"
@@ -403,7 +404,8 @@ func TestPredictTriples(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
+		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m",
+			Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
 		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
 			return nil, err
 		}

@@ -162,7 +162,8 @@ func (r *relatedImport) sameTables(have []string) {
 	}
 	for _, x := range like.Relations {
 		if !x.Reverse {
-			want = append(want, relationFolder+"/"+strings.Join([]string{like.Kinds[x.From].Name, x.Name, like.Kinds[x.To].Name}, nameSeparator))
+			name := strings.Join([]string{like.Kinds[x.From].Name, x.Name, like.Kinds[x.To].Name}, nameSeparator)
+			want = append(want, relationFolder+"/"+name)
 		}
 	}
 	sameName := func(a, b graph.VertexKind) bool { return a.Name == b.Name }

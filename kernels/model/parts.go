@@ -216,8 +216,9 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a perceptron of width %d before the maxima of %s", d.PoolHidden, s.Kind)
 	case d.ScoreLayers < 0 || d.ScoreLayers > mostScoreLayers || d.ScoreLayers > 1 && d.ScoreHidden < 1:
 		return fmt.Errorf("a network with %d score layers of width %d", d.ScoreLayers, d.ScoreHidden)
-	case d.ScoreRelations < 0 || d.ScoreRelations > 1<<16 || (d.Score != "") != (d.ScoreRelations > 0) || d.Score != "" && d.ScoreLayers > 0 ||
-		!slices.Contains([]TripleScore{"", DistMult, ComplEx}, d.Score) || d.Score == ComplEx && s.Dims[n]%2 > 0:
+	case d.ScoreRelations < 0 || d.ScoreRelations > 1<<16 || (d.Score != "") != (d.ScoreRelations > 0) ||
+		d.Score != "" && d.ScoreLayers > 0 || !slices.Contains([]TripleScore{"", DistMult, ComplEx}, d.Score) ||
+		d.Score == ComplEx && s.Dims[n]%2 > 0:
 		return fmt.Errorf("a network of output width %d with the score %q of %d relations", s.Dims[n], d.Score, d.ScoreRelations)
 	}
 	if err := s.checkKinds(); err != nil {

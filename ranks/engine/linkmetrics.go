@@ -63,10 +63,9 @@ func (p *pairing) scoresOf(list graph.Pairs, relations []uint16) (positions []in
 	if relations == nil {
 		relations = make([]uint16, list.Len())
 	}
-	err = p.scores(len(positions), 1, func(i int) (uint32, uint32, uint16) { return rows[i], list.Dst[positions[i]], relations[positions[i]] },
-		func(first int, some []float32) {
-			copy(scores[first:], some)
-		})
+	err = p.scores(len(positions), 1, func(i int) (uint32, uint32, uint16) {
+		return rows[i], list.Dst[positions[i]], relations[positions[i]]
+	}, func(first int, some []float32) { copy(scores[first:], some) })
 	return positions, scores, err
 }
 

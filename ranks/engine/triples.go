@@ -118,7 +118,8 @@ func (p *pairing) addTripleLoss(pass model.Pass) error {
 				for k := range t.negatives {
 					at := len(list) + i*t.negatives + k
 					relations[at] = x.relation
-					srcs[at], dsts[at] = kernels.SampleCorrupted(p.seed, pass.Epoch, x.src, x.dst, x.relation, uint16(k), t.spans[r.From], t.spans[r.To])
+					srcs[at], dsts[at] = kernels.SampleCorrupted(p.seed, pass.Epoch, x.src, x.dst, x.relation, uint16(k),
+						t.spans[r.From], t.spans[r.To])
 				}
 			}
 		})
@@ -303,7 +304,8 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		}
 		// Rows of vertices times questions: the product of a tall matrix is faster than that of a wide one.
 		resize(&scores, own*n)
-		p.team.MatMulTransB(kernels.HostMat(own, n, scores), kernels.HostMat(own, p.width, p.z), kernels.HostMat(n, p.width, queries), false)
+		p.team.MatMulTransB(kernels.HostMat(own, n, scores), kernels.HostMat(own, p.width, p.z),
+			kernels.HostMat(n, p.width, queries), false)
 		reached := make([]float32, n) // scores of the answers
 		for i, v := range answers {
 			if row, is := p.directory.Row(v); is {

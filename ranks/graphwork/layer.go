@@ -76,7 +76,8 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 		Width: g.Width, GradWidth: g.Gathered(),
 		shape: halo.Shape{Layer: at, Width: g.Width, Backward: g.Backward}, mesh: w.layerMesh(at, o),
 		gathered: w.store.Forward(at, model.Gathered), backward: w.store.Backward(at, model.EmittedGrad),
-		relational: g.Relational && !o.Forward, Grads: w.store.Backward(at, model.GatheredGrad), Recomputed: w.store.Backward(at, model.Emitted),
+		relational: g.Relational && !o.Forward, Grads: w.store.Backward(at, model.GatheredGrad),
+		Recomputed: w.store.Backward(at, model.Emitted),
 	}
 	switch {
 	case g.Heads > 0 && g.Relational:

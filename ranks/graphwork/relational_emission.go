@@ -143,7 +143,8 @@ func (g *relationalEmission) GhostGrads(o kernels.Ops, first int, dst kernels.Ma
 	runs, rows := g.edges.ghostsBySource, g.backwardGhosts.Part(first, first+dst.Rows)
 	runs.eachRelation(first, first+dst.Rows, func(r int, b block) {
 		at := runs.span(b, first)
-		g.toSources(o, s, r, s.wholeRows(runs, b, at, first), g.l.mesh.shard.NumOwn()+first+at.lo, dst.Part(at.lo, at.hi), rows.Part(at.lo, at.hi))
+		start := g.l.mesh.shard.NumOwn() + first + at.lo
+		g.toSources(o, s, r, s.wholeRows(runs, b, at, first), start, dst.Part(at.lo, at.hi), rows.Part(at.lo, at.hi))
 	})
 }
 
@@ -178,7 +179,8 @@ func (g *relationalEmission) GatherBackward(i Interval, _ model.Pass) {
 }
 
 // toTargets adds the gradient of the destinations' scores of relation r along the edges e.
-func (g *relationalEmission) toTargets(i Interval, s *attentionScratch, r int, at span, e kernels.Edges, x kernels.Emitted, scores kernels.Mat) {
+func (g *relationalEmission) toTargets(i Interval, s *attentionScratch, r int, at span, e kernels.Edges, x kernels.Emitted,
+	scores kernels.Mat) {
 	heads := g.shape.Heads
 	part := func(m kernels.Mat) kernels.Mat { return i.rows(m).Part(at.lo, at.hi) }
 	dst := scores.Part(at.lo, at.hi)

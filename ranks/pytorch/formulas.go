@@ -22,7 +22,8 @@ func suits(path string, list []safetensors.Tensor, s model.Spec, m *graph.Meta) 
 	combined := slices.ContainsFunc(list, func(t safetensors.Tensor) bool { return strings.HasSuffix("."+t.Name, ".comp") })
 	switch {
 	case k.Relational && combined && s.Design.Bases == 0:
-		return refuse("its matrices of relations are sums of bases, but the network has independent ones").Then("train with --model bases=N")
+		return refuse("its matrices of relations are sums of bases, but the network has independent ones").
+			Then("train with --model bases=N")
 	case k.PlainSum && slices.ContainsFunc(list, isBasicGNN) &&
 		(s.Design.Activation != "" && s.Design.Activation != "relu" || s.Design.Norm != ""):
 		return refuse("PyTorch Geometric's GIN repeats the activation and the normalisation inside each " +
