@@ -133,22 +133,23 @@ func (c *Content) validateTriples(h *Held) error {
 		return invalid("give each held-out edge of a relational graph a relation and a negative pair, and no candidates",
 			"there are %d relations and %d negative pairs for %d held-out edges", len(h.Relations), h.Not.Len(), h.Edges.Len())
 	}
-	for i, relation := range h.Relations {
-		if why := c.Relations.misfit(h.Edges.Src[i], h.Edges.Dst[i], relation); why != "" {
-			return invalid("fix the edge, or the kinds of the relation", "held-out edge %d %s", i, why)
-		}
+	if why := c.Relations.misfit(h.Edges, h.Relations); why != "" {
+		return invalid("fix the edge, or the kinds of the relation", "held-out %s", why)
 	}
 	return nil
 }
 
-// misfit returns why an edge cannot be held out as one of a relation; empty: it can.
-func (r *Relations) misfit(src, dst uint32, relation uint16) string {
-	if int(relation) >= len(r.Relations) || r.Relations[relation].Reverse {
-		return fmt.Sprintf("has relation %d of %d, or a reverse relation", relation, len(r.Relations))
-	}
-	x := r.Relations[relation]
-	if r.KindOf(int64(src)) != x.From || r.KindOf(int64(dst)) != x.To {
-		return fmt.Sprintf("from vertex %d to vertex %d is not of the kinds of relation %s", src, dst, r.Label(int(relation)))
+// misfit returns why edges cannot be held out as those of relations; empty: they can.
+func (r *Relations) misfit(edges Pairs, relations []uint16) string {
+	for i, relation := range relations {
+		if int(relation) >= len(r.Relations) || r.Relations[relation].Reverse {
+			return fmt.Sprintf("edge %d has relation %d of %d, or a reverse relation", i, relation, len(r.Relations))
+		}
+		x, src, dst := r.Relations[relation], edges.Src[i], edges.Dst[i]
+		if r.KindOf(int64(src)) != x.From || r.KindOf(int64(dst)) != x.To {
+			return fmt.Sprintf("edge %d from vertex %d to vertex %d is not of the kinds of relation %s", i, src, dst,
+				r.Label(int(relation)))
+		}
 	}
 	return ""
 }
@@ -238,14 +239,9 @@ func (l *loader) triples(p part, h *HeldOut) {
 	if l.err != nil {
 		return
 	}
-	for _, list := range []Held{{Edges: h.Val.Edges, Relations: h.Val.Relations}, {Edges: h.Test.Edges, Relations: h.Test.Relations},
-		{Edges: Pairs{h.LoopVertices, h.LoopVertices}, Relations: h.LoopRelations}} {
-		for i, relation := range list.Relations {
-			if src, dst := list.Edges.Src[i], list.Edges.Dst[i]; int64(max(src, dst)) >= l.Meta.Vertices {
-				p.bad("edge %d names vertex %d of %d", i, max(src, dst), l.Meta.Vertices)
-			} else if why := l.Meta.Relations.misfit(src, dst, relation); why != "" {
-				p.bad("edge %d %s", i, why)
-			}
+	for _, list := range []Held{h.Val, h.Test, {Edges: Pairs{h.LoopVertices, h.LoopVertices}, Relations: h.LoopRelations}} {
+		if why := l.Meta.Relations.misfit(list.Edges, list.Relations); why != "" {
+			p.bad("%s", why)
 		}
 	}
 }

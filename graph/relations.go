@@ -170,7 +170,7 @@ func (r *Relations) check(vertices int64, features int) error {
 		}
 		if k.Table != nil && (k.Table.Features() != k.Features || slices.ContainsFunc(k.Table.Columns, func(c Column) bool {
 			from := r.Kind(c.Name)
-			return (c.Kind == IndicatorColumn) != (c.First == k.Features-1) ||
+			return (c.Kind == IndicatorColumn) != (c.First+c.Width == k.Features) ||
 				c.Kind == MeanColumn && (from < 0 || r.Kinds[from].Features != c.Width+1) // of features that exist
 		})) {
 			return fmt.Errorf("the columns of its kind %s contradict its %d features", k.Name, k.Features)
@@ -220,7 +220,8 @@ func (w *windows) fillRelated() error {
 	return w.related.EachRelation(func(s, d uint32, relation uint16) error {
 		i++
 		if int(relation) >= len(w.relations.Relations) {
-			return invalid("number relations from 0", "edge %d, %d → %d, has relation %d of %d", i, s, d, relation, len(w.relations.Relations))
+			return invalid("number relations from 0", "edge %d, %d → %d, has relation %d of %d", i, s, d, relation,
+				len(w.relations.Relations))
 		}
 		if int(s) >= n || int(d) >= n {
 			return changed()

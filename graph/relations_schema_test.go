@@ -10,7 +10,8 @@ import (
 func relationalMeta() *Meta {
 	column := Column{Name: "x", Kind: NumberColumn, Width: 1, Scale: 1}
 	r := &Relations{
-		Kinds: []VertexKind{{Name: "user", Vertices: 5, Features: 2, Labels: 3, Table: &Table{ID: "id", Columns: []Column{column, {Kind: IndicatorColumn, First: 1, Width: 1}}}},
+		Kinds: []VertexKind{{Name: "user", Vertices: 5, Features: 2, Labels: 3,
+			Table: &Table{ID: "id", Columns: []Column{column, {Kind: IndicatorColumn, First: 1, Width: 1}}}},
 			{Name: "item", Vertices: 4, FirstFeature: 2, Features: 1, Table: &Table{Columns: []Column{{Kind: IndicatorColumn, Width: 1}}}}},
 		Relations: []Relation{{Name: "buys", To: 1, Edges: 7, Inverse: -1}, {Name: "knows", Inverse: -1, Edges: 2}},
 	}

@@ -64,9 +64,11 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
         "gcn": {"lin.weight": "weight", "bias": "bias"},
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
-        "sage-pool": {"lin.weight": "pool.weight", "lin.bias": "pool.bias", "lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
+        "sage-pool": {"lin.weight": "pool.weight", "lin.bias": "pool.bias",
+                      "lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
-        "gatv2": {"lin_l.weight": "weight", "lin_r.weight": "target.weight", "lin_r.bias": "target.bias", "lin_edge.weight": "edge.weight", "att": "attention", "bias": "bias"},
+        "gatv2": {"lin_l.weight": "weight", "lin_r.weight": "target.weight", "lin_r.bias": "target.bias", "lin_edge.weight": "edge.weight",
+                  "att": "attention", "bias": "bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": mlp, "appnp": mlp, "gcnii": mlp, "sgc": {"lin.weight": "weight", "lin.bias": "bias"},
     }.get(about["model"], {})

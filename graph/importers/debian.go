@@ -46,7 +46,11 @@ func debian(k *resources, o Options) *graph.Content {
 		Symmetrise: len(o.EdgeFeatures) == 0,
 		Features:   a.features(),
 		Normalize:  o.Normalize,
-		IDs:        a.ids(),
+		IDs:        &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)},
+	}
+	for _, p := range a.packages {
+		c.IDs.Text = append(c.IDs.Text, p.name...)
+		c.IDs.Offsets = append(c.IDs.Offsets, int64(len(c.IDs.Text)))
 	}
 	c.Labels, c.ClassNames = a.labels()
 	c.Classes = len(c.ClassNames)
@@ -74,16 +78,6 @@ func openDebArchive(at input, o Options) *debArchive {
 	z, err := gzip.NewReader(b)
 	at.require(err == nil, "write the file again", "invalid gzip data: %v", err)
 	return readDebArchive(z, at, o.Relations)
-}
-
-// ids returns the names of packages.
-func (a *debArchive) ids() *graph.IDs {
-	ids := &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)}
-	for _, p := range a.packages {
-		ids.Text = append(ids.Text, p.name...)
-		ids.Offsets = append(ids.Offsets, int64(len(ids.Text)))
-	}
-	return ids
 }
 
 // labels returns the sections as class numbers, and the sorted sections.

@@ -39,7 +39,8 @@ func npz(k *resources, o Options) (c *graph.Content) {
 		nameClasses(o, z, c)
 	default:
 		z.require(false, "see docs/importing.md for the supported keys",
-			"none of adj_indptr, adj_matrix.indptr, edges, edge_index and nodes.KIND is among its arrays: %s", strings.Join(z.Names(), ", "))
+			"none of adj_indptr, adj_matrix.indptr, edges, edge_index and nodes.KIND is among its arrays: %s",
+			strings.Join(z.Names(), ", "))
 	}
 	c.Source = "npz " + nameOf(o.Src)
 	if rest := z.Rest(); len(rest) > 0 {

@@ -35,7 +35,8 @@ func (z zipArrays) relational(k *resources, o Options) *graph.Content {
 	var relations []relationArrays
 	for _, name := range z.Names() {
 		if kind, ok := strings.CutPrefix(name, npzKind); ok {
-			of := kindArrays{name: kind, namedArrays: npzArrays{z, map[string]string{"num_nodes": name, "x": "x." + kind, "y": "y." + kind}}}
+			names := map[string]string{"num_nodes": name, "x": "x." + kind, "y": "y." + kind}
+			of := kindArrays{name: kind, namedArrays: npzArrays{z, names}}
 			if z.Has("x." + kind + ".indptr") {
 				of.sparse = z.matrix("x." + kind + ".")
 			}

@@ -63,24 +63,29 @@ func TestRelationalNPZ(t *testing.T) {
 
 // TestBadRelationalNPZ: arrays and flags that are refused; damaged files are read or refused within their memory.
 func TestBadRelationalNPZ(t *testing.T) {
+	splits := []any{"split.train", nil, "split.20.train", i8s(0), "split.60.train", i8s(1)}
+	outside := array("<i8", "(2, 1)", little([]int64{4, 0}))
+	few := []any{"x.paper.indptr", i8s(0, 0, 0), "x.paper.indices", i8s(), "x.paper.shape", i8s(2, 1)}
+	noEdges := []any{"edge.author.writes.paper", nil, "edge.paper.cites.paper", nil}
+	features := Options{TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}}
 	for want, c := range map[string]struct {
 		changes []any
 		o       Options
 	}{
-		`there is no split "40"; choose one of 20, 60`:           {[]any{"split.20.train", i8s(0), "split.60.train", i8s(1)}, Options{Split: "40"}},
-		"has the splits 20, 60; choose one of them with --split": {[]any{"split.train", nil, "split.20.train", i8s(0), "split.60.train", i8s(1)}, Options{}},
+		`there is no split "40"; choose one of 20, 60`:           {splits, Options{Split: "40"}},
+		"has the splits 20, 60; choose one of them with --split": {splits, Options{}},
 		`split "40": the file has no splits with names`:          {nil, Options{Split: "40"}},
 		`"edge.a.b" is not edge.FROM.RELATION.TO`:                {[]any{"edge.a.b", i8s(1)}, Options{}},
 		`the kind "b"`: {[]any{"edge.paper.to.b", array("<i8", "(2, 1)", little([]int64{0, 0}))}, Options{}},
-		"[edge.paper.cites.paper]: edge 0: source 4 is outside":   {[]any{"edge.paper.cites.paper", array("<i8", "(2, 1)", little([]int64{4, 0}))}, Options{}},
+		"[edge.paper.cites.paper]: edge 0: source 4 is outside":   {[]any{"edge.paper.cites.paper", outside}, Options{}},
 		"[split.val]: entry 1: 4 is outside the vertices 0..3":    {[]any{"split.val", i8s(2, 4)}, Options{}},
 		"[split.val]: entry 0: vertex 1 of the validation set is": {[]any{"split.val", i8s(1)}, Options{}},
-		"2 rows of features for 4 vertices":                       {[]any{"x.paper.indptr", i8s(0, 0, 0), "x.paper.indices", i8s(), "x.paper.shape", i8s(2, 1)}, Options{}},
+		"2 rows of features for 4 vertices":                       {few, Options{}},
 		"4294967299 vertices":                                     {[]any{"nodes.author", i8s(4294967295)}, Options{}},
 		"-1 vertices":                                             {[]any{"nodes.author", i8s(-1)}, Options{}},
 		"it has 3 numbers, expected one":                          {[]any{"nodes.author", i8s(1, 2, 3)}, Options{}},
-		"--edge-features, but the graph is relational":            {nil, Options{TableOptions: TableOptions{EdgeFeatures: []string{"edge_attr"}}}},
-		"2 kinds of vertices and 0 relations":                     {[]any{"edge.author.writes.paper", nil, "edge.paper.cites.paper", nil}, Options{}},
+		"--edge-features, but the graph is relational":            {nil, features},
+		"2 kinds of vertices and 0 relations":                     {noEdges, Options{}},
 	} {
 		c.o.Src = filepath.Join(files(t, tinyNPZ(c.changes...)), "a.npz")
 		if _, err := load(t, "npz", c.o); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,17 +22,14 @@ const (
 func ogbRelational(k *resources, o Options) *graph.Content {
 	refuseRelational(k.input, o)
 	at, x := k.raw(ogbKinds), &relational{all: true} // as the benchmark's examples do
-	rows := ogbTexts(at)
-	at.require(len(rows) == 2 && len(rows[0]) == len(rows[1]), "import a dataset of a single graph",
-		"%d lines, expected the names of kinds and one line of numbers", len(rows))
+	kinds, counts := ogbKindValues(at)
 	hasFeatures, hasLabels := ogbFlags(k.raw(ogbHasFeature)), ogbFlags(k.raw(ogbHasLabel))
 	split := ogbSplitFolder(k.in("split"), o)
 	hasSplit := ogbFlags(split.in(ogbHasSplit))
-	for i, name := range rows[0] {
+	for i, name := range kinds {
 		checkKindName(at, name)
-		n, err := strconv.ParseInt(rows[1][i], 10, 64)
-		at.require(err == nil, fetchTruncated, "kind %.60q has %.60q vertices", name,
-			rows[1][i])
+		n, err := strconv.ParseInt(counts[i], 10, 64)
+		at.require(err == nil, fetchTruncated, "kind %.60q has %.60q vertices", name, counts[i])
 		checkVertices(at, n)
 		c := &graph.Content{Vertices: n}
 		if hasLabels[name] { // first: they prove the number of vertices
@@ -81,17 +78,24 @@ func ogbTexts(at input) [][]string {
 	return rows
 }
 
+// ogbKindValues reads a file with names of kinds and a line of values.
+func ogbKindValues(at input) (kinds, values []string) {
+	rows := ogbTexts(at)
+	at.require(len(rows) == 2 && len(rows[0]) == len(rows[1]), "import a dataset of a single graph, or "+fetchTruncated,
+		"%d lines, expected the names of kinds and one line of values", len(rows))
+	return rows[0], rows[1]
+}
+
 // ogbFlags reads a file with names of kinds and, for each, True or False; no file: none is True.
 func ogbFlags(at input) map[string]bool {
 	flags := map[string]bool{}
 	if !at.exists() {
 		return flags
 	}
-	rows := ogbTexts(at)
-	at.require(len(rows) == 2 && len(rows[0]) == len(rows[1]), fetchTruncated, "expected names of kinds, then True or False for each")
-	for i, name := range rows[0] {
-		flag, err := strconv.ParseBool(rows[1][i])
-		at.require(err == nil, fetchTruncated, "kind %.60q has %.60q, expected True or False", name, rows[1][i])
+	kinds, values := ogbKindValues(at)
+	for i, name := range kinds {
+		flag, err := strconv.ParseBool(values[i])
+		at.require(err == nil, fetchTruncated, "kind %.60q has %.60q, expected True or False", name, values[i])
 		flags[name] = flag
 	}
 	return flags

@@ -60,9 +60,10 @@ func (x *relational) kind(at input, name string) int {
 
 // refuseRelational ends the import of a relational graph with flags for other graphs.
 func refuseRelational(at input, o Options) {
-	for flag, set := range map[string]bool{"--symmetrise": o.Symmetrise, "--edge-features": len(o.EdgeFeatures) > 0} {
+	flags := map[string]bool{"--symmetrise": o.Symmetrise, "--edge-features": len(o.EdgeFeatures) > 0, "--weight": o.Weight != ""}
+	for flag, set := range flags {
 		if set {
-			at.refuse("leave it out: relations between two kinds are stored in both directions, and their edges have no features",
+			at.refuse("leave it out: relations have no weights and no edge features; --reverse-relations on stores both directions",
 				"%s, but the graph is relational", flag)
 		}
 	}

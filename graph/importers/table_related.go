@@ -43,7 +43,7 @@ func (im *tableImport) readRelated() *graph.Content {
 	if r.like != nil {
 		r.schema = r.like.Relations
 	}
-	r.checkFlags()
+	refuseRelational(r.resources.input, r.Options)
 	if im.Relation != "" {
 		r.addKind(oneKind, im.Nodes)
 	} else {
@@ -77,16 +77,6 @@ func (im *tableImport) labels() *graph.Content {
 		im.settleTargets(c)
 	}
 	return c
-}
-
-func (r *relatedImport) checkFlags() {
-	if r.Symmetrise {
-		r.resources.refuse("use --reverse-relations on", "--symmetrise, but the edges have relations")
-	}
-	if r.Weight != "" || len(r.EdgeFeatures) > 0 {
-		r.resources.refuse("leave --weight and --edge-features out, or make a relation of each kind of edge",
-			"relations have no weights and no edge features")
-	}
 }
 
 // tables returns the kinds that have a table.
@@ -134,11 +124,14 @@ func (r *relatedImport) listTables(folder string) map[string]input {
 
 // findTables finds kinds and relations by the names of files, in the order of the names.
 func (r *relatedImport) findTables() {
+	var tables []string
 	kinds, relations := r.listTables(kindFolder), r.listTables(relationFolder)
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		tables = append(tables, kindFolder+"/"+name)
 		r.addKind(name, filepath.Join(kindFolder, filepath.Base(kinds[name].path)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(relations)) {
+		tables = append(tables, relationFolder+"/"+name)
 		parts := strings.Split(name, nameSeparator)
 		if len(parts) != 3 || slices.Contains(parts, "") {
 			relations[name].refuse("name it FROM__RELATION__TO, such as author__writes__paper", "%q is not the name of a relation", name)
@@ -154,29 +147,25 @@ func (r *relatedImport) findTables() {
 		r.files = append(r.files, relations[name])
 	}
 	if r.like != nil {
-		r.sameTables()
+		r.sameTables(tables)
 	}
 }
 
-// sameTables requires the tables of --like. The names of tables determine the order of kinds and relations.
-func (r *relatedImport) sameTables() {
-	names := func(of *graph.Relations, hasTable func(kind int) bool) (list []string) {
-		for k, kind := range of.Kinds {
-			if hasTable(k) {
-				list = append(list, kindFolder+"/"+kind.Name)
-			}
-		}
-		for _, x := range of.Relations {
-			if !x.Reverse {
-				name := strings.Join([]string{of.Kinds[x.From].Name, x.Name, of.Kinds[x.To].Name}, nameSeparator)
-				list = append(list, relationFolder+"/"+name)
-			}
-		}
-		return list
-	}
+// sameTables requires the tables of --like. Their names determine the order of kinds and relations.
+func (r *relatedImport) sameTables(have []string) {
+	var want []string
 	like := r.like.Relations
-	want := names(like, func(k int) bool { return like.Kinds[k].Table.ID != "" })
-	have := names(&r.of, func(k int) bool { return r.imports[k].Nodes != "" })
+	for _, k := range like.Kinds {
+		if k.Table.ID != "" {
+			want = append(want, kindFolder+"/"+k.Name)
+		}
+	}
+	for _, x := range like.Relations {
+		if !x.Reverse {
+			name := strings.Join([]string{like.Kinds[x.From].Name, x.Name, like.Kinds[x.To].Name}, nameSeparator)
+			want = append(want, relationFolder+"/"+name)
+		}
+	}
 	sameName := func(a, b graph.VertexKind) bool { return a.Name == b.Name }
 	if !slices.Equal(have, want) || !slices.EqualFunc(r.of.Kinds, like.Kinds, sameName) {
 		r.resources.refuse("write the same tables; a relation without edges is a table with only a heading",

@@ -39,7 +39,7 @@ func (r *relatedImport) featureless(kind int) graph.Features {
 	}
 	k.table.Columns = list
 	for _, c := range list {
-		if from := r.of.Kind(c.Name); c.Kind == graph.MeanColumn && len(r.imports[from].columns) == 0 {
+		if c.Kind != list[0].Kind || c.Kind == graph.MeanColumn && len(r.imports[r.of.Kind(c.Name)].columns) == 0 {
 			r.resources.refuse("import the training data again", "--like=%s has means of kind %s, which has no feature columns",
 				r.TableOptions.Like, c.Name)
 		}

@@ -19,7 +19,8 @@ import (
 // customer and a product have the same id.
 func shop() map[string][]byte {
 	return map[string][]byte{
-		"nodes/customer.csv":                  []byte("id,label,split,age,note\n1,stays,train,20,\n2,leaves,train,40,\n3,stays,val,60,\n4,leaves,test,30,\n"),
+		"nodes/customer.csv": []byte("id,label,split,age,note\n1,stays,train,20,\n2,leaves,train,40,\n" +
+			"3,stays,val,60,\n4,leaves,test,30,\n"),
 		"nodes/product.csv":                   []byte("sku,price,color\n1,5,red\nB,7,blue\nC,9,red\nD,1,blue\n"),
 		"edges/customer__buys__product.csv":   []byte("customer,product\n1,1\n1,B\n2,C\n1,1\n"),
 		"edges/customer__knows__customer.csv": []byte("src,dst\n1,2\n2,3\n4,4\n"),
@@ -86,7 +87,8 @@ func TestRelatedTables(t *testing.T) {
 		t.Errorf("labels %v, split %v", ds.Labels, ds.Split)
 	}
 	for _, want := range []string{"kind=customer dropped column=note: it is empty", "relation=customer-buys-product reverse=true\n",
-		"kind=brand features: one for each id of the training data; new ids=0", "kind=brand vertices=2 features: 2 features and a constant column\n",
+		"kind=brand features: one for each id of the training data; new ids=0",
+		"kind=brand vertices=2 features: 2 features and a constant column\n",
 		"kind=customer vertices=4 features: 1 features and a constant column labels=here\n",
 		"relation=customer-knows-customer reverse=false: information flows in one direction only"} {
 		if !strings.Contains(log, want) {
@@ -164,7 +166,8 @@ func randomTables(seed, draw uint64) (tables map[string][]byte, edges map[string
 		}
 		tables["edges/"+name+".csv"] = []byte(text)
 	}
-	return tables, edges, Options{Seed: 1, TableOptions: TableOptions{Standardise: true, Featureless: []string{"auto", "mean", "none"}[shape.IntN(3)]}}
+	o = Options{Seed: 1, TableOptions: TableOptions{Standardise: true, Featureless: []string{"auto", "mean", "none"}[shape.IntN(3)]}}
+	return tables, edges, o
 }
 
 // TestRandomRelatedTables compares datasets with the tables' edges, and their features with those of the
@@ -220,7 +223,8 @@ func TestRandomRelatedTables(t *testing.T) {
 		}
 		without := maps.Clone(tables)
 		delete(without, slices.Sorted(maps.Keys(tables))[0]) // a relation
-		if _, err := load(t, "csv", Options{Src: files(t, without), TableOptions: TableOptions{Like: ds.Dir}}); fault.KindOf(err) != fault.Usage {
+		o = Options{Src: files(t, without), TableOptions: TableOptions{Like: ds.Dir}}
+		if _, err := load(t, "csv", o); fault.KindOf(err) != fault.Usage {
 			t.Errorf("seed %d: --like with a relation less: %v", seed, err)
 		}
 	}
@@ -247,7 +251,8 @@ func TestMeans(t *testing.T) {
 	for a, n := range counts {
 		row := vertexRow(t, ds, fmt.Sprintf("author:%d", a))
 		for i, sum := range sums[a] {
-			if want := sum / n; len(row) != 3 || row[2] != 1 || math.Abs(float64(row[i])-want) > 1e-6*max(1, math.Abs(want)) { // rounding of float32
+			want := sum / n
+			if len(row) != 3 || row[2] != 1 || math.Abs(float64(row[i])-want) > 1e-6*max(1, math.Abs(want)) { // rounding of float32
 				t.Errorf("author %d has features %v, want the mean %v", a, row, want)
 			}
 		}
@@ -328,31 +333,34 @@ func TestBadRelatedTables(t *testing.T) {
 	}{
 		"unknown id": {[]any{buys, "customer,product\n1,1\n9,1\n"}, Options{},
 			"edges/customer__buys__product.csv: line 3 column 1 (customer): \"9\" is not an id in nodes/customer.csv; add the vertex"},
-		"id of a float":      {[]any{buys, "customer,product\n1.0,1\n"}, Options{}, "write 1, as in nodes/customer.csv"},
-		"empty id":           {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\n")}, Options{}, "is not an id"},
-		"control character":  {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\"a\nb\"\n")}, Options{}, "control character"},
-		"repeated id":        {[]any{"nodes/product.csv", "sku,price\n1,2\n1,3\n"}, Options{}, "occurs twice"},
-		"name":               {[]any{"edges/buys.csv", "a,b\n1,1\n"}, Options{}, "name it FROM__RELATION__TO"},
-		"empty name":         {[]any{"edges/customer____product.csv", "a,b\n1,1\n"}, Options{}, "is not the name of a relation"},
-		"colon":              {[]any{"nodes/a:b.csv", "a,b\n1,1\n"}, Options{}, "rename it without colons"},
-		"folder":             {[]any{"nodes/x.csv/y", "a,b\n1,1\n"}, Options{}, "nodes/x.csv"},
-		"one column":         {[]any{buys, "customer\n1\n"}, Options{}, "write a column of sources and one of destinations"},
-		"two tables":         {[]any{"nodes/customer.tsv", "id\n1\n"}, Options{}, "tables of the same name"},
-		"weights":            {[]any{buys, "customer,product,weight\n1,1,2\n"}, Options{}, "ignore it with --drop-weights"},
-		"spreadsheet":        {[]any{"nodes/shop.xlsx", "PK"}, Options{}, ".xlsx files are not supported"},
-		"no label":           {[]any{customers, "id,age\n1,2\n2,2\n3,4\n4,4\n"}, Options{}, "name the column with --label KIND.COLUMN"},
-		"other classes":      {[]any{"nodes/product.csv", "sku,label\n1,red\nB,red\nC,red\n"}, Options{}, `the kinds "customer" and "product" have labels, but not of the same classes`},
-		"ids":                {nil, Options{TableOptions: TableOptions{ID: "customer.key"}}, `no column "key"`},
-		"label":              {nil, Options{TableOptions: TableOptions{Label: "brand.name"}}, `--label names "brand.name"`},
-		"drop":               {nil, Options{TableOptions: TableOptions{Drop: []string{"nothing"}}}, "write COLUMN or KIND.COLUMN"},
-		"edge features":      {nil, Options{TableOptions: TableOptions{EdgeFeatures: []string{"x"}}}, "relations have no weights and no edge features"},
-		"symmetrise":         {nil, Options{Symmetrise: true}, "use --reverse-relations on"},
+		"id of a float":     {[]any{buys, "customer,product\n1.0,1\n"}, Options{}, "write 1, as in nodes/customer.csv"},
+		"empty id":          {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\n")}, Options{}, "is not an id"},
+		"control character": {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\"a\nb\"\n")}, Options{}, "control character"},
+		"repeated id":       {[]any{"nodes/product.csv", "sku,price\n1,2\n1,3\n"}, Options{}, "occurs twice"},
+		"name":              {[]any{"edges/buys.csv", "a,b\n1,1\n"}, Options{}, "name it FROM__RELATION__TO"},
+		"empty name":        {[]any{"edges/customer____product.csv", "a,b\n1,1\n"}, Options{}, "is not the name of a relation"},
+		"colon":             {[]any{"nodes/a:b.csv", "a,b\n1,1\n"}, Options{}, "rename it without colons"},
+		"folder":            {[]any{"nodes/x.csv/y", "a,b\n1,1\n"}, Options{}, "nodes/x.csv"},
+		"one column":        {[]any{buys, "customer\n1\n"}, Options{}, "write a column of sources and one of destinations"},
+		"two tables":        {[]any{"nodes/customer.tsv", "id\n1\n"}, Options{}, "tables of the same name"},
+		"weights":           {[]any{buys, "customer,product,weight\n1,1,2\n"}, Options{}, "ignore it with --drop-weights"},
+		"spreadsheet":       {[]any{"nodes/shop.xlsx", "PK"}, Options{}, ".xlsx files are not supported"},
+		"no label":          {[]any{customers, "id,age\n1,2\n2,2\n3,4\n4,4\n"}, Options{}, "name the column with --label KIND.COLUMN"},
+		"other classes": {[]any{"nodes/product.csv", "sku,label\n1,red\nB,red\nC,red\n"}, Options{},
+			`the kinds "customer" and "product" have labels, but not of the same classes`},
+		"ids":   {nil, Options{TableOptions: TableOptions{ID: "customer.key"}}, `no column "key"`},
+		"label": {nil, Options{TableOptions: TableOptions{Label: "brand.name"}}, `--label names "brand.name"`},
+		"drop":  {nil, Options{TableOptions: TableOptions{Drop: []string{"nothing"}}}, "write COLUMN or KIND.COLUMN"},
+		"edge features": {nil, Options{TableOptions: TableOptions{EdgeFeatures: []string{"x"}}},
+			"relations have no weights and no edge features"},
+		"symmetrise":         {nil, Options{Symmetrise: true}, "--symmetrise, but the graph is relational; leave it out"},
 		"like a plain graph": {nil, Options{TableOptions: TableOptions{Like: plain.Dir}}, "only one of the source and --like"},
 		"like with reverse":  {nil, Options{ReverseRelations: "on", TableOptions: TableOptions{Like: first.Dir}}, "--like reuses"},
-		"another relation":   {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, "its tables are nodes/customer, nodes/product, edges/brand__in__city, "},
+		"another relation": {[]any{"edges/brand__in__city.csv", "a,b\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
+			"its tables are nodes/customer, nodes/product, edges/brand__in__city, "},
 		"a new table": {[]any{"nodes/brand.csv", "id\nacme\nzeta\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
 			"its tables are nodes/brand, nodes/customer, nodes/product, "},
-		"columns like": {[]any{"nodes/product.csv", "sku,color\n1,red\nB,red\nC,red\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
+		"columns like": {[]any{"nodes/product.csv", "sku,color\n1,red\nB,red\n"}, Options{TableOptions: TableOptions{Like: first.Dir}},
 			`no column "price"`},
 		"ends like": {[]any{buys, "product,person\n1,1\n"}, Options{TableOptions: TableOptions{Like: first.Dir}}, `no column "customer"`},
 	} {

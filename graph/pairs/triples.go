@@ -83,29 +83,22 @@ func Corrupt(op, path string, h *graph.HeldOut, r *graph.Relations, known Triple
 // Variant: rejection sampling, and after some failures the first negative from a random vertex on.
 func corrupted(x Triple, r *graph.Relations, known Triples, rng *rand.Rand) (not Triple, ok bool) {
 	const tries = 64
-	replace := func(tail bool, v uint64) (Triple, bool) {
-		kind, y, end := r.Relations[x.Relation].From, x, &not.Src
-		if tail {
-			kind, end = r.Relations[x.Relation].To, &not.Dst
-		}
-		first, n := r.Span(kind)
-		not = y
-		*end = first + uint32(v%uint64(n))
-		return not, !known.Has(not)
+	kinds := [2]int{r.Relations[x.Relation].From, r.Relations[x.Relation].To}
+	replace := func(end, v uint64) bool {
+		first, n := r.Span(kinds[end])
+		not = x
+		*[2]*uint32{&not.Src, &not.Dst}[end] = first + uint32(v%uint64(n))
+		return !known.Has(not)
 	}
 	for range tries {
-		if not, ok = replace(rng.Uint64()&1 == 1, rng.Uint64()); ok {
+		if replace(rng.Uint64()&1, rng.Uint64()) {
 			return not, true
 		}
 	}
-	tail, start := rng.Uint64()&1 == 1, rng.Uint64()>>1
-	for _, end := range []bool{tail, !tail} {
-		kind := r.Relations[x.Relation].From
-		if end {
-			kind = r.Relations[x.Relation].To
-		}
-		for step := range uint64(r.Kinds[kind].Vertices) {
-			if not, ok = replace(end, start+step); ok {
+	end, start := rng.Uint64()&1, rng.Uint64()>>1
+	for _, end := range []uint64{end, 1 - end} {
+		for step := range uint64(r.Kinds[kinds[end]].Vertices) {
+			if replace(end, start+step) {
 				return not, true
 			}
 		}
