@@ -117,6 +117,9 @@ func (x *relational) content(k *resources, o Options) *graph.Content {
 			labels = " labels=here"
 		}
 		o.Log("kind=%s vertices=%d features: %s%s", kind.Name, kind.Vertices, kind.FeatureText(features[i].Dim), labels)
+		if !slices.ContainsFunc(x.of.Relations, func(r graph.Relation) bool { return r.From == i || r.To == i }) {
+			o.Log("warning: no relation has vertices of kind %s, which learn nothing from others; relations name their kinds", kind.Name)
+		}
 	}
 	return c
 }

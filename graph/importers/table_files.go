@@ -96,7 +96,11 @@ func nameTables(src string) string {
 	case len(names) > most:
 		names = append(names[:most], "…")
 	}
-	return "name the tables with --nodes FILE --edges FILE, out of " + strings.Join(names, ", ")
+	remedy := "name the tables with --nodes FILE --edges FILE, out of " + strings.Join(names, ", ")
+	if len(names) > 2 {
+		remedy += "; tables of several kinds belong in the folders nodes and edges (docs/tutorials/several-tables.md)"
+	}
+	return remedy
 }
 
 // unrecognised returns the fault of a source that looks like none of the formats.

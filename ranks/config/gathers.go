@@ -47,7 +47,7 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	return net
 }
 
-// IgnoredWeights names the edge weights and edge features that a run's network ignores. It
+// IgnoredWeights names the edge weights, features and relations that a run's network ignores. It
 // is empty if the network uses all of them.
 func IgnoredWeights(meta *graph.Meta, net model.Spec) string {
 	var list []string
@@ -56,6 +56,9 @@ func IgnoredWeights(meta *graph.Meta, net model.Spec) string {
 	}
 	if meta.EdgeDim > 0 && net.Design.EdgeDim == 0 {
 		list = append(list, "features")
+	}
+	if meta.Relations != nil && len(meta.Relations.Relations) > 1 && !model.KindOf(net.Kind).Relational {
+		list = append(list, "relations")
 	}
 	if list == nil {
 		return ""
