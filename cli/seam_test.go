@@ -25,6 +25,8 @@ var hostReaders = []string{
 	"halo/history/batch.go", "halo/history/predicted.go", "halo/predict/momentum.go",
 	"halo/predict/groups.go", "halo/predict/source.go", "halo/predict/layer.go", "halo/predict/transfer.go", "halo/predict/recurrent.go",
 	"halo/predict/cell.go", "halo/predict/readout.go", "halo/predict/online.go", "halo/predict/part_graph.go",
+	// only on CPUs
+	"ranks/graphwork/relation_edges.go", "ranks/graphwork/relational_attention.go", "ranks/graphwork/relational_emission.go",
 }
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and read matrices

@@ -35,6 +35,9 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {
+			if model.KindOf(kind).Relational {
+				continue // needs one epoch for all intervals
+			}
 			base := compared(t, 0.3)
 			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)
