@@ -103,8 +103,9 @@ type repetitions struct {
 	rivalTime time.Duration
 }
 
-// epochInterleaved trains interleaved with PyTorch, never at the same time. It prints siafu's
-// run with the fastest epoch, then both sides' best epochs.
+// epochInterleaved trains interleaved with PyTorch, never at the same time, with one variant of PyTorch in memory.
+// It prints siafu's run with the fastest epoch, then both sides' best epochs. Variants that are missing here or
+// that the system kills, as it does if memory is short, are left out.
 func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.Writer) error {
 	d, err := graph.Open(o.Data)
 	if err != nil {
@@ -122,33 +123,56 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 	defer runner.Close()
 	ctx, stop := trials.UntilInterrupted(ctx)
 	defer stop()
-	references, reason, err := epochReferences(ctx, runner, d, twin)
-	defer yardstick.CloseAll(references)
-	if err != nil {
-		return err
-	}
 	var best *runfolder.Run
-	for range p.rounds {
-		for _, r := range references {
-			if err := r.Run(p.rivalTime); err != nil {
-				return err
+	var references []*yardstick.Reference
+	var omitted []string
+	losses := map[*yardstick.Reference][]float32{}
+	for _, v := range twin.Variants(d) {
+		r, err := runner.StartPyTorch(ctx, d, twin, v)
+		for range p.rounds {
+			if err == nil {
+				err = r.Run(p.rivalTime)
+			}
+			if err != nil {
+				break
+			}
+			run, err := trial(ctx, "bench epoch", o.Data, o.Config)
+			if err != nil {
+				return cmp.Or(err, r.Close())
+			}
+			if best == nil || fastest(run.Epochs[1:]) < fastest(best.Epochs[1:]) {
+				best = run
 			}
 		}
-		run, err := trial(ctx, "bench epoch", o.Data, o.Config)
-		if err != nil {
+		if err == nil {
+			losses[r], err = r.Result()
+		}
+		switch {
+		case fault.KindOf(err) == fault.Missing || yardstick.Killed(err) && ctx.Err() == nil:
+			omitted = append(omitted, err.Error())
+		case err != nil:
+			return err
+		default:
+			references = append(references, r)
+			r.Close()
+		}
+	}
+	if best == nil {
+		if best, err = trial(ctx, "bench epoch", o.Data, o.Config); err != nil {
 			return err
 		}
-		if best == nil || fastest(run.Epochs[1:]) < fastest(best.Epochs[1:]) {
-			best = run
+	}
+	if err := printEpochs(w, best); err != nil {
+		return err
+	}
+	for _, reason := range omitted {
+		if _, err := fmt.Fprintln(w, "left out:", reason); err != nil {
+			return err
 		}
 	}
 	t := table.Left("", "min s|%.4f", "ours/theirs|%.2f", "loss|%.5f", "ours|%.5f", "in epoch")
 	for _, r := range references {
-		losses, err := r.Result()
-		if err != nil {
-			return err
-		}
-		epoch, theirs, ours := lastLosses(losses, best)
+		epoch, theirs, ours := lastLosses(losses[r], best)
 		if twin.Dropout == 0 && twin.InputDropout == 0 {
 			if err := yardstick.SameLoss("bench epoch", r.Name, epoch, theirs, ours); err != nil {
 				return err
@@ -156,12 +180,8 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 		}
 		t.Add(r.Name, r.Seconds, fastest(best.Epochs[1:])/r.Seconds, theirs, ours, epoch)
 	}
-	if err := printEpochs(w, best); err != nil {
-		return err
-	}
-	if reason != "" {
-		_, err := fmt.Fprintln(w, "left out:", reason)
-		return err
+	if len(references) == 0 {
+		return nil
 	}
 	return t.Text(w)
 }
@@ -182,22 +202,6 @@ func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error
 		}
 	}
 	return yardstick.TrainingOf(c, d)
-}
-
-// epochReferences starts a PyTorch for each variant, or returns the reason why it cannot.
-func epochReferences(ctx context.Context, runner *yardstick.Runner, d *graph.Dataset,
-	g yardstick.Training) (references []*yardstick.Reference, reason string, err error) {
-	for _, v := range g.Variants(d) {
-		r, err := runner.StartPyTorch(ctx, d, g, v)
-		if fault.KindOf(err) == fault.Missing {
-			return references, err.Error(), nil
-		}
-		if err != nil {
-			return references, "", err
-		}
-		references = append(references, r)
-	}
-	return references, "", nil
 }
 
 func fastest(epochs []runfolder.Epoch) float64 {

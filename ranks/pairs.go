@@ -43,7 +43,7 @@ func readPairs(path, data string, net model.Spec) (s *pairs.Split, names [][]str
 		}
 	}
 	for i, u := range s.Edges.Src {
-		row := []string{pairs.VertexName(ids, meta.Relations, u), pairs.VertexName(ids, meta.Relations, s.Edges.Dst[i])}
+		row := []string{meta.Relations.VertexName(ids, int(u)), meta.Relations.VertexName(ids, int(s.Edges.Dst[i]))}
 		if s.Relations != nil {
 			row = slices.Insert(row, 1, meta.Relations.Relations[s.Relations[i]].Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"siafu/internal/fault"
@@ -146,6 +148,16 @@ func (r *Reference) died(err error) error {
 		e.Detail += ": " + said
 	}
 	return e
+}
+
+// Killed reports whether err is the end of a reference that the system killed, as it does if memory is short.
+func Killed(err error) bool {
+	var end *exec.ExitError
+	if !errors.As(err, &end) {
+		return false
+	}
+	status, ok := end.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // Close ends the process and removes its operands.

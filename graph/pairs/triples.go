@@ -177,7 +177,7 @@ func NewTripleNames(ids *graph.IDs, r *graph.Relations, vertices int64) *Names {
 	if len(r.Kinds) > 1 {
 		n = &Names{n: vertices, words: make(map[string]uint32, vertices)}
 		for v := range vertices {
-			n.words[VertexName(ids, r, uint32(v))] = uint32(v)
+			n.words[r.VertexName(ids, int(v))] = uint32(v)
 		}
 	}
 	n.relations = map[string]uint16{}
@@ -188,14 +188,6 @@ func NewTripleNames(ids *graph.IDs, r *graph.Relations, vertices int64) *Names {
 		n.relations[r.Label(i)] = uint16(i)
 	}
 	return n
-}
-
-// VertexName returns the name of a vertex in NewTripleNames, or its id if r is nil.
-func VertexName(ids *graph.IDs, r *graph.Relations, v uint32) string {
-	if r == nil || len(r.Kinds) == 1 {
-		return ids.At(int(v))
-	}
-	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(int(v))
 }
 
 // relation returns the relation of a line.

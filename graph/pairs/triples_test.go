@@ -23,7 +23,7 @@ func TestTripleNames(t *testing.T) {
 	if err != nil || s.Edges.Src[0] != 1 || s.Edges.Dst[0] != 6 || s.Edges.Dst[1] != 2 || s.Relations[0] != 0 || s.Relations[1] != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if name := VertexName(ids, r, 6); name != "item:4" {
+	if name := r.VertexName(ids, 6); name != "item:4" {
 		t.Errorf("vertex 6 is %s", name)
 	}
 	for _, c := range [][2]string{{"2,buys,4\n", "give ids of the dataset"}, {"user:1,rev_buys,item:1\n", "the graph's relations are"},

@@ -51,7 +51,7 @@ func (v *verifier) sources(r int, lo, hi, least, most int64) error {
 		end := hi
 		if v.relations >= 0 {
 			relation := s.Relations[lo]
-			if int(relation) >= v.relations || hi > lo && s.Relations[hi-1] < relation {
+			if int(relation) >= v.relations {
 				return v.bad("%s: %d at position %d", nRelations, relation, lo)
 			}
 			for end = lo + 1; end < hi && s.Relations[end] == relation; end++ {
