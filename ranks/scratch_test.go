@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
 )
@@ -58,7 +59,10 @@ func TestScratchGivesTheSameBits(t *testing.T) {
 // bits and the metrics of a run without a limit.
 func TestValuesOfRunningIntervals(t *testing.T) {
 	t.Parallel()
-	data := generated(t, false)
+	data, relations := generated(t, false), filepath.Join(t.TempDir(), "relations")
+	if _, err := graph.Write(relations, relatedGraph(5, true, 1), false); err != nil {
+		t.Fatal(err)
+	}
 	for name, set := range map[string]func(c *Config){
 		"dropout":            func(c *Config) {},
 		"without dropout":    func(c *Config) { c.Dropout, c.InputDropout = 0, 0 },
@@ -94,9 +98,16 @@ func TestValuesOfRunningIntervals(t *testing.T) {
 		"ranks, half rows": func(c *Config) { c.Ranks, c.Gather, c.Layers = 2, "bf16", 3 },
 		"ranks, stale":     func(c *Config) { c.Ranks, c.Refresh = 2, "every:2" },
 		"ranks, products":  func(c *Config) { c.Ranks, c.Layers, c.Order, c.Model = 3, 3, "apply-first", "sage" },
+		"relations":        func(c *Config) { c.Model, c.Hidden = "rgcn", 2 },
+		"relations, deep":  func(c *Config) { c.Model, c.Ranks, c.Layers, c.Jumping, c.Norm = "rgcn", 2, 3, "last", "layer" },
+		"relations, ranks": func(c *Config) { c.Model, c.Hidden, c.Ranks, c.Dropout = "rgcn", 2, 3, 0 },
+		"typed attention":  func(c *Config) { c.Model, c.Ranks = "hgn", 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := quick(t)
+			c, data := quick(t), data
+			if strings.Contains(name, "relation") || strings.Contains(name, "typed") {
+				data = relations
+			}
 			c.Hidden, c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 16, 4, 1, 0, 9, 3
 			set(&c)
 			limited := c

@@ -89,8 +89,8 @@ func (s *Store) Vacate(f *Frame) {
 	s.slots.free, f.slot = append(s.slots.free, f.slot), nil
 }
 
-// Chains reports whether values can be stored by worker (InChain): gathers add.
-func (s Spec) Chains() bool { return s.kind().Adds() }
+// Chains reports whether values can be stored by worker (InChain): gathers add rows or their products.
+func (s Spec) Chains() bool { return s.Adds() || s.kind().Relational && !s.kind().Attends }
 
 // awaitsSums reports whether a stage waits for sums over all vertices.
 func (n *Network) awaitsSums(d Do) bool {

@@ -36,7 +36,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	}
 	graphRanks = c.Partitions(graphRanks)
 	if lifetime := engine.Memory(c, graphRanks); c.Slices > 1 &&
-		(lifetime&(model.InChain|model.Exchanged) != model.InChain || !net.Chains()) {
+		(lifetime&(model.InChain|model.Exchanged) != model.InChain || !net.Adds()) {
 		return nil, fault.New(fault.Config, "train", "", "--memory slices=%d needs one graph rank, --memory scratch=DIR, --mode pipe, "+
 			"no --recompute and no --measure-staleness, and a network whose layers add rows", c.Slices).
 			Then("leave --memory slices=N out")
