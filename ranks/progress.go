@@ -17,8 +17,14 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	}
 }
 
+// recentSeconds returns the median duration of the last few epochs. The median of all epochs takes longer than
+// an epoch on a small graph.
+func (p *reporter) recentSeconds() float64 {
+	return runfolder.Median(p.epochs[max(len(p.epochs)-32, 0):])
+}
+
 func (p *reporter) remainingTime(e runfolder.Epoch) time.Duration {
-	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * runfolder.Median(p.epochs) * float64(time.Second)).Round(time.Second)
+	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * p.recentSeconds() * float64(time.Second)).Round(time.Second)
 }
 
 // fullLine returns an epoch as key=value pairs.
@@ -65,7 +71,7 @@ func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 		}
 	}
 	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.remainingTime(e)), p.accuracies,
-		fmt.Sprintf("%.3g s/epoch", runfolder.Median(p.epochs))}
+		fmt.Sprintf("%.3g s/epoch", p.recentSeconds())}
 	if e.Seconds > 0 {
 		words = append(words, fmt.Sprintf("waits %2.0f%%", 100*min(e.WaitSeconds/e.Seconds, 1)))
 	}
