@@ -94,12 +94,13 @@ func (r *Relations) Scored() (n int) {
 }
 
 // VertexName returns the name KIND:ID of vertex v, which is unique. A vertex of a graph with one kind, or
-// without relations (r is nil), is named by its id.
-func (r *Relations) VertexName(ids *IDs, v int) string {
+// without relations, is named by its id.
+func (d *Dataset) VertexName(v int) string {
+	r := d.Meta.Relations
 	if r == nil || len(r.Kinds) == 1 {
-		return ids.At(v)
+		return d.IDs.At(v)
 	}
-	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(v)
+	return r.Kinds[r.KindOf(int64(v))].Name + ":" + d.IDs.At(v)
 }
 
 // Labels returns the number of vertices with a label.
