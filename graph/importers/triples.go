@@ -44,7 +44,7 @@ func triples(k *resources, o Options) *graph.Content {
 		x.of.Relations = append(x.of.Relations, graph.Relation{Name: string(r.relations.at(uint32(i))), Inverse: -1})
 	}
 	c := &graph.Content{
-		Source: "triples " + nameOf(o.Src), Vertices: n, Labels: unlabelled(n), Split: make([]uint8, n), IDs: r.entities.ids(),
+		Vertices: n, Labels: unlabelled(n), Split: make([]uint8, n), IDs: r.entities.ids(),
 		Relations: &x.of, Edges: x.of.WithReverse(lists[0].EachRelation),
 	}
 	c.Features = c.Relations.JoinFeatures(make([]graph.Features, 1), n, false)
