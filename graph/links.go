@@ -33,8 +33,13 @@ type Triple struct {
 	Relation uint16
 }
 
-// Triple returns an edge of a relational graph.
-func (h *Held) Triple(i int) Triple { return Triple{h.Edges.Src[i], h.Edges.Dst[i], h.Relations[i]} }
+// Triples returns the edges of a relational graph.
+func (h *Held) Triples() (list []Triple) {
+	for i, relation := range h.Relations {
+		list = append(list, Triple{h.Edges.Src[i], h.Edges.Dst[i], relation})
+	}
+	return list
+}
 
 // Add appends edges of a relational graph.
 func (h *Held) Add(list ...Triple) {

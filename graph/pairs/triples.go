@@ -46,12 +46,11 @@ func Corrupt(op, path string, h *graph.HeldOut, r *graph.Relations, known Triple
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, held := range []*graph.Held{&h.Val, &h.Test} {
 		held.Not = graph.Pairs{}
-		for i, relation := range held.Relations {
-			x := held.Triple(i)
+		for _, x := range held.Triples() {
 			not, ok := corrupted(x, r, known, rng)
 			if !ok {
 				return fault.New(fault.Data, op, path, "relation %s connects vertex %d with all vertices, and all vertices with vertex %d",
-					r.Label(int(relation)), x.Src, x.Dst).Then("remove the relation from the graph")
+					r.Label(int(x.Relation)), x.Src, x.Dst).Then("remove the relation from the graph")
 			}
 			held.Not.Src, held.Not.Dst = append(held.Not.Src, not.Src), append(held.Not.Dst, not.Dst)
 		}
@@ -116,9 +115,7 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 			if s.Relations == nil {
 				return nil, nil, fault.New(fault.Data, opHoldOut, path, "its edges have no relations").Then(relationRemedy)
 			}
-			for i := range s.Relations {
-				held[k] = append(held[k], s.Triple(i))
-			}
+			held[k] = s.Triples()
 		}
 	} else {
 		candidates := slices.DeleteFunc(slices.Clone(all), func(x graph.Triple) bool { return r.Relations[x.Relation].Reverse })

@@ -56,9 +56,9 @@ func (p *pairing) prepareTriples() {
 			}
 		}
 	}
-	for i, v := range p.held.Loops.Edges.Src {
-		if _, own := p.directory.Row(v); own {
-			t.list = append(t.list, p.held.Loops.Triple(i))
+	for _, x := range p.held.Loops.Triples() {
+		if _, own := p.directory.Row(x.Dst); own {
+			t.list = append(t.list, x)
 		}
 	}
 }
@@ -201,12 +201,10 @@ func questions(x graph.Triple) (of [2]question, answers [2]uint32) {
 func (p *pairing) findAnswers() error {
 	t := p.triples
 	t.answers = map[question][]uint32{}
-	held := []*graph.Held{&p.held.Val, &p.held.Test}
-	for _, h := range held {
-		for i := range h.Relations {
-			of, _ := questions(h.Triple(i))
-			t.answers[of[0]], t.answers[of[1]] = nil, nil
-		}
+	held := append(p.held.Val.Triples(), p.held.Test.Triples()...)
+	for _, x := range held {
+		of, _ := questions(x)
+		t.answers[of[0]], t.answers[of[1]] = nil, nil
 	}
 	add := func(q question, answer uint32) {
 		if _, asked := t.answers[q]; !asked {
@@ -216,12 +214,10 @@ func (p *pairing) findAnswers() error {
 			t.answers[q] = append(t.answers[q], row)
 		}
 	}
-	for _, h := range held {
-		for i := range h.Relations {
-			of, answers := questions(h.Triple(i))
-			add(of[0], answers[0])
-			add(of[1], answers[1])
-		}
+	for _, x := range held {
+		of, answers := questions(x)
+		add(of[0], answers[0])
+		add(of[1], answers[1])
 	}
 	// The destination's rank has a training triple; the source's rank also needs it.
 	messages := make([][]uint32, p.comm.Size())
@@ -274,13 +270,13 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		kinds[row] = t.of.KindOf(int64(v))
 	}
 	// The questions are the same on all ranks.
-	most, scores := rankedTriples(p.shard.Vertices), []float32(nil)
-	for first := 0; first < len(h.Relations); first += most {
-		n := 2 * min(most, len(h.Relations)-first)
+	scores := []float32(nil)
+	for list := range slices.Chunk(h.Triples(), rankedTriples(p.shard.Vertices)) {
+		n := 2 * len(list)
 		asked, answers := make([]question, 0, n), make([]uint32, 0, n)
 		queries := make([]float32, n*p.width)
-		for i := range n / 2 {
-			of, are := questions(h.Triple(first + i))
+		for _, x := range list {
+			of, are := questions(x)
 			asked, answers = append(asked, of[:]...), append(answers, are[:]...)
 		}
 		for i, q := range asked {
