@@ -234,15 +234,8 @@ func open(dir string, large int64, load func(*loader)) (*Dataset, error) {
 	return l.Dataset, nil
 }
 
-// OpenIDs maps only the vertex ids of a dataset folder; ids is nil if they are 0..n-1. They are
-// valid until done is called. It returns the same faults as Open.
-func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
-	d, err := open(dir, math.MaxInt64, (*loader).ids)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	return d.IDs, d.Meta.Vertices, d.Close, nil
-}
+// OpenIDs opens a dataset folder with Meta and IDs only. It returns the same faults as Open.
+func OpenIDs(dir string) (*Dataset, error) { return open(dir, math.MaxInt64, (*loader).ids) }
 
 // Forget removes the pages of an array, or of a part of it, from this process's memory until they are
 // read again. It ignores memory outside the files.

@@ -27,6 +27,28 @@ type Held struct {
 	Relations []uint16
 }
 
+// Triple is an edge of a relational graph: source (head), relation, destination (tail).
+type Triple struct {
+	Src, Dst uint32
+	Relation uint16
+}
+
+// Triples returns the edges of a relational graph.
+func (h *Held) Triples() (list []Triple) {
+	for i, relation := range h.Relations {
+		list = append(list, Triple{h.Edges.Src[i], h.Edges.Dst[i], relation})
+	}
+	return list
+}
+
+// Add appends edges of a relational graph.
+func (h *Held) Add(list ...Triple) {
+	for _, x := range list {
+		h.Edges.Src, h.Edges.Dst = append(h.Edges.Src, x.Src), append(h.Edges.Dst, x.Dst)
+		h.Relations = append(h.Relations, x.Relation)
+	}
+}
+
 // Candidates returns the number of negative destinations of an edge to dst in its part of Held.Each.
 func Candidates(each []uint32, dst uint32) int {
 	n := len(each)
@@ -41,10 +63,8 @@ func Candidates(each []uint32, dst uint32) int {
 type HeldOut struct {
 	Ranked    int // number of vertices per edge in Each
 	Val, Test Held
-	// Loops are training edges v→v of a relational graph, which is stored without them. Relation
-	// LoopRelations[i] has the edge from LoopVertices[i].
-	LoopVertices  []uint32
-	LoopRelations []uint16
+	// Loops are training edges v→v of a relational graph, which is stored without them.
+	Loops Held
 }
 
 // of returns the held-out edges of a split.
@@ -117,9 +137,8 @@ func (c *Content) validateLinks() error {
 			return err
 		}
 	}
-	if at, v := badID(h.LoopVertices, c.Vertices); at >= 0 || len(h.LoopVertices) != len(h.LoopRelations) {
-		return invalid("name an existing vertex and a relation for each", "edge %d of %d from a vertex to itself names vertex %d of %d",
-			at, len(h.LoopRelations), v, c.Vertices)
+	if at, v := badID(h.Loops.Edges.Src, c.Vertices); at >= 0 {
+		return invalid("name an existing vertex", "edge %d from a vertex to itself names vertex %d of %d", at, v, c.Vertices)
 	}
 	return nil
 }
@@ -165,7 +184,7 @@ func (w *writer) links() error {
 		n /= 2
 	}
 	if r := w.content.Relations; r != nil {
-		n = int64(len(h.LoopVertices))
+		n = int64(h.Loops.Edges.Len())
 		for _, x := range r.Relations {
 			if !x.Reverse {
 				n += x.Edges
@@ -174,7 +193,7 @@ func (w *writer) links() error {
 	}
 	w.meta.Links = &LinkCounts{
 		n, int64(h.Val.Edges.Len()), int64(h.Test.Edges.Len()), int64(h.Val.Not.Len()), int64(h.Test.Not.Len()), int64(h.Ranked),
-		int64(len(h.LoopVertices)),
+		int64(h.Loops.Edges.Len()),
 	}
 	return w.file(linkFile, linkKind, func(f *arrayfile.Writer) error {
 		for split := SplitVal; split <= SplitTest; split++ {
@@ -189,8 +208,8 @@ func (w *writer) links() error {
 		}
 		arrayfile.Put(f, valRelations, h.Val.Relations)
 		arrayfile.Put(f, testRelations, h.Test.Relations)
-		arrayfile.Put(f, loopVertices, h.LoopVertices)
-		return arrayfile.Put(f, loopRelations, h.LoopRelations)
+		arrayfile.Put(f, loopVertices, h.Loops.Edges.Src)
+		return arrayfile.Put(f, loopRelations, h.Loops.Relations)
 	})
 }
 
@@ -235,11 +254,12 @@ func (l *loader) links() *HeldOut {
 func (l *loader) triples(p part, h *HeldOut) {
 	c := l.Meta.Links
 	h.Val.Relations, h.Test.Relations = array[uint16](p, valRelations, c.Val), array[uint16](p, testRelations, c.Test)
-	h.LoopVertices, h.LoopRelations = array[uint32](p, loopVertices, c.Loops), array[uint16](p, loopRelations, c.Loops)
+	loops := array[uint32](p, loopVertices, c.Loops)
+	h.Loops = Held{Edges: Pairs{loops, loops}, Relations: array[uint16](p, loopRelations, c.Loops)}
 	if l.err != nil {
 		return
 	}
-	for _, list := range []Held{h.Val, h.Test, {Edges: Pairs{h.LoopVertices, h.LoopVertices}, Relations: h.LoopRelations}} {
+	for _, list := range []Held{h.Val, h.Test, h.Loops} {
 		if why := l.Meta.Relations.misfit(list.Edges, list.Relations); why != "" {
 			p.bad("%s", why)
 		}

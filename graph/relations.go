@@ -94,12 +94,13 @@ func (r *Relations) Scored() (n int) {
 }
 
 // VertexName returns the name KIND:ID of vertex v, which is unique. A vertex of a graph with one kind, or
-// without relations (r is nil), is named by its id.
-func (r *Relations) VertexName(ids *IDs, v int) string {
+// without relations, is named by its id.
+func (d *Dataset) VertexName(v int) string {
+	r := d.Meta.Relations
 	if r == nil || len(r.Kinds) == 1 {
-		return ids.At(v)
+		return d.IDs.At(v)
 	}
-	return r.Kinds[r.KindOf(int64(v))].Name + ":" + ids.At(v)
+	return r.Kinds[r.KindOf(int64(v))].Name + ":" + d.IDs.At(v)
 }
 
 // Labels returns the number of vertices with a label.
@@ -110,17 +111,23 @@ func (r *Relations) Labels() (n int64) {
 	return n
 }
 
+// withoutEdges returns a copy without the numbers of edges.
+func (r *Relations) withoutEdges() *Relations {
+	s := &Relations{slices.Clone(r.Kinds), slices.Clone(r.Relations)}
+	for i := range s.Relations {
+		s.Relations[i].Edges, s.Relations[i].Targets = 0, 0
+	}
+	return s
+}
+
 // schema returns the relations without the numbers of vertices and edges.
 func (r *Relations) schema() *Relations {
 	if r == nil {
 		return nil
 	}
-	s := &Relations{slices.Clone(r.Kinds), slices.Clone(r.Relations)}
+	s := r.withoutEdges()
 	for k := range s.Kinds {
 		s.Kinds[k].Vertices = 0
-	}
-	for i := range s.Relations {
-		s.Relations[i].Edges, s.Relations[i].Targets = 0, 0
 	}
 	return s
 }
@@ -204,12 +211,9 @@ func (c *Content) validateRelations() error {
 	if _, ok := c.Edges.(RelatedSource); !ok || c.Symmetrise {
 		return invalid("give each edge a relation, and add reverse relations instead", "the edges of a relational graph have no relations")
 	}
-	c.Relations = &Relations{slices.Clone(c.Relations.Kinds), slices.Clone(c.Relations.Relations)}
+	c.Relations = c.Relations.withoutEdges()
 	for k := range c.Relations.Kinds {
 		c.Relations.Kinds[k].Labels = 0
-	}
-	for i := range c.Relations.Relations {
-		c.Relations.Relations[i].Edges, c.Relations.Relations[i].Targets = 0, 0
 	}
 	return nil
 }
@@ -233,19 +237,11 @@ func (w *windows) fillRelated() error {
 		if s == d {
 			return nil
 		}
-		if !in.putRelated(d, s, relation) || !out.putRelated(s, d, relation) {
+		if !in.putWith(d, s, 0, nil, relation) || !out.putWith(s, d, 0, nil, relation) {
 			return changed()
 		}
 		return nil
 	})
-}
-
-// putRelated is putWith for an edge with a relation.
-func (d *direction) putRelated(row, col uint32, relation uint16) bool {
-	if r := int(row - d.first); r+1 < len(d.window.Offsets) && d.window.Offsets[r+1] < int64(len(d.relations)) {
-		d.relations[d.window.Offsets[r+1]] = relation
-	}
-	return d.putWith(row, col, 0, nil)
 }
 
 // countRelations adds the edges of the window to those of their relations.

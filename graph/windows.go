@@ -269,10 +269,10 @@ func (d *direction) open(i int, lo, hi int64) {
 
 // put adds an edge if its row is in the window. It returns false if the window has more edges
 // than were counted.
-func (d *direction) put(row, col uint32) bool { return d.putWith(row, col, 0, nil) }
+func (d *direction) put(row, col uint32) bool { return d.putWith(row, col, 0, nil, 0) }
 
-// putWith is put with the weight and the features of the edge, if edges have them.
-func (d *direction) putWith(row, col uint32, weight float32, features []float32) bool {
+// putWith is put with the weight, the features and the relation of the edge, if edges have them.
+func (d *direction) putWith(row, col uint32, weight float32, features []float32, relation uint16) bool {
 	r := int(row - d.first)
 	if r+1 >= len(d.window.Offsets) {
 		return true
@@ -284,6 +284,9 @@ func (d *direction) putWith(row, col uint32, weight float32, features []float32)
 	d.window.Cols[at] = col
 	if d.weights != nil {
 		d.weights[at] = weight
+	}
+	if d.relations != nil {
+		d.relations[at] = relation
 	}
 	copy(d.features[int(at)*d.dim:], features)
 	d.window.Offsets[r+1] = at + 1

@@ -30,7 +30,7 @@ func (w *windows) fillWith() error {
 		if s == d {
 			return nil
 		}
-		if int(s) >= n || int(d) >= n || !in.putWith(d, s, weight, features) || !out.putWith(s, d, weight, features) {
+		if int(s) >= n || int(d) >= n || !in.putWith(d, s, weight, features, 0) || !out.putWith(s, d, weight, features, 0) {
 			return changed()
 		}
 		return nil

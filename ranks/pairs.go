@@ -16,20 +16,12 @@ import (
 // readPairs reads a file of pairs of vertices of the dataset folder data, and their names. Errors are those of
 // pairs.Read and graph.OpenIDs, and a fault of kind Data if a score needs relations that the file does not have.
 func readPairs(path, data string, net model.Spec) (s *pairs.Split, names [][]string, err error) {
-	meta, err := graph.ReadMeta(data)
+	ds, err := graph.OpenIDs(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, n, done, err := graph.OpenIDs(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer done()
-	known := pairs.NewNames(ids, n)
-	if meta.Relations != nil {
-		known = pairs.NewTripleNames(ids, meta.Relations, n)
-	}
-	if s, err = pairs.Read("predict", path, known); err != nil {
+	defer ds.Close()
+	if s, err = pairs.Read("predict", path, pairs.NewNames(ds)); err != nil {
 		return nil, nil, err
 	}
 	if s.Relations == nil && net.Design.Score != "" {
@@ -39,13 +31,13 @@ func readPairs(path, data string, net model.Spec) (s *pairs.Split, names [][]str
 	for i, r := range s.Relations {
 		if int(r) >= net.Design.ScoreRelations && net.Design.Score != "" {
 			return nil, nil, fault.New(fault.Data, "predict", path, "pair %d has the relation %s, which is the reverse of another", i+1,
-				meta.Relations.Relations[r].Name).Then("name the other relation, and exchange source and destination")
+				ds.Meta.Relations.Relations[r].Name).Then("name the other relation, and exchange source and destination")
 		}
 	}
 	for i, u := range s.Edges.Src {
-		row := []string{meta.Relations.VertexName(ids, int(u)), meta.Relations.VertexName(ids, int(s.Edges.Dst[i]))}
+		row := []string{ds.VertexName(int(u)), ds.VertexName(int(s.Edges.Dst[i]))}
 		if s.Relations != nil {
-			row = slices.Insert(row, 1, meta.Relations.Relations[s.Relations[i]].Name)
+			row = slices.Insert(row, 1, ds.Meta.Relations.Relations[s.Relations[i]].Name)
 		}
 		names = append(names, row)
 	}

@@ -488,17 +488,17 @@ func TestHeldOutTriples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	edges := map[pairs.Triple]bool{}
+	edges := map[graph.Triple]bool{}
 	for v := range ds.In.Rows() {
 		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
-			edges[pairs.Triple{Src: ds.In.Cols[i], Dst: uint32(v), Relation: ds.Relations[i]}] = true
+			edges[graph.Triple{Src: ds.In.Cols[i], Dst: uint32(v), Relation: ds.Relations[i]}] = true
 		}
 	}
 	count := int64(len(edges))
 	for _, x := range []graph.Held{h.Val, h.Test} {
 		for i, r := range x.Relations {
-			y := pairs.Triple{Src: x.Edges.Src[i], Dst: x.Edges.Dst[i], Relation: r}
-			back := pairs.Triple{Src: y.Dst, Dst: y.Src, Relation: uint16(ds.Meta.Relations.Relations[r].Inverse)}
+			y := graph.Triple{Src: x.Edges.Src[i], Dst: x.Edges.Dst[i], Relation: r}
+			back := graph.Triple{Src: y.Dst, Dst: y.Src, Relation: uint16(ds.Meta.Relations.Relations[r].Inverse)}
 			if edges[y] || edges[back] || ds.Meta.Relations.Relations[r].Reverse {
 				t.Fatalf("held-out edge %v is a training edge", y)
 			}

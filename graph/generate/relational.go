@@ -89,7 +89,7 @@ func (p *relationalPreset) content(asked Options) (*graph.Content, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	of, e := &graph.Relations{}, &relatedEdges{}
+	of, kinds, edges := &graph.Relations{}, []relationEnd(nil), relatedEdges(nil)
 	for k, kind := range p.kinds {
 		kind.Vertices = max(int64(math.Round(float64(kind.Vertices)*o.Scale)), 2)
 		set := planted{blocks: uint64(o.Classes), vertices: uint64(kind.Vertices),
@@ -97,7 +97,7 @@ func (p *relationalPreset) content(asked Options) (*graph.Content, error) {
 		if k > 0 {
 			set.blocks = min(max(set.vertices/blockVertices, 1), set.blocks)
 		}
-		of.Kinds, e.kinds, e.first = append(of.Kinds, kind), append(e.kinds, set), append(e.first, uint64(of.First(k)))
+		of.Kinds, kinds = append(of.Kinds, kind), append(kinds, relationEnd{planted: set, first: uint64(of.First(k))})
 	}
 	n := of.First(len(of.Kinds))
 	if err := host.RequireMemory(op, "", size.Product(n, 4+1+8), "set a smaller --scale"); err != nil {
@@ -108,19 +108,20 @@ func (p *relationalPreset) content(asked Options) (*graph.Content, error) {
 			x.affinity = max(affinity, 0)
 		}
 		x.edges = int64(math.Round(float64(x.edges) * o.Scale))
-		s, err := e.newRelation(x, o.Classes, newStream(o.Seed, purposeRelations+uint64(i)))
-		if err != nil {
+		s := relationSampler{from: kinds[x.from], to: kinds[x.to], loops: x.from == x.to, classes: uint64(o.Classes),
+			random: newStream(o.Seed, purposeRelations+uint64(i))}
+		if err := s.fit(x); err != nil {
 			return nil, err
 		}
-		e.relations = append(e.relations, s)
+		edges = append(edges, s)
 		of.Relations = append(of.Relations, graph.Relation{Name: x.name, From: x.from, To: x.to, Inverse: -1})
 	}
 	for i := range p.relations {
 		of.AddReverse(i)
 	}
 	c := &graph.Content{
-		Name: o.Name, Synthetic: true, Vertices: n, Relations: of, Edges: of.WithReverse(e.each), EdgeMemory: int64(o.Memory) << 20,
-		Labels: labels(&e.kinds[0], o), Classes: o.Classes, Split: split(&e.kinds[0], o), IDs: of.LocalIDs(),
+		Name: o.Name, Synthetic: true, Vertices: n, Relations: of, Edges: of.WithReverse(edges.each), EdgeMemory: int64(o.Memory) << 20,
+		Labels: labels(&kinds[0].planted, o), Classes: o.Classes, Split: split(&kinds[0].planted, o), IDs: of.LocalIDs(),
 	}
 	random := newStream(o.Seed, purposeLabelled)
 	for v := range c.Labels {
@@ -132,7 +133,7 @@ func (p *relationalPreset) content(asked Options) (*graph.Content, error) {
 	c.Labels = append(c.Labels, slices.Repeat([]int32{graph.Unlabelled}, others)...)
 	c.Split = append(c.Split, make([]uint8, others)...)
 	features := make([]graph.Features, len(of.Kinds))
-	features[0] = graph.Features{Rows: int(o.Vertices), Dim: o.Features, NonZeros: paperFeatures(&e.kinds[0], o)}
+	features[0] = graph.Features{Rows: int(o.Vertices), Dim: o.Features, NonZeros: paperFeatures(&kinds[0].planted, o)}
 	c.Features = of.JoinFeatures(features, o.IDFeatures, false)
 	c.Source = fmt.Sprintf("generate: synthetic graph like %s, scale %g: noise %g, strays %g, homophily %.3g (0: the preset's), seed %d",
 		o.Like, o.Scale, o.Noise, o.Strays, affinity, o.Seed)
@@ -154,55 +155,54 @@ func paperFeatures(set *planted, o Options) func(v int, yield func(col uint32, x
 }
 
 // relatedEdges samples the edges of a relational graph.
-type relatedEdges struct {
-	kinds     []planted
-	first     []uint64 // first vertex of each kind
-	relations []relationSampler
+type relatedEdges []relationSampler
+
+// relationEnd is a kind of vertices as one end of a relation.
+type relationEnd struct {
+	planted
+	first uint64 // vertex of the kind
+	all   *ranks // of the samples outside of classes, among all slots of the kind
 }
 
 // relationSampler samples the edges of a relation.
 type relationSampler struct {
-	from, to      planted
-	sources       *ranks // of the samples outside of classes, among all slots of a kind
-	destinations  *ranks
-	first, second uint64 // first vertices of the kinds
-	loops         bool   // both ends are of one kind
+	from, to      relationEnd
+	loops         bool // both ends are of one kind
 	classes       uint64
 	random        stream
 	inside, draws uint64 // the samples 0..inside-1 are within a class
 }
 
-// newRelation computes the number of samples of a relation.
+// setDegrees sets the ranks for a number of edges, and returns the probabilities within a block and among all slots.
+func (e *relationEnd) setDegrees(edges, skew, most float64) (inside, outside []bin) {
+	mean := edges / float64(e.vertices)
+	most = max(most, 2*mean)
+	e.ranks = newRanks(int64((e.vertices+e.blocks-1)/e.blocks), skew, mean, most)
+	e.all = newRanks(int64(e.vertices), skew, mean, most)
+	return e.ranks.bins(), e.all.bins()
+}
+
+// fit computes the number of samples of a relation.
 //
 // The edges of a class connect a pair of blocks; the classes have lcm(blocks) different pairs, at most one each.
 // Samples outside of classes connect any vertices. Their hubs are those of the whole kind, and have the largest
 // degrees. That the few pairs of vertices with both kinds of samples count twice here makes a graph with fewer
 // edges than requested, by 2 % at most if a tenth of all pairs are edges.
-func (e *relatedEdges) newRelation(x relationPreset, classes int, random stream) (relationSampler, error) {
-	s := relationSampler{from: e.kinds[x.from], to: e.kinds[x.to], first: e.first[x.from], second: e.first[x.to],
-		loops: x.from == x.to, classes: uint64(classes), random: random}
+func (s *relationSampler) fit(x relationPreset) error {
 	edges := float64(x.edges)
-	degrees := func(set *planted, skew, most float64) (inside []bin, all *ranks, outside []bin) {
-		mean := edges / float64(set.vertices)
-		most = max(most, 2*mean)
-		set.ranks = newRanks(int64((set.vertices+set.blocks-1)/set.blocks), skew, mean, most)
-		all = newRanks(int64(set.vertices), skew, mean, most)
-		return set.ranks.bins(), all, all.bins()
-	}
-	from, sources, allFrom := degrees(&s.from, x.fromSkew, x.most)
-	to, destinations, allTo := degrees(&s.to, x.toSkew, edges/x.most)
-	s.sources, s.destinations = sources, destinations
+	from, allFrom := s.from.setDegrees(edges, x.fromSkew, x.most)
+	to, allTo := s.to.setDegrees(edges, x.toSkew, edges/x.most)
 	a, b := s.from.blocks, s.to.blocks
 	cells := float64(min(s.classes, a/gcd(a, b)*b))
 	draws, ok := drawsFor(edges, func(m float64) float64 {
 		return float64(cells*pairs(from, to, m*x.affinity/cells, s.loops)) + pairs(allFrom, allTo, m*(1-x.affinity), s.loops)
 	})
 	if !ok {
-		return s, config("%d edges of %s cannot be sampled between %d and %d vertices", x.edges, x.name, s.from.vertices, s.to.vertices).
+		return config("%d edges of %s cannot be sampled between %d and %d vertices", x.edges, x.name, s.from.vertices, s.to.vertices).
 			Then("set a larger --scale, fewer --classes or a smaller --homophily")
 	}
 	s.draws, s.inside = draws, uint64(math.Round(float64(draws)*x.affinity))
-	return s, nil
+	return nil
 }
 
 func gcd(a, b uint64) uint64 {
@@ -221,19 +221,19 @@ func (s *relationSampler) sample(pairs []uint32, from, to uint64) []uint32 {
 			class := elementary.Mix(x^y) % s.classes
 			a, b = s.from.slot(class%s.from.blocks, x), s.to.slot(class%s.to.blocks, y)
 		} else {
-			a, b = uint64(s.sources.at(x)), uint64(s.destinations.at(y))
+			a, b = uint64(s.from.all.at(x)), uint64(s.to.all.at(y))
 		}
 		if !s.loops || a != b {
-			pairs = append(pairs, uint32(s.first+s.from.ids.at(a)), uint32(s.second+s.to.ids.at(b)))
+			pairs = append(pairs, uint32(s.from.first+s.from.ids.at(a)), uint32(s.to.first+s.to.ids.at(b)))
 		}
 	}
 	return pairs
 }
 
 // each is graph.RelatedSource.EachRelation.
-func (e *relatedEdges) each(yield func(u, v uint32, relation uint16) error) error {
-	for r := range e.relations {
-		s := &e.relations[r]
+func (e relatedEdges) each(yield func(u, v uint32, relation uint16) error) error {
+	for r := range e {
+		s := &e[r]
 		err := inChunks(s.draws, func(u, v uint32) error { return yield(u, v, uint16(r)) }, func() sampler { return s.sample })
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func bsnapParts(src string) []string {
 func bsnap(k *resources, o Options) *graph.Content {
 	read := func(at input) (input, []byte) { return at, k.file(at) }
 	labels, classes := bsnapLabels(read(k.in("labels.bsnap")))
-	c := &graph.Content{Source: "bsnap " + nameOf(o.Src), Vertices: int64(len(labels)), Labels: labels, Classes: classes}
+	c := &graph.Content{Vertices: int64(len(labels)), Labels: labels, Classes: classes}
 	at, features := read(k.in("features.bsnap"))
 	c.Features = bsnapFeatures(at, features, c.Vertices)
 	if at.path = bsnapGraph(o.Src); at.path == "" {

@@ -37,25 +37,19 @@ func debian(k *resources, o Options) *graph.Content {
 		check(fault.New(fault.Missing, a.op, a.path, "it contains no package").
 			Then(`run "apt-get update", then "apt-cache dumpavail" again`))
 	}
-	if o.Relations {
-		return a.relational(k, o)
-	}
-	c := &graph.Content{
-		Source:     "debian: " + a.path,
-		Vertices:   int64(len(a.packages)),
-		Symmetrise: len(o.EdgeFeatures) == 0,
-		Features:   a.features(),
-		Normalize:  o.Normalize,
-		IDs:        &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)},
-	}
 	for _, p := range a.packages {
-		c.IDs.Text = append(c.IDs.Text, p.name...)
-		c.IDs.Offsets = append(c.IDs.Offsets, int64(len(c.IDs.Text)))
+		a.names.add([]byte(p.name))
 	}
+	c := &graph.Content{Vertices: int64(len(a.packages)), Features: a.features(), IDs: a.names.ids()}
 	c.Labels, c.ClassNames = a.labels()
 	c.Classes = len(c.ClassNames)
-	c.Edges = a.edges(o)
-	c.Split = o.draw(c.Labels, usual)
+	if o.Relations {
+		c = a.relational(k, o, c)
+	} else {
+		c.Edges, c.Symmetrise = a.edges(o), len(o.EdgeFeatures) == 0
+		c.Split = o.draw(c.Labels, usual)
+	}
+	c.Source = "debian: " + a.path
 	return c
 }
 

@@ -31,15 +31,11 @@ func (l debEdges) Each(yield func(src, dst uint32) error) error {
 // edges returns the relations between packages of the archive, package→neighbour, and with
 // edge features in both directions. graph.Write handles duplicates and self loops.
 func (a *debArchive) edges(o Options) graph.EdgeSource {
-	index := make(map[string]uint32, len(a.packages))
-	for v, p := range a.packages {
-		index[p.name] = uint32(v)
-	}
 	var list debEdges
 	virtual, unknown, unknownNames := 0, 0, map[string]bool{}
 	for v, p := range a.packages {
 		for _, r := range p.relations {
-			switch u, known := index[r.name]; {
+			switch u, known := a.names.find([]byte(r.name)); {
 			case known:
 				list = append(list, debEdge{uint32(v), u, uint16(r.props)})
 			case a.virtual[r.name]:

@@ -38,6 +38,7 @@ type debPackage struct {
 type debArchive struct {
 	input
 	packages []debPackage    // by name, each name once
+	names    *idIndex        // of the packages, in their order; empty until all are read
 	virtual  map[string]bool // names that some package provides
 	dropped  int             // stanzas superseded by another version
 }
@@ -49,7 +50,7 @@ type debArchive struct {
 // Design note: packages are sorted by name, not in the order of the file, so that the dataset
 // does not depend on the order of apt's lists.
 func readDebArchive(r io.Reader, at input, more bool) *debArchive {
-	a, index := &debArchive{input: at, virtual: map[string]bool{}}, map[string]int{}
+	a, index := &debArchive{input: at, virtual: map[string]bool{}, names: newIDIndex()}, map[string]int{}
 	c := &debCursor{lines: bufio.NewScanner(r), input: at, more: more}
 	c.lines.Buffer(make([]byte, 64<<10), debLineLimit)
 	for fields, start := c.next(); start > 0; fields, start = c.next() {

@@ -16,16 +16,14 @@ const (
 	debMaintainerKind = "maintainer"
 )
 
-// relational returns the archive as a relational graph. A field of a package is a relation to packages, and
-// another one to virtual packages. A package has a source package, and a source package maintainers.
-func (a *debArchive) relational(k *resources, o Options) *graph.Content {
+// relational returns the archive as a relational graph. target has the packages without a split. A field of a package
+// is a relation to packages, and another one to virtual packages. A package has a source package, and a source package
+// maintainers.
+func (a *debArchive) relational(k *resources, o Options, target *graph.Content) *graph.Content {
 	refuseRelational(k.input, o)
-	packages, virtual, sources, maintainers := newIDIndex(), newIDIndex(), newIDIndex(), newIDIndex()
-	for _, p := range a.packages {
-		packages.add([]byte(p.name))
-	}
+	virtual, sources, maintainers := newIDIndex(), newIDIndex(), newIDIndex()
 	for _, name := range slices.Sorted(maps.Keys(a.virtual)) {
-		if _, real := packages.find([]byte(name)); !real {
+		if _, real := a.names.find([]byte(name)); !real {
 			virtual.add([]byte(name))
 		}
 	}
@@ -40,7 +38,7 @@ func (a *debArchive) relational(k *resources, o Options) *graph.Content {
 	for v, p := range a.packages {
 		link := func(field, name string) {
 			relation := strings.ReplaceAll(field, "-", "_")
-			if u, known := packages.find([]byte(name)); known {
+			if u, known := a.names.find([]byte(name)); known {
 				add(debPackageKind, relation, debPackageKind, uint32(v), u)
 			} else if u, known := virtual.find([]byte(name)); known {
 				add(debPackageKind, relation, debVirtualKind, uint32(v), u)
@@ -68,9 +66,6 @@ func (a *debArchive) relational(k *resources, o Options) *graph.Content {
 		}
 	}
 	o.Log("debian: packages=%d other_versions=%d to_unknown=%d", len(a.packages), a.dropped, unknown)
-	target := &graph.Content{Vertices: int64(len(a.packages)), Features: a.features(), IDs: packages.ids()}
-	target.Labels, target.ClassNames = a.labels()
-	target.Classes = len(target.ClassNames)
 	target.Split = o.draw(target.Labels, usual)
 	x := &relational{all: true}
 	x.addKind(k.input, debPackageKind, target)
@@ -81,7 +76,5 @@ func (a *debArchive) relational(k *resources, o Options) *graph.Content {
 	for _, r := range relations {
 		x.addRelation(k.input, r[0], r[1], r[2], edges[r])
 	}
-	c := x.content(k, o)
-	c.Source = "debian: " + a.path
-	return c
+	return x.content(k, o)
 }

@@ -63,7 +63,6 @@ func dglGraph(k *resources, o Options, f *dglFile) *graph.Content {
 		}
 	}
 	c := pyg(k, o, d)
-	c.Source = "dgl " + nameOf(o.Src)
 	d.logRest(o, f.Labels)
 	return c
 }
@@ -83,7 +82,6 @@ func dglRelational(k *resources, o Options, kinds, relations []dglPart) *graph.C
 		between, all = append(between, relationArrays{from, r.Name, to, d}), append(all, d)
 	}
 	c := pygRelational(k, o, list, between)
-	c.Source = "dgl " + nameOf(o.Src)
 	for _, d := range all {
 		d.logRest(o, nil)
 	}

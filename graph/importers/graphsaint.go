@@ -22,7 +22,7 @@ var graphsaintFormat = importer{
 func graphsaint(k *resources, o Options) *graph.Content {
 	adj := k.zip(k.in("adj_full.npz")).matrix("")
 	c := &graph.Content{
-		Source: "graphsaint " + nameOf(o.Src), Vertices: adj.rows, Edges: adj.edges(o),
+		Vertices: adj.rows, Edges: adj.edges(o),
 		Features: k.array(k.in("feats.npy")).dense(k, adj.rows),
 	}
 	classMap(o, k.in("class_map.json"), c)

@@ -172,6 +172,7 @@ func (f *importer) load(k *resources, o Options) (c *graph.Content, err error) {
 	} else {
 		c = f.read(k, o)
 	}
+	c.Source = cmp.Or(c.Source, f.Name+" "+nameOf(o.Src))
 	if c.Relations == nil && (isSet(o.ReverseRelations) || isSet(o.Featureless)) {
 		k.refuse("leave them out, or import tables in the folders nodes and edges",
 			"--reverse-relations and --featureless are for graphs with relations")

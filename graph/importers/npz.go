@@ -42,7 +42,6 @@ func npz(k *resources, o Options) (c *graph.Content) {
 			"none of adj_indptr, adj_matrix.indptr, edges, edge_index and nodes.KIND is among its arrays: %s",
 			strings.Join(z.Names(), ", "))
 	}
-	c.Source = "npz " + nameOf(o.Src)
 	if rest := z.Rest(); len(rest) > 0 {
 		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
 	}

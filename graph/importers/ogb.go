@@ -34,7 +34,7 @@ func ogb(k *resources, o Options) *graph.Content {
 		at.require(!at.exists(), "import a graph with one type of vertices and edges, or with labels",
 			"its edges have types and its vertices no labels, as in ogbl-wikikg2 and ogbl-biokg, which are not supported")
 	}
-	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: ogbCount(k.raw("num-node-list.csv.gz"))}
+	c := &graph.Content{Vertices: ogbCount(k.raw("num-node-list.csv.gz"))}
 	edges := ogbCount(k.raw("num-edge-list.csv.gz"))
 	if isOGBLinks(o.Src, ogbLabelFile) {
 		ogbLinks(k, o, c, edges)

@@ -95,7 +95,7 @@ func ogbArrays(k *resources, o Options) *graph.Content {
 	in := k.zip(k.raw(ogbArchive))
 	x := in.get("node_feat")
 	n := x.rows()
-	c := &graph.Content{Source: "ogb " + nameOf(o.Src), Vertices: n, Features: x.dense(k, n), Edges: pygEdges(k, o, in, n)}
+	c := &graph.Content{Vertices: n, Features: x.dense(k, n), Edges: pygEdges(k, o, in, n)}
 	if isOGBLinks(o.Src, ogbClasses) {
 		ogbHeld(k, o, c)
 		return c

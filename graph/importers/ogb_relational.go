@@ -59,9 +59,7 @@ func ogbRelational(k *resources, o Options) *graph.Content {
 		}
 		x.addRelation(list, row[0], row[1], row[2], edges)
 	}
-	c := x.content(k, o)
-	c.Source = "ogb " + nameOf(o.Src)
-	return c
+	return x.content(k, o)
 }
 
 // mostText is the maximum length of a list of kinds or relations in bytes.

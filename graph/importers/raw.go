@@ -55,7 +55,7 @@ func raw(k *resources, o Options) *graph.Content {
 	}
 	r.readMeta()
 	c := &graph.Content{
-		Source: "raw " + nameOf(o.Src), Licence: r.Licence, Synthetic: r.Synthetic,
+		Licence: r.Licence, Synthetic: r.Synthetic,
 		Vertices: *r.Nodes, Classes: r.Classes,
 	}
 	if r.SourceRepo != "" {

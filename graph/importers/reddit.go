@@ -18,7 +18,7 @@ func reddit(k *resources, o Options) *graph.Content {
 	adj := k.zip(matrix).matrix("")
 	z, n := k.zip(k.in("reddit_data.npz")), adj.rows
 	c := &graph.Content{
-		Source: "reddit-npz " + nameOf(o.Src), Vertices: n, Edges: adj.edges(o),
+		Vertices: n, Edges: adj.edges(o),
 		Features: z.get("feature").dense(k, n), Labels: z.get("label").labels(n), Split: z.get("node_types").sets(n),
 	}
 	if z.Has("node_ids") {

@@ -51,7 +51,7 @@ func snapEdges(folder input) (list input, err error) {
 func snap(k *resources, o Options) *graph.Content {
 	a := k.array(k.in("features.npy"))
 	n := a.rows()
-	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: a.dense(k, n)}
+	c := &graph.Content{Vertices: n, Features: a.dense(k, n)}
 	snapGraph(k, o, c)
 	labels := k.in("labels.npy")
 	if !labels.exists() && o.Split == "" && !k.in("split.npy").exists() {

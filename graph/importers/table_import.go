@@ -42,18 +42,11 @@ func (f *importer) readTables(k *resources, o Options) *graph.Content {
 	if related {
 		return im.readRelated()
 	}
-	im.openNodes()
-	im.survey()
-	im.settleClasses()
-	im.chooseSplit()
-	im.chooseColumns()
-	im.measure()
-	c := &graph.Content{
-		Source: f.entry.Name + " " + nameOf(o.Src), Vertices: int64(im.ids.len()), IDs: im.ids.ids(), Table: &im.table,
-		Labels: im.classes.labels, Split: im.sets, Classes: len(im.classes.names), ClassNames: im.classes.classNames(),
-	}
-	im.settleTargets(c)
-	c.Features = im.encode()
+	im.nodes = im.openTable(im.Nodes, "nodes")
+	im.findColumns()
+	im.prepare()
+	c := im.labels()
+	c.Table, c.Features = &im.table, im.encode()
 	im.logColumns()
 	c.Edges = im.readEdges()
 	c.Normalize, c.Symmetrise, c.EdgeImport = im.Normalize, im.Symmetrise, &im.edges
@@ -81,9 +74,13 @@ func (im *tableImport) findLike() {
 	im.applyLike()
 }
 
-func (im *tableImport) openNodes() {
-	im.nodes = im.openTable(im.Nodes, "nodes")
-	im.findColumns()
+// prepare makes the passes over the vertices before encode, and chooses labels, split and features.
+func (im *tableImport) prepare() {
+	im.survey()
+	im.settleClasses()
+	im.chooseSplit()
+	im.chooseColumns()
+	im.measure()
 }
 
 func (im *tableImport) findColumns() {

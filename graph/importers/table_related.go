@@ -51,11 +51,7 @@ func (im *tableImport) readRelated() *graph.Content {
 	}
 	r.openKinds()
 	for _, k := range r.tables() {
-		k.survey()
-		k.settleClasses()
-		k.chooseSplit()
-		k.chooseColumns()
-		k.measure()
+		k.prepare()
 	}
 	r.readRelations()
 	r.addReverse(r.Options)
@@ -65,11 +61,11 @@ func (im *tableImport) readRelated() *graph.Content {
 	}
 	r.makeFeatures()
 	c := r.content(r.resources, r.Options)
-	c.Source, c.EdgeImport = r.entry.Name+" "+nameOf(r.Src), &r.edges
+	c.EdgeImport = &r.edges
 	return c
 }
 
-// labels returns the vertices of a kind without their features.
+// labels returns the vertices without their features.
 func (im *tableImport) labels() *graph.Content {
 	c := &graph.Content{Vertices: int64(im.ids.len()), IDs: im.ids.ids()}
 	if !im.unlabelled {
@@ -85,7 +81,7 @@ func (r *relatedImport) tables() []*tableImport {
 }
 
 // addKind adds a kind whose table is the named file in SRC.
-func (r *relatedImport) addKind(name, file string) *tableImport {
+func (r *relatedImport) addKind(name, file string) {
 	k := *r.tableImport
 	k.kind, k.Nodes, k.ids = name, file, newIDIndex()
 	if r.Relation == "" {
@@ -100,7 +96,6 @@ func (r *relatedImport) addKind(name, file string) *tableImport {
 	}
 	r.imports = append(r.imports, &k)
 	r.of.Kinds = append(r.of.Kinds, graph.VertexKind{Name: name})
-	return &k
 }
 
 // listTables returns the tables of a folder in SRC, by their names without endings.
@@ -136,15 +131,13 @@ func (r *relatedImport) findTables() {
 		if len(parts) != 3 || slices.Contains(parts, "") {
 			relations[name].refuse("name it FROM__RELATION__TO, such as author__writes__paper", "%q is not the name of a relation", name)
 		}
-		var ends [2]int
-		for i, kind := range []string{parts[0], parts[2]} {
-			if ends[i] = r.of.Kind(kind); ends[i] < 0 {
-				ends[i] = len(r.imports)
+		for _, kind := range []string{parts[0], parts[2]} {
+			if r.of.Kind(kind) < 0 {
 				r.addKind(kind, "")
 			}
 		}
-		r.of.Relations = append(r.of.Relations, graph.Relation{Name: parts[1], From: ends[0], To: ends[1], Inverse: -1})
 		r.files = append(r.files, relations[name])
+		r.addRelation(relations[name], parts[0], parts[1], parts[2], newEdgeBuffer(r.resources, relations[name]))
 	}
 	if r.like != nil {
 		r.sameTables(tables)

@@ -27,10 +27,9 @@ func (r *relatedImport) readRelations() {
 		}
 		e := r.openEdges(t, ends, [2]*tableImport{r.imports[x.From], r.imports[x.To]})
 		x.Ends = []string{e.names[e.ends[0]], e.names[e.ends[1]]}
-		list := newEdgeBuffer(r.resources, at)
+		list := r.lists[i].(edgeBuffer)
 		e.eachEdge(func(_ int64, _ [][]byte, pair [2]uint32, _ float32) { list.add(pair[:]) })
 		e.logOmitted()
-		r.lists = append(r.lists, list)
 	}
 }
 

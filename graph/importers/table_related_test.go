@@ -33,7 +33,7 @@ func namedEdges(ds *graph.Dataset) map[string]int {
 	names, r := map[string]int{}, ds.Meta.Relations
 	for v := range ds.In.Rows() {
 		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
-			names[r.VertexName(ds.IDs, int(ds.In.Cols[i]))+" "+r.Relations[ds.Relations[i]].Name+" "+r.VertexName(ds.IDs, v)]++
+			names[ds.VertexName(int(ds.In.Cols[i]))+" "+r.Relations[ds.Relations[i]].Name+" "+ds.VertexName(v)]++
 		}
 	}
 	return names
@@ -44,7 +44,7 @@ func vertexRow(t *testing.T, ds *graph.Dataset, name string) []float32 {
 	t.Helper()
 	all, r := spread(ds.Features), ds.Meta.Relations
 	for v := range ds.In.Rows() {
-		if r.VertexName(ds.IDs, v) != name {
+		if ds.VertexName(v) != name {
 			continue
 		}
 		row, k := all[v*ds.Meta.FeatureDim:(v+1)*ds.Meta.FeatureDim], r.Kinds[r.KindOf(int64(v))]

@@ -27,12 +27,9 @@ func torchGraph(k *resources, o Options, f *pickle.TorchFile) *graph.Content {
 	t := &torchArrays{file: f, input: k.input, got: map[string]bool{}}
 	t.dict = t.data(f.Value, nesting)
 	if slices.ContainsFunc(t.dict.Keys, isRelationKey) {
-		c := t.relational(k, o)
-		c.Source = "torch " + nameOf(o.Src)
-		return c
+		return t.relational(k, o)
 	}
 	c := pyg(k, o, t)
-	c.Source = "torch " + nameOf(o.Src)
 	t.logRest(o)
 	return c
 }

@@ -44,7 +44,7 @@ func triples(k *resources, o Options) *graph.Content {
 		x.of.Relations = append(x.of.Relations, graph.Relation{Name: string(r.relations.at(uint32(i))), Inverse: -1})
 	}
 	c := &graph.Content{
-		Source: "triples " + nameOf(o.Src), Vertices: n, Labels: unlabelled(n), Split: make([]uint8, n), IDs: r.entities.ids(),
+		Vertices: n, Labels: unlabelled(n), Split: make([]uint8, n), IDs: r.entities.ids(),
 		Relations: &x.of, Edges: x.of.WithReverse(lists[0].EachRelation),
 	}
 	c.Features = c.Relations.JoinFeatures(make([]graph.Features, 1), n, false)
@@ -53,14 +53,11 @@ func triples(k *resources, o Options) *graph.Content {
 		for v := range c.Split {
 			c.Split[v] = graph.SplitTrain
 		}
-		lists[1].AddTo(&c.HeldOut.Val)
-		lists[2].AddTo(&c.HeldOut.Test)
+		c.HeldOut.Val.Add(lists[1]...)
+		c.HeldOut.Test.Add(lists[2]...)
 		known := slices.Concat(lists[:]...).Sort()
-		loops := slices.DeleteFunc(slices.Clone(lists[0]), func(x pairs.Triple) bool { return x.Src != x.Dst }).Sort()
-		for _, x := range loops {
-			c.HeldOut.LoopVertices = append(c.HeldOut.LoopVertices, x.Src)
-			c.HeldOut.LoopRelations = append(c.HeldOut.LoopRelations, x.Relation)
-		}
+		loops := slices.DeleteFunc(slices.Clone(lists[0]), func(x graph.Triple) bool { return x.Src != x.Dst })
+		c.HeldOut.Loops.Add(loops.Sort()...)
 		check(pairs.Corrupt(k.op, k.path, c.HeldOut, c.Relations, known, o.Seed))
 	}
 	o.Log = func(string, ...any) {} // of hundreds of relations
@@ -103,7 +100,7 @@ func (r *tripleReader) add(at input, list pairs.Triples, rows [][3][]byte) pairs
 		at.require(relation < mostRelations, "write the relation as the second word of a line",
 			"triple %d has relation %.60q, but a dataset has at most %d relations and their reverses", len(list)+1, row[1],
 			mostRelations)
-		list = append(list, pairs.Triple{Src: src, Dst: dst, Relation: uint16(relation)})
+		list = append(list, graph.Triple{Src: src, Dst: dst, Relation: uint16(relation)})
 	}
 	return list
 }

@@ -57,8 +57,8 @@ func TestTriples(t *testing.T) {
 				got[0][name(u, relation, v)] = true
 			}
 		}
-		for i, v := range h.LoopVertices {
-			got[0][name(v, h.LoopRelations[i], v)] = true
+		for i, v := range h.Loops.Edges.Src {
+			got[0][name(v, h.Loops.Relations[i], v)] = true
 		}
 		for k, x := range []graph.Held{h.Val, h.Test} {
 			for i, relation := range x.Relations {
@@ -76,7 +76,7 @@ func TestTriples(t *testing.T) {
 			}
 		}
 		if n := ds.Meta.Vertices; ds.Meta.Links.Train != int64(len(lists[0])) || int64(ds.Features.Sparse.Cols[n-1]) != n-1 ||
-			len(h.LoopVertices) == 0 || (len(r) == 8) != (reverse == "") || ds.Meta.FeatureDim != int(n) {
+			h.Loops.Edges.Len() == 0 || (len(r) == 8) != (reverse == "") || ds.Meta.FeatureDim != int(n) {
 			t.Errorf("%+v, %d relations", ds.Meta.Links, len(r))
 		}
 	}

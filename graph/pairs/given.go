@@ -10,7 +10,7 @@ import (
 // read reads the held-out edges, negative pairs and candidates from files. If the files contain
 // negative pairs or candidates, no other candidates are sampled.
 func (d *drawer) read(h *graph.HeldOut, o HoldOutOptions) error {
-	names := NewNames(d.ds.IDs, d.ds.Meta.Vertices)
+	names := NewNames(d.ds)
 	var ranked [2]int
 	d.drawn = map[uint64]bool{}
 	for k, from := range []struct {
@@ -33,7 +33,7 @@ func (d *drawer) read(h *graph.HeldOut, o HoldOutOptions) error {
 				return err
 			}
 		}
-		*from.to, ranked[k] = graph.Held{Edges: s.Edges, Not: s.Not, Each: s.Each}, s.Ranked
+		*from.to, ranked[k] = s.Held, s.Ranked
 		for i, u := range s.Edges.Src {
 			held := pairKey(u, s.Edges.Dst[i])
 			if d.drawn[held] = true; !o.KeepHeld { // a held-out edge must not be a negative pair

@@ -78,7 +78,7 @@ func HoldOut(dir, dst string, o HoldOutOptions, force bool) (*graph.WriteReport,
 			return nil, err
 		}
 		c := (&drawer{ds: ds}).content(h, o)
-		c.Edges, c.Relations = rest, ds.Meta.Relations
+		c.Edges, c.Relations = graph.EachRelation(rest.EachRelation), ds.Meta.Relations
 		return graph.Write(dst, c, force)
 	}
 	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}

@@ -15,20 +15,32 @@ type Names struct {
 	relations map[string]uint16 // nil if the graph is not relational
 }
 
-// NewNames returns the Names of n vertices with these ids.
-func NewNames(ids *graph.IDs, n int64) *Names {
+// NewNames returns the Names of the vertices and relations of a dataset. Vertices of a graph with several kinds
+// are named KIND:ID.
+func NewNames(ds *graph.Dataset) *Names {
+	n, ids, r := ds.Meta.Vertices, ds.IDs, ds.Meta.Relations
 	names := &Names{n: n}
 	switch {
+	case r != nil && len(r.Kinds) > 1, ids != nil && ids.Offsets != nil:
+		names.words = make(map[string]uint32, n)
+		for v := range n {
+			names.words[ds.VertexName(int(v))] = uint32(v)
+		}
 	case ids != nil && ids.Ints != nil:
 		names.ints = make(map[int64]uint32, n)
 		for v, id := range ids.Ints {
 			names.ints[id] = uint32(v)
 		}
-	case ids != nil && ids.Offsets != nil:
-		names.words = make(map[string]uint32, n)
-		for v := range n {
-			names.words[ids.At(int(v))] = uint32(v)
+	}
+	if r == nil {
+		return names
+	}
+	names.relations = map[string]uint16{}
+	for i, x := range r.Relations {
+		if _, repeated := names.relations[x.Name]; !repeated && !x.Reverse {
+			names.relations[x.Name] = uint16(i)
 		}
+		names.relations[r.Label(i)] = uint16(i)
 	}
 	return names
 }

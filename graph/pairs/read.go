@@ -9,14 +9,11 @@ import (
 )
 
 // Split is the content of a file for one split of a graph's edges. Absent lists are empty.
+// Relations is nil unless both the file and the graph have relations.
 type Split struct {
-	Edges graph.Pairs
-	Not   graph.Pairs // negative pairs that all edges share
-	Each  []uint32    // [Edges x Ranked] candidate destinations of each edge
+	graph.Held
 	// Ranked is the number of candidates per edge in Each.
 	Ranked int
-	// Relations are the relations of Edges, if the file and the graph have relations; else nil.
-	Relations []uint16
 }
 
 // Read reads a file of pairs:
@@ -28,7 +25,7 @@ type Split struct {
 //	others       text: a first line with columns called src and dst, then a pair a line,
 //	             between commas or, of a .tsv file, tabs
 //
-// Text with names of NewTripleNames also has a column called relation. Without a first line it has
+// Text of a relational graph also has a column called relation. Without a first line it has
 // three columns: source, relation and destination, also between tabs in a .txt file.
 //
 // Numbers in arrays are ids as well. op is the operation of faults.

@@ -13,9 +13,14 @@ import (
 	"siafu/internal/fault"
 )
 
+// namesOf returns the names of three vertices.
+func namesOf(ids *graph.IDs) *Names {
+	return NewNames(&graph.Dataset{IDs: ids, Meta: &graph.Meta{Vertices: 3}})
+}
+
 // words are ids of three vertices.
 func words() *Names {
-	return NewNames(&graph.IDs{Offsets: []int64{0, 1, 2, 4}, Text: []byte("ab17")}, 3)
+	return namesOf(&graph.IDs{Offsets: []int64{0, 1, 2, 4}, Text: []byte("ab17")})
 }
 
 func file(t *testing.T, name, text string) string {
@@ -35,13 +40,13 @@ func TestText(t *testing.T) {
 	}{
 		"words":   {words(), "p.csv", "dst,year,src\na,1999,17\n b,2000,a\n"},
 		"tabs":    {words(), "p.tsv", "src\tdst\n17\ta\na\tb\n"},
-		"numbers": {NewNames(&graph.IDs{Ints: []int64{30, 20, 10}}, 3), "p.txt", "src,dst\n10,30\n30,20\n"},
-		"guarded": {NewNames(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}, 3),
+		"numbers": {namesOf(&graph.IDs{Ints: []int64{30, 20, 10}}), "p.txt", "src,dst\n10,30\n30,20\n"},
+		"guarded": {namesOf(&graph.IDs{Offsets: []int64{0, 2, 3, 5}, Text: []byte("=ab@c")}),
 			"p.csv", "src,dst\n'@c,'=a\n=a,b\n"},
-		"none": {NewNames(nil, 3), "p.csv", "src,dst\n2,0\n0,1\n"},
+		"none": {namesOf(nil), "p.csv", "src,dst\n2,0\n0,1\n"},
 	} {
 		s, err := Read("test", file(t, c.file, c.text), c.names)
-		if err != nil || !reflect.DeepEqual(s, &Split{Edges: want}) {
+		if err != nil || !reflect.DeepEqual(s, &Split{Held: graph.Held{Edges: want}}) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
@@ -130,11 +135,11 @@ func TestArrays(t *testing.T) {
 		}
 		t.Fatalf("%v\n%s", err, out)
 	}
-	names := NewNames(&graph.IDs{Ints: []int64{10, 20, 30}}, 3)
+	names := namesOf(&graph.IDs{Ints: []int64{10, 20, 30}})
 	edges := graph.Pairs{Src: []uint32{0, 2, 2}, Dst: []uint32{1, 0, 2}}
-	plain := Split{Edges: edges}
-	both := Split{Edges: edges, Not: graph.Pairs{Src: []uint32{1}, Dst: []uint32{1}}}
-	ranked := Split{Edges: edges, Each: []uint32{1, 2, 0, 0, 1, 0}, Ranked: 2}
+	plain := Split{Held: graph.Held{Edges: edges}}
+	both := Split{Held: graph.Held{Edges: edges, Not: graph.Pairs{Src: []uint32{1}, Dst: []uint32{1}}}}
+	ranked := Split{Held: graph.Held{Edges: edges, Each: []uint32{1, 2, 0, 0, 1, 0}}, Ranked: 2}
 	for name, want := range map[string]Split{
 		"rows.npy": plain, "columns.npy": plain, "words.npy": plain, "both.npz": both, "both.pt": both,
 		"ranked.npz": ranked, "ranked.pt": ranked,
@@ -144,7 +149,7 @@ func TestArrays(t *testing.T) {
 		}
 	}
 	parts := filepath.Join(dir, "parts.pt")
-	for part, want := range map[string]Split{"train": {Edges: both.Not}, "valid": both, "test": plain} {
+	for part, want := range map[string]Split{"train": {Held: graph.Held{Edges: both.Not}}, "valid": both, "test": plain} {
 		if s, err := readPart("test", parts, part, names); err != nil || !reflect.DeepEqual(*s, want) {
 			t.Errorf("%s of parts.pt: %+v, %v", part, s, err)
 		}

@@ -10,25 +10,14 @@ import (
 	"siafu/internal/host"
 )
 
-// Triple is an edge of a relational graph: source (head), relation, destination (tail).
-type Triple struct {
-	Src, Dst uint32
-	Relation uint16
-}
-
-func compareTriples(a, b Triple) int {
+func compareTriples(a, b graph.Triple) int {
 	return slices.Compare([]uint32{a.Src, uint32(a.Relation), a.Dst}, []uint32{b.Src, uint32(b.Relation), b.Dst})
 }
 
-// Triples is a list of edges of a relational graph. It is a graph.EdgeSource.
-type Triples []Triple
+// Triples is a list of edges of a relational graph.
+type Triples []graph.Triple
 
-// Each implements graph.EdgeSource.
-func (t Triples) Each(yield func(src, dst uint32) error) error {
-	return t.EachRelation(func(src, dst uint32, _ uint16) error { return yield(src, dst) })
-}
-
-// EachRelation implements graph.RelatedSource.
+// EachRelation is graph.RelatedSource.EachRelation.
 func (t Triples) EachRelation(yield func(src, dst uint32, relation uint16) error) error {
 	for _, x := range t {
 		if err := yield(x.Src, x.Dst, x.Relation); err != nil {
@@ -45,17 +34,9 @@ func (t Triples) Sort() Triples {
 }
 
 // Has reports whether the sorted list contains a triple.
-func (t Triples) Has(x Triple) bool {
+func (t Triples) Has(x graph.Triple) bool {
 	_, ok := slices.BinarySearchFunc(t, x, compareTriples)
 	return ok
-}
-
-// AddTo appends the edges to a list of held-out edges.
-func (t Triples) AddTo(h *graph.Held) {
-	for _, x := range t {
-		h.Edges.Src, h.Edges.Dst = append(h.Edges.Src, x.Src), append(h.Edges.Dst, x.Dst)
-		h.Relations = append(h.Relations, x.Relation)
-	}
 }
 
 // Corrupt sets the negative pairs of held-out triples: a random vertex of the same kind replaces the source
@@ -65,12 +46,11 @@ func Corrupt(op, path string, h *graph.HeldOut, r *graph.Relations, known Triple
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, held := range []*graph.Held{&h.Val, &h.Test} {
 		held.Not = graph.Pairs{}
-		for i, relation := range held.Relations {
-			x := Triple{held.Edges.Src[i], held.Edges.Dst[i], relation}
+		for _, x := range held.Triples() {
 			not, ok := corrupted(x, r, known, rng)
 			if !ok {
 				return fault.New(fault.Data, op, path, "relation %s connects vertex %d with all vertices, and all vertices with vertex %d",
-					r.Label(int(relation)), x.Src, x.Dst).Then("remove the relation from the graph")
+					r.Label(int(x.Relation)), x.Src, x.Dst).Then("remove the relation from the graph")
 			}
 			held.Not.Src, held.Not.Dst = append(held.Not.Src, not.Src), append(held.Not.Dst, not.Dst)
 		}
@@ -81,7 +61,7 @@ func Corrupt(op, path string, h *graph.HeldOut, r *graph.Relations, known Triple
 // corrupted returns a random negative of a triple.
 //
 // Variant: rejection sampling, and after some failures the first negative from a random vertex on.
-func corrupted(x Triple, r *graph.Relations, known Triples, rng *rand.Rand) (not Triple, ok bool) {
+func corrupted(x graph.Triple, r *graph.Relations, known Triples, rng *rand.Rand) (not graph.Triple, ok bool) {
 	const tries = 64
 	kinds := [2]int{r.Relations[x.Relation].From, r.Relations[x.Relation].To}
 	replace := func(end, v uint64) bool {
@@ -121,12 +101,12 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 	all := make(Triples, 0, len(ds.In.Cols))
 	for v := range ds.In.Rows() {
 		for i := ds.In.Offsets[v]; i < ds.In.Offsets[v+1]; i++ {
-			all = append(all, Triple{ds.In.Cols[i], uint32(v), ds.Relations[i]})
+			all = append(all, graph.Triple{Src: ds.In.Cols[i], Dst: uint32(v), Relation: ds.Relations[i]})
 		}
 	}
 	var held [2]Triples
 	if o.Val != "" {
-		names := NewTripleNames(ds.IDs, r, ds.Meta.Vertices)
+		names := NewNames(ds)
 		for k, path := range []string{o.Val, o.Test} {
 			s, err := Read(opHoldOut, path, names)
 			if err != nil {
@@ -135,12 +115,10 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 			if s.Relations == nil {
 				return nil, nil, fault.New(fault.Data, opHoldOut, path, "its edges have no relations").Then(relationRemedy)
 			}
-			for i, relation := range s.Relations {
-				held[k] = append(held[k], Triple{s.Edges.Src[i], s.Edges.Dst[i], relation})
-			}
+			held[k] = s.Triples()
 		}
 	} else {
-		candidates := slices.DeleteFunc(slices.Clone(all), func(x Triple) bool { return r.Relations[x.Relation].Reverse })
+		candidates := slices.DeleteFunc(slices.Clone(all), func(x graph.Triple) bool { return r.Relations[x.Relation].Reverse })
 		rng := rand.New(rand.NewPCG(o.Seed, 1))
 		rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 		n := float64(len(candidates))
@@ -153,13 +131,13 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 		}
 	}
 	h := &graph.HeldOut{}
-	held[0].AddTo(&h.Val)
-	held[1].AddTo(&h.Test)
+	h.Val.Add(held[0]...)
+	h.Test.Add(held[1]...)
 	taken := slices.Concat(held[0], held[1])
 	known := slices.Concat(all, taken).Sort()
 	for _, x := range taken {
 		if inverse := r.Relations[x.Relation].Inverse; inverse >= 0 {
-			taken = append(taken, Triple{x.Dst, x.Src, uint16(inverse)})
+			taken = append(taken, graph.Triple{Src: x.Dst, Dst: x.Src, Relation: uint16(inverse)})
 		}
 	}
 	taken = taken.Sort()
@@ -169,26 +147,6 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 
 // relationRemedy is the remedy for pairs without a relation.
 const relationRemedy = "write a first line src,relation,dst and then the id, the name of a relation and the id of each edge"
-
-// NewTripleNames returns the Names of the vertices and relations of a relational graph. Vertices of a graph with
-// several kinds are named KIND:ID.
-func NewTripleNames(ids *graph.IDs, r *graph.Relations, vertices int64) *Names {
-	n := NewNames(ids, vertices)
-	if len(r.Kinds) > 1 {
-		n = &Names{n: vertices, words: make(map[string]uint32, vertices)}
-		for v := range vertices {
-			n.words[r.VertexName(ids, int(v))] = uint32(v)
-		}
-	}
-	n.relations = map[string]uint16{}
-	for i, x := range r.Relations {
-		if _, repeated := n.relations[x.Name]; !repeated && !x.Reverse {
-			n.relations[x.Name] = uint16(i)
-		}
-		n.relations[r.Label(i)] = uint16(i)
-	}
-	return n
-}
 
 // relation returns the relation of a line.
 func (r reader) relation(line int, name string) (uint16, error) {

@@ -18,12 +18,13 @@ func kinds() (*graph.Relations, *graph.IDs) {
 // Vertices of several kinds are KIND:ID, and relations have a name.
 func TestTripleNames(t *testing.T) {
 	r, ids := kinds()
-	names := NewTripleNames(ids, r, 7)
+	ds := &graph.Dataset{IDs: ids, Meta: &graph.Meta{Vertices: 7, Relations: r}}
+	names := NewNames(ds)
 	s, err := Read("test", file(t, "p.csv", "src,relation,dst\nuser:2,buys,item:4\nuser:1,user-knows-user,user:3\n"), names)
 	if err != nil || s.Edges.Src[0] != 1 || s.Edges.Dst[0] != 6 || s.Edges.Dst[1] != 2 || s.Relations[0] != 0 || s.Relations[1] != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if name := r.VertexName(ids, 6); name != "item:4" {
+	if name := ds.VertexName(6); name != "item:4" {
 		t.Errorf("vertex 6 is %s", name)
 	}
 	for _, c := range [][2]string{{"2,buys,4\n", "give ids of the dataset"}, {"user:1,rev_buys,item:1\n", "the graph's relations are"},
@@ -40,7 +41,7 @@ func TestCorrupt(t *testing.T) {
 	var all Triples
 	for u := range uint32(3) {
 		for v := uint32(3); v < 7; v++ {
-			all = append(all, Triple{u, v, 0})
+			all = append(all, graph.Triple{Src: u, Dst: v})
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -48,7 +49,7 @@ func TestCorrupt(t *testing.T) {
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		known := append(Triples(nil), all[left:]...).Sort()
 		h := &graph.HeldOut{}
-		known.AddTo(&h.Val)
+		h.Val.Add(known...)
 		err := Corrupt("test", "data", h, r, known, 1)
 		if err != nil {
 			if left > 6 {
@@ -58,7 +59,7 @@ func TestCorrupt(t *testing.T) {
 			continue
 		}
 		for i, x := range known {
-			y := Triple{h.Val.Not.Src[i], h.Val.Not.Dst[i], 0}
+			y := graph.Triple{Src: h.Val.Not.Src[i], Dst: h.Val.Not.Dst[i]}
 			if known.Has(y) || (y.Src == x.Src) == (y.Dst == x.Dst) || y.Src > 2 || y.Dst < 3 || y.Dst > 6 {
 				t.Errorf("%v is no negative of %v", y, x)
 			}

@@ -70,11 +70,7 @@ func (c *carver) blockEnd(s *shard.Shard, lo int) int {
 func (c *carver) block(a *mapped.Arena, s *shard.Shard, lo, hi int) *shard.Shard {
 	b := *s
 	b.Own, b.In.Offsets, b.InOwnEnd = s.Own[lo:hi], s.In.Offsets[lo:hi+1], s.InOwnEnd[lo:hi]
-	if s.Relations != nil {
-		c.relatedEdges(a, &b)
-	} else {
-		c.edges(a, &b)
-	}
+	c.edges(a, &b)
 	if b.Weighted || b.EdgeDim > 0 {
 		c.alongEdges(a, &b)
 	}
@@ -92,16 +88,24 @@ func (c *carver) block(a *mapped.Arena, s *shard.Shard, lo, hi int) *shard.Shard
 	return &b
 }
 
-// edges sets the in-edges of the vertices of a block, with local ids. A row contains its own sources
-// and then its ghost sources.
+// edges sets the in-edges of the vertices of a block, with local ids, and their relations. A row contains its own
+// sources and then its ghost sources.
 func (c *carver) edges(a *mapped.Arena, b *shard.Shard) {
 	n, first := len(b.Own), b.In.Offsets[0]
 	b.In.Cols = mapped.Make[uint32](a, int(b.In.Offsets[n]-first))
+	if b.Relations != nil {
+		b.Relations = mapped.Make[uint16](a, len(b.In.Cols))
+	}
 	p := uint32(b.Rank)
 	parallel(n, func(lo, hi int) {
+		var keys []uint64
 		for i := lo; i < hi; i++ {
-			row := b.In.Cols[b.In.Offsets[i]-first : b.In.Offsets[i+1]-first]
-			own := c.split(row, c.ds.In.Row(int(b.Own[i])), p)
+			from, to, own := b.In.Offsets[i]-first, b.In.Offsets[i+1]-first, 0
+			if row := b.In.Cols[from:to]; b.Relations != nil {
+				own, keys = c.splitRelated(row, b.Relations[from:to], b.Own[i], p, keys)
+			} else {
+				own = c.split(row, c.ds.In.Row(int(b.Own[i])), p)
+			}
 			b.InOwnEnd[i] = b.In.Offsets[i] + int64(own)
 		}
 	})
@@ -126,34 +130,25 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 	return own
 }
 
-// relatedEdges is edges for a relational graph: both groups of a row are ordered by relation and then by
-// source. It also sets the relations of the block.
-func (c *carver) relatedEdges(a *mapped.Arena, b *shard.Shard) {
-	n, first := len(b.Own), b.In.Offsets[0]
-	b.In.Cols = mapped.Make[uint32](a, int(b.In.Offsets[n]-first))
-	b.Relations = mapped.Make[uint16](a, len(b.In.Cols))
-	parallel(n, func(lo, hi int) {
-		var keys []uint64 // 1 for a ghost, relation and local id of each source
-		for i := lo; i < hi; i++ {
-			keys = keys[:0]
-			from, own := c.ds.In.Offsets[b.Own[i]], int64(0)
-			for k, u := range c.ds.In.Row(int(b.Own[i])) {
-				key := uint64(c.ds.Relations[from+int64(k)])<<32 | uint64(c.local[u])
-				if c.owner[u] == uint32(b.Rank) {
-					own++
-				} else {
-					key |= 1 << 63
-				}
-				keys = append(keys, key)
-			}
-			slices.Sort(keys)
-			at := b.In.Offsets[i] - first
-			for k, key := range keys {
-				b.In.Cols[at+int64(k)], b.Relations[at+int64(k)] = uint32(key), uint16(key>>32&0x7fff)
-			}
-			b.InOwnEnd[i] = b.In.Offsets[i] + own
+// splitRelated is split for the row of vertex v of a relational graph: both groups are ordered by relation and then by
+// source. keys is a buffer, which it returns.
+func (c *carver) splitRelated(row []uint32, relations []uint16, v, p uint32, keys []uint64) (own int, _ []uint64) {
+	keys = keys[:0] // 1 for a ghost, relation and local id of each source
+	for i := c.ds.In.Offsets[v]; i < c.ds.In.Offsets[v+1]; i++ {
+		u := c.ds.In.Cols[i]
+		key := uint64(c.ds.Relations[i])<<32 | uint64(c.local[u])
+		if c.owner[u] == p {
+			own++
+		} else {
+			key |= 1 << 63
 		}
-	})
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for k, key := range keys {
+		row[k], relations[k] = uint32(key), uint16(key>>32&0x7fff)
+	}
+	return own, keys
 }
 
 // denseRows returns the given rows of x, which have dim elements. Consecutive rows are not copied.

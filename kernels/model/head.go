@@ -37,7 +37,7 @@ const headPrefix = "score"
 func (s Spec) headShapes() (list []Shape) {
 	in := s.Dims[s.Layers()]
 	if s.Design.Score != "" {
-		return s.Design.Score.weights(s.Design.ScoreRelations, in)
+		return []Shape{{"relations", s.Design.ScoreRelations, in, false}}
 	}
 	for l := range s.Design.ScoreLayers {
 		out := s.Design.ScoreHidden

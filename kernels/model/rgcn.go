@@ -36,25 +36,22 @@ func (s Spec) relations() int { return max(s.Design.Relations, 1) }
 
 func rgcnWeights(s Spec, l int) []Shape {
 	in, out, r := s.Dims[l], s.Dims[l+1], s.relations()
-	list := []Shape{{selfWeight, in, out, false}, {"bias", 1, out, true}}
-	switch b := s.Design.Bases; {
-	case b > 0:
-		return append([]Shape{{basisName, b * in, out, false}, {combinationName, r, b, false}}, list...)
-	case s.Design.Blocks > 0:
-		return append([]Shape{{"weight", r * in, out / s.Design.Blocks, false}}, list...)
+	list := []Shape{{"weight", r * in, out / max(s.Design.Blocks, 1), false}}
+	if b := s.Design.Bases; b > 0 {
+		list = []Shape{{basisName, b * in, out, false}, {combinationName, r, b, false}}
 	}
-	return append([]Shape{{"weight", r * in, out, false}}, list...)
+	return append(list, Shape{selfWeight, in, out, false}, Shape{"bias", 1, out, true})
 }
 
 // rgcnStacked returns the number of matrices in a weight. A combination has as many rows as relations,
 // but the number of its inputs is that of its columns.
 func rgcnStacked(s Spec, name string) int {
-	switch {
-	case name == basisName:
+	switch name {
+	case basisName:
 		return s.Design.Bases
-	case name == combinationName:
+	case combinationName:
 		return s.relations()
-	case name == "weight":
+	case "weight":
 		return s.relations() * max(s.Design.Blocks, 1)
 	}
 	return 1

@@ -14,14 +14,6 @@ const (
 	ComplEx  TripleScore = "complex"
 )
 
-// weights returns the shape of the weights for a number of relations; none for the dot product.
-func (t TripleScore) weights(relations, width int) []Shape {
-	if t == "" {
-		return nil
-	}
-	return []Shape{{"relations", relations, width, false}}
-}
-
 // Query sets dst to the row whose dot product with the row of the other end is the score. row is that of
 // the source or, if ofDst is set, of the destination. It is also the score's derivative with respect
 // to the row of the other end.

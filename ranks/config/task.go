@@ -171,10 +171,14 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	case m.Task == graph.Links && task != graph.Links:
 		return refuse("leave --task out, or train on the input dataset of siafu holdout",
 			"--task=%s on a dataset with held-out edges, which has no labels", task)
+	case task == graph.Links && c.scoresTriples() && m.Relations == nil:
+		return refuse("set it to dot or mlp, or train on a relational graph", "--link-score=%s on edges without relations", c.LinkScore)
+	case task == graph.Links && c.LinkScore == linkPerceptron && m.Relations != nil:
+		return refuse("set it to dot, distmult or complex", "--link-score=%s on a relational graph", c.LinkScore)
+	case task == graph.Links && c.LinkScore == string(model.ComplEx) && c.Embedding%2 > 0:
+		return refuse("set an even number: half of the columns are imaginary parts", "--embedding=%d with --link-score=%s",
+			c.Embedding, c.LinkScore)
 	case task == graph.Links:
-		if err := c.checkScore(m); err != nil {
-			return "", err
-		}
 		return task, situation{Config: c, task: task}.refuse("train", linkConflicts)
 	case c.LinkScore == linkPerceptron || c.scoresTriples():
 		return refuse("leave --link-score out: there are no pairs to score", "--link-score=%s with the task %s",
@@ -197,23 +201,6 @@ const linkPerceptron = "mlp"
 // scoresTriples reports whether --link-score has weights for relations.
 func (c *Config) scoresTriples() bool {
 	return c.LinkScore == string(model.DistMult) || c.LinkScore == string(model.ComplEx)
-}
-
-// checkScore returns a fault if --link-score does not fit the dataset or --embedding.
-func (c *Config) checkScore(m *graph.Meta) error {
-	refuse := func(remedy, format string, args ...any) error {
-		return fault.New(fault.Usage, "train", "", format, args...).Then("%s", remedy)
-	}
-	switch {
-	case c.scoresTriples() && m.Relations == nil:
-		return refuse("set it to dot or mlp, or train on a relational graph", "--link-score=%s on edges without relations", c.LinkScore)
-	case c.LinkScore == linkPerceptron && m.Relations != nil:
-		return refuse("set it to dot, distmult or complex", "--link-score=%s on a relational graph", c.LinkScore)
-	case c.LinkScore == string(model.ComplEx) && c.Embedding%2 > 0:
-		return refuse("set an even number: half of the columns are imaginary parts", "--embedding=%d with --link-score=%s",
-			c.Embedding, c.LinkScore)
-	}
-	return nil
 }
 
 // Outputs returns the width of the last layer on a dataset.

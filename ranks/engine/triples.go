@@ -21,17 +21,11 @@ type tripleScorer struct {
 	weights   []float32 // rows of relations [relations x width]
 	grad      []float32
 	width     int
-	negatives int        // corrupted triples of each triple
-	list      []triple   // training triples of this rank
-	relations []uint16   // of the current pairs
-	spans     [][2]int64 // first vertex and number of vertices of each kind
+	negatives int            // corrupted triples of each triple
+	list      []graph.Triple // training triples of this rank, with the ids of the dataset
+	relations []uint16       // of the current pairs
+	spans     [][2]int64     // first vertex and number of vertices of each kind
 	answers   map[question][]uint32
-}
-
-// triple is an edge with the ids of its ends in the dataset.
-type triple struct {
-	src, dst uint32
-	relation uint16
 }
 
 // newTripleScorer returns the scorer for the edges of a relational graph.
@@ -58,13 +52,13 @@ func (p *pairing) prepareTriples() {
 	for v := range sh.NumOwn() {
 		for i := sh.In.Offsets[v]; i < sh.In.Offsets[v+1]; i++ {
 			if r := sh.Relations[i]; !t.of.Relations[r].Reverse {
-				t.list = append(t.list, triple{ids(sh.In.Cols[i]), sh.Own[v], r})
+				t.list = append(t.list, graph.Triple{Src: ids(sh.In.Cols[i]), Dst: sh.Own[v], Relation: r})
 			}
 		}
 	}
-	for i, v := range p.held.LoopVertices {
-		if _, own := p.directory.Row(v); own {
-			t.list = append(t.list, triple{v, v, p.held.LoopRelations[i]})
+	for _, x := range p.held.Loops.Triples() {
+		if _, own := p.directory.Row(x.Dst); own {
+			t.list = append(t.list, x)
 		}
 	}
 }
@@ -113,12 +107,12 @@ func (p *pairing) addTripleLoss(pass model.Pass) error {
 		p.team.Run(len(list), pieceOfPairs, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				x := list[i]
-				srcs[i], dsts[i], relations[i] = x.src, x.dst, x.relation
-				r := t.of.Relations[x.relation]
+				srcs[i], dsts[i], relations[i] = x.Src, x.Dst, x.Relation
+				r := t.of.Relations[x.Relation]
 				for k := range t.negatives {
 					at := len(list) + i*t.negatives + k
-					relations[at] = x.relation
-					srcs[at], dsts[at] = kernels.SampleCorrupted(p.seed, pass.Epoch, x.src, x.dst, x.relation, uint16(k),
+					relations[at] = x.Relation
+					srcs[at], dsts[at] = kernels.SampleCorrupted(p.seed, pass.Epoch, x.Src, x.Dst, x.Relation, uint16(k),
 						t.spans[r.From], t.spans[r.To])
 				}
 			}
@@ -197,13 +191,9 @@ type question struct {
 	ofDst    bool // the known end is the destination
 }
 
-// questions returns the two questions of held-out triple i, with their answers.
-func questions(h *graph.Held, i int) (of [2]question, answers [2]uint32) {
-	return bothQuestions(triple{h.Edges.Src[i], h.Edges.Dst[i], h.Relations[i]})
-}
-
-func bothQuestions(x triple) (of [2]question, answers [2]uint32) {
-	return [2]question{{x.src, x.relation, false}, {x.dst, x.relation, true}}, [2]uint32{x.dst, x.src}
+// questions returns the two questions of a triple, with their answers.
+func questions(x graph.Triple) (of [2]question, answers [2]uint32) {
+	return [2]question{{x.Src, x.Relation, false}, {x.Dst, x.Relation, true}}, [2]uint32{x.Dst, x.Src}
 }
 
 // findAnswers finds, for the questions of all held-out triples, the own rows that complete a triple of training,
@@ -211,12 +201,10 @@ func bothQuestions(x triple) (of [2]question, answers [2]uint32) {
 func (p *pairing) findAnswers() error {
 	t := p.triples
 	t.answers = map[question][]uint32{}
-	held := []*graph.Held{&p.held.Val, &p.held.Test}
-	for _, h := range held {
-		for i := range h.Relations {
-			of, _ := questions(h, i)
-			t.answers[of[0]], t.answers[of[1]] = nil, nil
-		}
+	held := append(p.held.Val.Triples(), p.held.Test.Triples()...)
+	for _, x := range held {
+		of, _ := questions(x)
+		t.answers[of[0]], t.answers[of[1]] = nil, nil
 	}
 	add := func(q question, answer uint32) {
 		if _, asked := t.answers[q]; !asked {
@@ -226,21 +214,19 @@ func (p *pairing) findAnswers() error {
 			t.answers[q] = append(t.answers[q], row)
 		}
 	}
-	for _, h := range held {
-		for i := range h.Relations {
-			of, answers := questions(h, i)
-			add(of[0], answers[0])
-			add(of[1], answers[1])
-		}
+	for _, x := range held {
+		of, answers := questions(x)
+		add(of[0], answers[0])
+		add(of[1], answers[1])
 	}
 	// The destination's rank has a training triple; the source's rank also needs it.
 	messages := make([][]uint32, p.comm.Size())
 	for _, x := range t.list {
-		of, answers := bothQuestions(x)
+		of, answers := questions(x)
 		add(of[0], answers[0])
 		if _, asked := t.answers[of[1]]; asked {
-			q := p.directory.Owner(x.src)
-			messages[q] = append(messages[q], x.src, uint32(x.relation), x.dst)
+			q := p.directory.Owner(x.Src)
+			messages[q] = append(messages[q], x.Src, uint32(x.Relation), x.Dst)
 		}
 	}
 	received, err := comm.Swap(p.comm, messages, func(int) uint64 { return 3 * uint64(p.total) })
@@ -284,13 +270,13 @@ func (p *pairing) tripleRanks(h *graph.Held) (ranks objective.Ranks, err error) 
 		kinds[row] = t.of.KindOf(int64(v))
 	}
 	// The questions are the same on all ranks.
-	most, scores := rankedTriples(p.shard.Vertices), []float32(nil)
-	for first := 0; first < len(h.Relations); first += most {
-		n := 2 * min(most, len(h.Relations)-first)
+	scores := []float32(nil)
+	for list := range slices.Chunk(h.Triples(), rankedTriples(p.shard.Vertices)) {
+		n := 2 * len(list)
 		asked, answers := make([]question, 0, n), make([]uint32, 0, n)
 		queries := make([]float32, n*p.width)
-		for i := range n / 2 {
-			of, are := questions(h, first+i)
+		for _, x := range list {
+			of, are := questions(x)
 			asked, answers = append(asked, of[:]...), append(answers, are[:]...)
 		}
 		for i, q := range asked {

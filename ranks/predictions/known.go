@@ -23,27 +23,23 @@ const knownKind = "siafu.known"
 // WriteKnown writes the file for a training on the dataset folder data: the number of vertices,
 // and the hashes of their ids unless the ids are 0..n-1.
 func WriteKnown(dir, data string) error {
-	ids, n, done, err := graph.OpenIDs(data)
+	ds, err := graph.OpenIDs(data)
 	if err != nil {
 		return err
 	}
-	defer done()
-	of, err := relationsOf(data)
-	if err != nil {
-		return err
-	}
+	defer ds.Close()
 	f, err := arrayfile.Create(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		return err
 	}
 	defer f.Abort()
-	err = arrayfile.Put(f, "vertices", []int64{n})
-	if ids != nil || of != nil {
+	err = arrayfile.Put(f, "vertices", []int64{ds.Meta.Vertices})
+	if ds.IDs != nil || ds.Meta.Relations != nil {
 		arena := mapped.NewArena()
 		defer arena.Free()
-		hashes := mapped.Make[uint64](arena, int(n))
+		hashes := mapped.Make[uint64](arena, int(ds.Meta.Vertices))
 		for v := range hashes {
-			hashes[v] = hashID(of.VertexName(ids, v))
+			hashes[v] = hashID(ds.VertexName(v))
 		}
 		slices.Sort(hashes)
 		err = arrayfile.Put(f, "hashes", hashes)
@@ -54,16 +50,6 @@ func WriteKnown(dir, data string) error {
 	return f.Commit()
 }
 
-// relationsOf returns the relations of a dataset folder. The ids of a relational graph are hashed with
-// their kinds.
-func relationsOf(data string) (*graph.Relations, error) {
-	m, err := graph.ReadMeta(data)
-	if err != nil {
-		return nil, err
-	}
-	return m.Relations, nil
-}
-
 func hashID(id string) uint64 {
 	sum := sha256.Sum256([]byte(id))
 	return binary.LittleEndian.Uint64(sum[:])
@@ -72,15 +58,11 @@ func hashID(id string) uint64 {
 // NewVertices returns the vertices of the dataset folder data that the training in the run folder
 // dir did not contain, in ascending order. Faults have kind Missing, Data or IO.
 func NewVertices(dir, data string) ([]uint32, error) {
-	ids, n, done, err := graph.OpenIDs(data)
+	ds, err := graph.OpenIDs(data)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	of, err := relationsOf(data)
-	if err != nil {
-		return nil, err
-	}
+	defer ds.Close()
 	f, err := arrayfile.Open(filepath.Join(dir, runfolder.KnownFile), knownKind)
 	if err != nil {
 		if fault.KindOf(err) == fault.Missing {
@@ -96,8 +78,8 @@ func NewVertices(dir, data string) ([]uint32, error) {
 		return nil, err
 	}
 	var list []uint32
-	for v := range int(n) {
-		if !had.has(of.VertexName(ids, v)) {
+	for v := range int(ds.Meta.Vertices) {
+		if !had.has(ds.VertexName(v)) {
 			list = append(list, uint32(v))
 		}
 	}

@@ -334,7 +334,7 @@ func (o *Options) vertex(row int) int {
 
 func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	for row := range p.rows(int(ds.Meta.Vertices)) {
-		io.WriteString(w, ds.Meta.Relations.VertexName(ds.IDs, p.vertex(row))) // w returns its first error again
+		io.WriteString(w, ds.VertexName(p.vertex(row))) // w returns its first error again
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
