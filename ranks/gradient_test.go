@@ -335,6 +335,23 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		}},
 		{name: "rgat without relations recompute", directed: true,
 			set: func(c *Config) { c.Model, c.Recompute, c.Ranks = "rgat", true, 3 }},
+		{name: "rgat softmax one rank", relations: 4, set: func(c *Config) { c.Model, c.Softmax, c.Heads = "rgat", "relation", 2 }},
+		{name: "rgat softmax three layers", relations: 7, sparse: true, set: func(c *Config) {
+			c.Model, c.Softmax, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "rgat", "relation", 2, 2, 4, 3
+		}},
+		{name: "rgat softmax not projected computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.Softmax, c.Project, c.Ranks, c.RecomputeGhosts = "rgat", "relation", "off", 3, "all"
+		}},
+		{name: "rgat softmax some ghosts empty partition", relations: 3, lopsided: true, set: func(c *Config) {
+			c.Model, c.Softmax, c.Heads, c.RecomputeGhosts, c.Ranks, c.Servers = "rgat", "relation", 2, "layers:0.5", 3, 0
+		}},
+		{name: "rgat softmax plain Go recompute", relations: 4, set: func(c *Config) {
+			c.Model, c.Softmax, c.Recompute, c.Ranks, c.Kernel = "rgat", "relation", true, 2, "go"
+		}},
+		{name: "rgat softmax intervals without labels", relations: 6, set: func(c *Config) {
+			c.Model, c.Softmax, c.Intervals, c.Heads, c.Jumping, c.Ranks = "rgat", "relation", 6, 2, "last", 2
+		}},
+		{name: "rgat softmax without relations", directed: true, set: func(c *Config) { c.Model, c.Softmax, c.Ranks = "rgat", "relation", 3 }},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "sage with relations projected", relations: 4, sparse: true,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},

@@ -183,20 +183,23 @@ func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func
 	for v := range h {
 		all := make([]float64, heads*width)
 		for head := range heads {
-			sum, row := 0.0, all[head*width:(head+1)*width]
+			sum, part, row := 0.0, make([]float64, width), all[head*width:(head+1)*width]
 			for k := range z {
 				for u := range h {
 					if k == self && u == v || k < self && r.means[k][v][u] > 0 {
 						weight := score(k, head, u, v)
 						sum += weight
 						for j := range width {
-							row[j] += weight * z[k][u][head*width+j]
+							part[j] += weight * z[k][u][head*width+j]
 						}
 					}
 				}
-			}
-			for j := range row {
-				row[j] /= sum
+				if (k == self || r.spec.Design.Softmax == model.SoftmaxRelation) && sum > 0 {
+					for j, x := range part {
+						row[j] += x / sum
+					}
+					sum, part = 0, make([]float64, width)
+				}
 			}
 		}
 		if out[v] = all; last {

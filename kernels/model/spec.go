@@ -55,6 +55,9 @@ type Spec struct {
 	Seed        uint64 // of dropout
 }
 
+// SoftmaxRelation is a value of Design.Softmax.
+const SoftmaxRelation = "relation"
+
 // Layers returns the number of layers.
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
 
@@ -98,6 +101,8 @@ type Design struct {
 	Relations int `json:"relations,omitempty"`
 	Bases     int `json:"bases,omitempty"`
 	Blocks    int `json:"blocks,omitempty"`
+	// Softmax is SoftmaxRelation if the softmax of rgat is over the edges of each relation alone, else empty.
+	Softmax string `json:"softmax,omitempty"`
 
 	// Layers of the perceptron that scores pairs of rows (Head), and the width of all but its
 	// last one; 0: pairs are scored by the dot product.
