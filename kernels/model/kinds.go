@@ -84,21 +84,22 @@ type Option string
 
 // The options. Powers sets Design.Hops too; InnerDecay is an option of the optimiser.
 const (
-	OptionAlpha      Option = "alpha"
-	OptionTheta      Option = "theta"
-	OptionHops       Option = "hops"
-	OptionPowers     Option = "steps"
-	OptionPoolHidden Option = "pool-hidden"
-	OptionInnerDecay Option = "inner-decay"
-	OptionBases      Option = "bases"
-	OptionBlocks     Option = "blocks"
-	OptionSoftmax    Option = "softmax"
+	OptionAlpha        Option = "alpha"
+	OptionTheta        Option = "theta"
+	OptionHops         Option = "hops"
+	OptionPowers       Option = "steps"
+	OptionPoolHidden   Option = "pool-hidden"
+	OptionInnerDecay   Option = "inner-decay"
+	OptionBases        Option = "bases"
+	OptionBlocks       Option = "blocks"
+	OptionSoftmax      Option = "softmax"
+	OptionEdgeResidual Option = "edge-residual"
 )
 
 // Options returns all options.
 func Options() []Option {
 	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay, OptionBases, OptionBlocks,
-		OptionSoftmax}
+		OptionSoftmax, OptionEdgeResidual}
 }
 
 // Takes reports whether the network takes an option.

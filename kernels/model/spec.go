@@ -103,6 +103,8 @@ type Design struct {
 	Blocks    int `json:"blocks,omitempty"`
 	// Softmax is SoftmaxRelation if the softmax of rgat is over the edges of each relation alone, else empty.
 	Softmax string `json:"softmax,omitempty"`
+	// EdgeResidual is the residual connection of the attention of hgn, 0 ≤ β < 1.
+	EdgeResidual float64 `json:"edge-residual,omitempty"`
 
 	// Layers of the perceptron that scores pairs of rows (Head), and the width of all but its
 	// last one; 0: pairs are scored by the dot product.

@@ -26,6 +26,8 @@ func (c *Config) design() (d model.Design) {
 			d.Bases = c.Bases
 		case model.OptionBlocks:
 			d.Blocks = c.Blocks
+		case model.OptionEdgeResidual:
+			d.EdgeResidual = c.EdgeResidual
 		case model.OptionSoftmax:
 			if c.Softmax == model.SoftmaxRelation {
 				d.Softmax = c.Softmax

@@ -42,6 +42,7 @@ func (c *Config) Idle(m *graph.Meta) []string {
 		{"inner-decay", func() (bool, string) { return option(model.OptionInnerDecay) }},
 		{"bases", func() (bool, string) { return option(model.OptionBases) }},
 		{"blocks", func() (bool, string) { return option(model.OptionBlocks) }},
+		{"edge-residual", func() (bool, string) { return option(model.OptionEdgeResidual) }},
 		{"softmax", func() (bool, string) { return option(model.OptionSoftmax) }},
 		{"alpha", func() (bool, string) {
 			return c.kind().Takes(model.OptionAlpha) || c.Residual == "initial", with("model", c.Model) + " --residual=" + c.Residual
