@@ -367,7 +367,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "rgat softmax intervals without labels", relations: 6, set: func(c *Config) {
 			c.Model, c.Softmax, c.Intervals, c.Heads, c.Jumping, c.Ranks = "rgat", "relation", 6, 2, "last", 2
 		}},
-		{name: "rgat softmax without relations", directed: true, set: func(c *Config) { c.Model, c.Softmax, c.Ranks = "rgat", "relation", 3 }},
+		{name: "rgat softmax without relations", directed: true,
+			set: func(c *Config) { c.Model, c.Softmax, c.Ranks = "rgat", "relation", 3 }},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "sage with relations projected", relations: 4, sparse: true,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},

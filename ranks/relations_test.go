@@ -207,7 +207,7 @@ func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func
 				}
 			}
 			softmax := func(k int) *float64 { // of relation k
-				if r.spec.Design.Softmax == model.SoftmaxRelation {
+				if r.spec.Design.RelationSoftmax {
 					return &sums[k]
 				}
 				return &sums[0]

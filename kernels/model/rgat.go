@@ -12,7 +12,7 @@ import (
 //	s = leaky(Z_r[u]·a_r + Z_r[v]·b_r),  Z_r = H W_r
 //	H' = elu(Σ softmax(s) Z_r[u] + bias)
 //
-// The softmax is over all edges into v of all relations and v itself (ARGAT), or with Design.Softmax over
+// The softmax is over all edges into v of all relations and v itself (ARGAT), or with Design.RelationSoftmax over
 // the edges of each relation alone (WIRGAT). The self loop of v is a relation of its own: alone, it has
 // weight 1. Attention has no dropout. A vertex emits Z_r and its scores for every relation, so that rows
 // are as wide as all relations together: rgcn and hgn are for graphs of more relations or vertices.
@@ -51,7 +51,7 @@ type RelationalEmission interface {
 func rgatLayer(b *Builder, l int) Layer {
 	g := &rgat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1),
 		target: b.Weight(l, 2), in: b.Spec.Dims[l], relations: b.Spec.relations() + 1, softmaxes: 1}
-	if b.Spec.Design.Softmax == SoftmaxRelation {
+	if b.Spec.Design.RelationSoftmax {
 		g.softmaxes = g.relations
 	}
 	g.edgeDrop = nil

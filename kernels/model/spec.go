@@ -55,9 +55,6 @@ type Spec struct {
 	Seed        uint64 // of dropout
 }
 
-// SoftmaxRelation is a value of Design.Softmax.
-const SoftmaxRelation = "relation"
-
 // Layers returns the number of layers.
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
 
@@ -101,8 +98,8 @@ type Design struct {
 	Relations int `json:"relations,omitempty"`
 	Bases     int `json:"bases,omitempty"`
 	Blocks    int `json:"blocks,omitempty"`
-	// Softmax is SoftmaxRelation if the softmax of rgat is over the edges of each relation alone, else empty.
-	Softmax string `json:"softmax,omitempty"`
+	// RelationSoftmax means that the softmax of rgat is over the edges of each relation alone.
+	RelationSoftmax bool `json:"relation-softmax,omitempty"`
 	// EdgeResidual is the residual connection of the attention of hgn, 0 ≤ β < 1.
 	EdgeResidual float64 `json:"edge-residual,omitempty"`
 

@@ -29,9 +29,7 @@ func (c *Config) design() (d model.Design) {
 		case model.OptionEdgeResidual:
 			d.EdgeResidual = c.EdgeResidual
 		case model.OptionSoftmax:
-			if c.Softmax == model.SoftmaxRelation {
-				d.Softmax = c.Softmax
-			}
+			d.RelationSoftmax = c.Softmax == "relation"
 		}
 	}
 	if kind.FixedDesign() {

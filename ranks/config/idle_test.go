@@ -21,7 +21,7 @@ func TestIdle(t *testing.T) {
 		"heads": {classes, func(c *Config) { c.Heads, c.OutputHeads = 8, 2 },
 			[]string{"--heads=8 has no effect with --model=gcn", "--heads output=2 has no effect with --model=gcn"}},
 		"heads of attention": {classes, func(c *Config) { c.Heads, c.OutputHeads, c.AttentionDropout, c.Model = 8, 2, 0.1, "gatv2" }, nil},
-		"attention without dropout": {classes, func(c *Config) { c.AttentionDropout, c.Softmax, c.Model = 0.1, "relation", "rgat" },
+		"no attention dropout": {classes, func(c *Config) { c.AttentionDropout, c.Softmax, c.Model = 0.1, "relation", "rgat" },
 			[]string{"--dropout attention=0.1 has no effect with --model=rgat"}},
 		"relations of other networks": {classes, func(c *Config) { c.Bases, c.Softmax, c.EdgeResidual, c.Model = 2, "relation", 0.1, "rgcn" },
 			[]string{"--model edge-residual=0.1 has no effect with --model=rgcn", "--model softmax=relation has no effect"}},

@@ -25,7 +25,6 @@ type relationalAttention struct {
 	relations int
 	beta      float64
 	earlier   []earlierSoftmax // of the layers before, nearest first; none if beta is 0
-	targets   kernels.Mat      // scores of destinations [own x heads], for later layers
 	own       kernels.Mat      // ln(1/(1-β)) [1 x heads]
 	pool      scratchPool[attentionScratch]
 }
@@ -53,11 +52,8 @@ func (w *Work) newRelationalAttention(l *Layer, source model.RelationalAttention
 	g.edges = w.relationEdgesOf(l.mesh, g.relations)
 	g.edges.reverse(w, g.relations, o)
 	n, heads := w.shard.NumOwn(), g.shape.Heads
-	if l.mesh.Plan.Ghosts > 0 {
+	if l.mesh.Plan.Ghosts > 0 || w.store.Network.Spec.Design.EdgeResidual > 0 {
 		g.back.r, g.back.lse, g.back.dots = w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads)
-	}
-	if w.store.Network.Spec.Design.EdgeResidual > 0 {
-		g.targets = w.newZeros(Scores, n, heads)
 	}
 	if g.beta = source.EdgeResidual(); g.beta == 0 {
 		return g
@@ -84,8 +80,8 @@ func (g *relationalAttention) GatherOwn(i Interval, p model.Pass) {
 	s := g.pool.take()
 	defer g.pool.put(s)
 	n := i.Hi - i.Lo
-	if !g.targets.IsNil() {
-		i.Ops.Copy(i.rows(g.targets), i.forward(model.Scores))
+	if !g.back.r.IsNil() { // later layers read it
+		i.Ops.Copy(i.rows(g.back.r), i.forward(model.Scores))
 	}
 	if g.beta > 0 {
 		i.Ops.Clear(i.rows(g.l.gathered))
@@ -109,27 +105,26 @@ func (g *relationalAttention) gather(i Interval, p model.Pass, s *attentionScrat
 		return m.Part(at.lo, at.hi)
 	}
 	e.First = uint32(i.Lo + at.lo)
-	emitted := func(g *relationalAttention, rows kernels.Mat) kernels.Emitted {
-		if ghosts {
-			return kernels.Emitted{X: rows, Scores: g.ghostScores}
-		}
-		return g.ownEmitted(rows)
-	}
-	rows := g.l.Rows
-	if ghosts {
-		rows = g.l.Ghosts
-	}
-	e = g.l.maskTargets(p, e)
+	x, e := g.emitted(ghosts), g.l.maskTargets(p, e)
 	scores := s.shifted(i.Ops, part(i.forward(model.Scores)), g.terms.In(i.Frame.Weights), r)
 	i.Ops.AttentionGather(g.inInterval(i, p), part(i.rows(g.sums)), part(i.signed(i.forward)), part(i.rows(g.stats)),
-		e, emitted(g, rows), scores, ghosts || r < g.relations)
-	for _, x := range g.earlier {
+		e, x, scores, ghosts || r < g.relations)
+	for _, t := range g.earlier {
 		stats := s.stats.resized(at.hi-at.lo, 2*g.shape.Heads)
 		i.Ops.Clear(stats)
-		i.Ops.PutColumns(stats, 0, s.shifted(i.Ops, part(i.rows(x.of.lse)), x.shift, 0))
-		i.Ops.AttentionGather(x.of.whole, part(i.rows(g.l.gathered)), kernels.Mat{}, stats, e, emitted(x.of, rows),
-			s.shifted(i.Ops, part(i.rows(x.of.targets)), x.of.passTerms, r), true)
+		i.Ops.PutColumns(stats, 0, s.shifted(i.Ops, part(i.rows(t.of.lse)), t.shift, 0))
+		x.Scores = t.of.emitted(ghosts).Scores
+		i.Ops.AttentionGather(t.of.whole, part(i.rows(g.l.gathered)), kernels.Mat{}, stats, e, x,
+			s.shifted(i.Ops, part(i.rows(t.of.back.r)), t.of.passTerms, r), true)
 	}
+}
+
+// emitted returns the rows of own vertices or of ghosts.
+func (g *relationalAttention) emitted(ghosts bool) kernels.Emitted {
+	if ghosts {
+		return kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}
+	}
+	return g.ownEmitted(g.l.Rows)
 }
 
 func (g *relationalAttention) GatherGhosts(i Interval, p model.Pass) {
@@ -152,13 +147,12 @@ func (g *relationalAttention) PublishGrads(i Interval, grads kernels.Mat) {
 	defer g.pool.put(s)
 	for _, x := range g.earlier {
 		lse := s.shifted(i.Ops, i.rows(x.of.lse), x.shift, 0)
-		i.Ops.PackGrad(g.shape, x.packed, i.Lo, i.rows(x.of.targets), lse, lse) // fromTargets ignores the gradients of these scores
+		i.Ops.PackGrad(g.shape, x.packed, i.Lo, i.rows(x.of.back.r), lse, lse) // fromTargets ignores the gradients of these scores
 	}
 	if scores := i.backward(model.ScoresGrad); g.beta > 0 {
 		i.Ops.Blend(scores, float32(1-g.beta), scores, 0)
 	}
 	if !g.back.r.IsNil() {
-		i.Ops.Copy(i.rows(g.back.r), i.backward(model.Scores))
 		i.Ops.Copy(i.rows(g.back.lse), i.rows(g.lse))
 		i.Ops.RowDots(i.rows(g.back.dots), grads, i.rows(g.sums))
 	}
@@ -190,21 +184,22 @@ func (g *relationalAttention) fromTargets(o kernels.Ops, a kernels.Attention, s 
 		if first >= own {
 			from, at = t.of.ghostScores, first-own
 		}
-		t.of.eachScore(rows, func(v, h int, score *float32) {
+		eachScore(rows, g.shape, func(v, h int, score *float32) {
 			*score = g.shape.PackedScore(from, at+v, h) + t.of.passTerms.Host()[r*g.shape.Heads+h]
 		})
 		o.AttentionGradSrc(t.of.whole, more, e, first, own, rows, kernels.Attended{Grad: g.l.Grads, Packed: t.packed})
-		t.of.eachScore(more, func(_, _ int, score *float32) { *score = 0 })
+		eachScore(more, g.shape, func(_, _ int, score *float32) { *score = 0 })
 		o.Add(grads, more)
 	}
 	return grads
 }
 
 // eachScore calls do for the score of each vertex and head in emitted rows.
-func (g *relationalAttention) eachScore(rows kernels.Mat, do func(v, h int, score *float32)) {
+func eachScore(rows kernels.Mat, a kernels.Attention, do func(v, h int, score *float32)) {
+	values := rows.Host()
 	for v := range rows.Rows {
-		for h, scores := 0, rows.Host()[v*rows.Cols+g.shape.Columns():(v+1)*rows.Cols]; h < len(scores); h++ {
-			do(v, h, &scores[h])
+		for h := range a.Heads {
+			do(v, h, &values[v*rows.Cols+a.Columns()+h])
 		}
 	}
 }
@@ -222,7 +217,7 @@ func (g *relationalAttention) GatherBackward(i Interval, p model.Pass) {
 		grads := g.fromTargets(o, params, s, r, e, i.Lo+at.lo, rows.Part(at.lo, at.hi), terms)
 		o.Add(dst.Part(at.lo, at.hi), grads)
 		scores := s.scores.resized(grads.Rows, g.shape.Heads)
-		s.takeScores(scores, grads, g.shape)
+		o.CopyColumns(scores, grads, g.shape.Columns())
 		o.ColumnSums(sums.Part(r, r+1), scores, true)
 	}
 	if !i.Sources {
@@ -309,20 +304,7 @@ func (s *attentionScratch) shifted(o kernels.Ops, scores, terms kernels.Mat, r i
 func (s *attentionScratch) shiftedRows(o kernels.Ops, x, terms kernels.Mat, r int, a kernels.Attention) kernels.Mat {
 	dst := s.rows.resized(x.Rows, x.Cols)
 	o.Copy(dst, x)
-	values, t := dst.Host(), terms.Part(r, r+1).Host()
-	for v := range x.Rows {
-		scores := values[v*x.Cols+a.Columns() : (v+1)*x.Cols]
-		for h := range scores {
-			scores[h] += t[h]
-		}
-	}
+	t := terms.Part(r, r+1).Host()
+	eachScore(dst, a, func(_, h int, score *float32) { *score += t[h] })
 	return dst
-}
-
-// takeScores copies the scores of emitted rows to dst [n x heads].
-func (s *attentionScratch) takeScores(dst, rows kernels.Mat, a kernels.Attention) {
-	to, from := dst.Host(), rows.Host()
-	for v := range rows.Rows {
-		copy(to[v*a.Heads:(v+1)*a.Heads], from[v*rows.Cols+a.Columns():])
-	}
 }
