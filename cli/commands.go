@@ -60,6 +60,16 @@ type importCmd struct {
 	Options importers.Options `embed:""`
 }
 
+// Help returns the layouts of folders of tables.
+func (*importCmd) Help() string {
+	return `A folder of tables has one of these layouts. Their first lines name the columns:
+
+    nodes.csv            id,age,label         edges.csv                       src,dst
+    nodes/customer.csv   id,age,label         edges/customer__buys__item.csv  customer,item
+
+In the second layout each kind of vertices and each relation has a table. See docs/importing.md.`
+}
+
 func (c *importCmd) Run(io commandline.Console) error {
 	c.Options.Stdin = io.In
 	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.Out, "import "+format+"\n", args...) }

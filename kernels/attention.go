@@ -163,6 +163,12 @@ func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
 	packGroups(t, a, k, dst.Rows, first)
 }
 
+// PackedScore returns the score of a row for a head, in scores that PackScores has packed.
+func (a Attention) PackedScore(packed Mat, row, head int) float32 {
+	group := head / avx.Heads * avx.Heads
+	return packed.Host()[packed.Rows*group+row*min(a.Heads-group, avx.Heads)+head-group]
+}
+
 // PackGrad implements Ops.
 func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
 	k := attentionPackTask{dst: floatsOf(dst, dst.Rows, a.parts()*a.Heads), from: a.packs(r.Host(), lse.Host(), dots.Host()),

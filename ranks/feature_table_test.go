@@ -98,6 +98,7 @@ var flagDecisions = map[string]decision{
 	"residual": trains(), "jumping": trains(),
 	"dropout": trains("0"), "input-dropout": trains("0", "0.5"), "attention-dropout": trains("0.6 model=gat"), "input-scale": trains("2"),
 	"bases": trains("2 model=rgcn data=relational"), "blocks": trains("4 model=rgcn"), "project": trains("on"),
+	"softmax": trains("relation model=rgat data=relational"), "edge-residual": trains("0.3 model=hgn data=relational"),
 	"pool-hidden": trains("5 model=sage-pool"), "alpha": trains("0.3 model=gcnii"), "theta": trains("1 model=gcnii"),
 	"hops":  trains("3 model=appnp"),
 	"steps": trains("2 model=sign"), "embedding": trains("8 data=links"),

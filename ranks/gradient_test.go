@@ -324,6 +324,22 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "hgn norm no overlap", relations: 4, set: func(c *Config) {
 			c.Model, c.Norm, c.Residual, c.Layers, c.Mode, c.Ranks = "hgn", "layer", "add", 3, "nopipe", 3
 		}},
+		{name: "hgn edges one rank", relations: 4, set: func(c *Config) { c.Model, c.EdgeResidual, c.Heads, c.Layers = "hgn", 0.3, 2, 3 }},
+		{name: "hgn edges four layers", relations: 7, sparse: true, set: func(c *Config) {
+			c.Model, c.EdgeResidual, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "hgn", 0.4, 2, 3, 4, 4
+		}},
+		{name: "hgn edges last computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.EdgeResidual, c.Jumping, c.Layers, c.Ranks, c.RecomputeGhosts = "hgn", 0.5, "last", 3, 3, "all"
+		}},
+		{name: "hgn edges some ghosts recompute", relations: 3, set: func(c *Config) {
+			c.Model, c.EdgeResidual, c.Layers, c.Heads, c.RecomputeGhosts, c.Ranks, c.Recompute = "hgn", 0.3, 3, 2, "layers:0.5", 2, true
+		}},
+		{name: "hgn edges many heads plain Go", relations: 3, lopsided: true, set: func(c *Config) {
+			c.Model, c.EdgeResidual, c.Layers, c.Heads, c.Ranks, c.Servers, c.Hidden, c.Kernel = "hgn", 0.3, 3, 9, 3, 0, 1, "go"
+		}},
+		{name: "hgn edges not projected norm intervals", relations: 4, set: func(c *Config) {
+			c.Model, c.EdgeResidual, c.Project, c.Norm, c.Layers, c.Intervals, c.Ranks = "hgn", 0.3, "off", "layer", 3, 4, 2
+		}},
 		{name: "rgat one rank", relations: 4, set: func(c *Config) { c.Model, c.Heads = "rgat", 2 }},
 		{name: "rgat three layers", relations: 7, sparse: true,
 			set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "rgat", 2, 2, 4, 3 }},
@@ -335,6 +351,24 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		}},
 		{name: "rgat without relations recompute", directed: true,
 			set: func(c *Config) { c.Model, c.Recompute, c.Ranks = "rgat", true, 3 }},
+		{name: "rgat softmax one rank", relations: 4, set: func(c *Config) { c.Model, c.Softmax, c.Heads = "rgat", "relation", 2 }},
+		{name: "rgat softmax three layers", relations: 7, sparse: true, set: func(c *Config) {
+			c.Model, c.Softmax, c.Heads, c.OutputHeads, c.Ranks, c.Layers = "rgat", "relation", 2, 2, 4, 3
+		}},
+		{name: "rgat softmax not projected computed ghosts", relations: 5, set: func(c *Config) {
+			c.Model, c.Softmax, c.Project, c.Ranks, c.RecomputeGhosts = "rgat", "relation", "off", 3, "all"
+		}},
+		{name: "rgat softmax some ghosts empty partition", relations: 3, lopsided: true, set: func(c *Config) {
+			c.Model, c.Softmax, c.Heads, c.RecomputeGhosts, c.Ranks, c.Servers = "rgat", "relation", 2, "layers:0.5", 3, 0
+		}},
+		{name: "rgat softmax plain Go recompute", relations: 4, set: func(c *Config) {
+			c.Model, c.Softmax, c.Recompute, c.Ranks, c.Kernel = "rgat", "relation", true, 2, "go"
+		}},
+		{name: "rgat softmax intervals without labels", relations: 6, set: func(c *Config) {
+			c.Model, c.Softmax, c.Intervals, c.Heads, c.Jumping, c.Ranks = "rgat", "relation", 6, 2, "last", 2
+		}},
+		{name: "rgat softmax without relations", directed: true,
+			set: func(c *Config) { c.Model, c.Softmax, c.Ranks = "rgat", "relation", 3 }},
 		{name: "gcn with relations", relations: 4, set: func(c *Config) { c.Ranks = 3 }},
 		{name: "sage with relations projected", relations: 4, sparse: true,
 			set: func(c *Config) { c.Model, c.Project, c.Ranks = "sage", "on", 3 }},
@@ -402,6 +436,7 @@ func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 		w[i] = float64(x)
 	}
 	largest := 0.0
+	ref.loss(w) // which sets the constants of the gradient
 	want := make([]float64, len(w))
 	for i := range w {
 		const h = 1e-6

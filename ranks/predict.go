@@ -153,7 +153,7 @@ func (r *joined) report(p PredictConfig, found *engine.Inference, selected []uin
 	case p.New:
 		fmt.Fprintf(out.Out, " new=%d", len(selected))
 	case selected != nil && int64(len(selected)) < r.meta.Vertices:
-		fmt.Fprintf(out.Out, " written=%d", len(selected))
+		fmt.Fprintf(out.Out, " written=%d (vertices of the kinds with labels)", len(selected))
 	}
 	if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
 		train, val, test := found.Accuracies()

@@ -18,10 +18,11 @@ type reference struct {
 	a       [][]float64 // Â
 	x       [][]float64
 	// features of edges, and their means for self loops: from the dataset, or its weights.
-	features [][][]float64
-	running  map[int]float64        // inputs of running means, by weight
-	kinds    map[string][][]float64 // Â by kind of layer
-	means    [][][]float64          // D_r^-1 A_r by relation
+	features  [][][]float64
+	running   map[int]float64            // inputs of running means, by weight
+	kinds     map[string][][]float64     // Â by kind of layer
+	means     [][][]float64              // D_r^-1 A_r by relation
+	attention map[int]map[[4]int]float64 // of the first weights, by layer, and by relation, head, source and destination
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
@@ -63,7 +64,7 @@ func newReference(c graph.Content, s model.Spec) *reference {
 		r.features[v][v] = []float64{in[v] / max(edges, 1)}
 	}
 	edges := r.a
-	r.means = relationMeans(c)
+	r.means, r.attention = relationMeans(c), map[int]map[[4]int]float64{}
 	for _, kind := range append(strings.Split(s.Design.Kinds, ","), s.Kind) {
 		r.kinds[kind] = square(n)
 		for v := range n {

@@ -179,25 +179,50 @@ func (r *reference) attentionOfRelations(kind string, h [][]float64, matrix func
 		}
 		return math.Exp(max(s, 0.2*s))
 	}
+	// The attention of the layer before is a constant in the gradient: that of the first weights.
+	layer, beta, before := params[0].Layer, r.spec.Design.EdgeResidual, map[[4]int]float64(nil)
+	for at := layer - 1; at >= 0 && before == nil; at-- {
+		before = r.attention[at]
+	}
+	if before == nil || last {
+		beta = 0
+	}
+	constant, known := r.attention[layer]
+	if !known {
+		constant = map[[4]int]float64{}
+		r.attention[layer] = constant
+	}
 	out := make([][]float64, len(h))
 	for v := range h {
 		all := make([]float64, heads*width)
 		for head := range heads {
-			sum, row := 0.0, all[head*width:(head+1)*width]
-			for k := range z {
-				for u := range h {
-					if k == self && u == v || k < self && r.means[k][v][u] > 0 {
-						weight := score(k, head, u, v)
-						sum += weight
-						for j := range width {
-							row[j] += weight * z[k][u][head*width+j]
+			sums, row := make([]float64, self+1), all[head*width:(head+1)*width]
+			each := func(do func(k, u int)) {
+				for k := range z {
+					for u := range h {
+						if k == self && u == v || k < self && r.means[k][v][u] > 0 {
+							do(k, u)
 						}
 					}
 				}
 			}
-			for j := range row {
-				row[j] /= sum
+			softmax := func(k int) *float64 { // of relation k
+				if r.spec.Design.RelationSoftmax {
+					return &sums[k]
+				}
+				return &sums[0]
 			}
+			each(func(k, u int) { *softmax(k) += score(k, head, u, v) })
+			each(func(k, u int) {
+				edge := [4]int{k, head, u, v}
+				weight := (1-beta)*score(k, head, u, v) / *softmax(k) + beta*before[edge]
+				if r.spec.Design.EdgeResidual > 0 && !known {
+					constant[edge] = weight
+				}
+				for j := range width {
+					row[j] += weight * z[k][u][head*width+j]
+				}
+			})
 		}
 		if out[v] = all; last {
 			out[v] = make([]float64, width)

@@ -124,6 +124,7 @@ func TestLosses(t *testing.T) {
 		{"no edges", "csv", table(nodes, "src,dst\n", TableOptions{}), "warning: the graph has no edges"},
 		{"all ends unknown", "csv", table(nodes, "src,dst\n1,2\n2,3\n", TableOptions{DropUnknown: true}),
 			"2 of 2 edges are left out: weight_0=0 unknown_ends=2"},
+		{"all ends missing", "csv", table(nodes, "src,dst\na,\nNULL,b\n", TableOptions{}), "warning: the graph has no edges"},
 		{"an end unknown", "csv", table(nodes, "src,dst\n1,2\n"+strings.Repeat("a,b\n", 20), TableOptions{DropUnknown: true}), ""},
 		{"weights of 0", "csv", table(nodes, "src,dst,weight\na,b,1\nb,c,0\n", TableOptions{}), "1 of 2 edges are left out: weight_0=1"},
 		{"unknown categories", "csv", table(strings.ReplaceAll(nodes, "red", "green"), "src,dst\na,b\n", TableOptions{Like: model.Dir}),

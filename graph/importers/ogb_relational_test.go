@@ -91,7 +91,7 @@ func TestOGBRelational(t *testing.T) {
 		d, log := written(t, from, Options{Src: files(t, tinyRelational())})
 		checkTiny(t, d, true)
 		for _, want := range []string{"kind=author vertices=3 features: one-hot ids\n",
-			"kind=paper vertices=4 features: 2 features and a constant column labels=here\n",
+			"kind=paper vertices=4 features: 2 features and a constant column; this kind has the labels\n",
 			"relation=author-writes-paper reverse=true\n", "relation=paper-cites-paper reverse=true\n"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("the log lacks %q:\n%s", want, log)

@@ -114,7 +114,7 @@ func (x *relational) content(k *resources, o Options) *graph.Content {
 	for i, kind := range x.of.Kinds {
 		labels := ""
 		if x.kinds[i].Classes > 0 || kind.Name == target {
-			labels = " labels=here"
+			labels = "; this kind has the labels"
 		}
 		o.Log("kind=%s vertices=%d features: %s%s", kind.Name, kind.Vertices, kind.FeatureText(features[i].Dim), labels)
 		if !slices.ContainsFunc(x.of.Relations, func(r graph.Relation) bool { return r.From == i || r.To == i }) {

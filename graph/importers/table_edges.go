@@ -17,6 +17,7 @@ type edgeTable struct {
 	weight         int             // -1: edges have none
 	relation       int             // column of relations, -1: none
 	zeros, unknown int64           // omitted edges
+	without        int64           // omitted edges with a missing end, such as an empty foreign key
 	rows           int64           // of the last pass
 	dropped        bool            // weights that are not 1
 	columns        []*encoder      // of features
@@ -48,7 +49,7 @@ func (im *tableImport) readEdges() graph.EdgeSource {
 }
 
 func (e *edgeTable) eachEdge(yield func(at int64, cells [][]byte, pair [2]uint32, weight float32)) {
-	e.zeros, e.unknown, e.rows = 0, 0, 0
+	e.zeros, e.unknown, e.without, e.rows = 0, 0, 0, 0
 	e.each(func(at int64, cells [][]byte) {
 		e.rows++
 		var pair [2]uint32
@@ -76,6 +77,14 @@ func (e *edgeTable) findColumns(o TableOptions) {
 // edge reads the edge of a row, and its weight, 0 if there is no edge.
 func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight float32) {
 	for i, column := range e.ends {
+		if kind := e.kinds[i]; kind.missing.has(cells[column]) {
+			if _, known := kind.ids.find(cells[column]); !known {
+				e.without++
+				return 0
+			}
+		}
+	}
+	for i, column := range e.ends {
 		var known bool
 		kind := e.kinds[i]
 		if pair[i], known = kind.ids.find(cells[column]); known {
@@ -86,7 +95,7 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 			pair[i], _ = kind.ids.add(cells[column])
 			continue
 		}
-		if len(cells[column]) > 0 && e.im.DropUnknown {
+		if e.im.DropUnknown {
 			e.unknown++
 			return 0
 		}
@@ -99,9 +108,6 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight floa
 }
 
 func (e *edgeTable) unknownEnd(at int64, column int, id []byte, kind *tableImport) error {
-	if len(id) == 0 {
-		return e.fault(at, column, id, "is not an id").Then("write the id of the vertex, or remove the edge")
-	}
 	f := e.fault(at, column, id, "is not an id in %s", kind.called())
 	if whole, ok := bytes.CutSuffix(id, []byte(".0")); ok {
 		if _, known := kind.ids.find(whole); known {
@@ -159,10 +165,10 @@ func (e *edgeTable) logOmitted() {
 	}
 	switch lost := e.zeros + e.unknown; {
 	case isLarge(lost, e.rows):
-		e.im.Log("warning: edges=%s: %d of %d edges are left out: weight_0=%d unknown_ends=%d; check the weights, and write ids as in the "+
-			"vertex table", e.path, lost, e.rows, e.zeros, e.unknown)
-	case lost > 0:
-		e.im.Log("edges=%s left_out: weight_0=%d unknown_ends=%d", e.path, e.zeros, e.unknown)
+		e.im.Log("warning: edges=%s: %d of %d edges are left out: weight_0=%d unknown_ends=%d without_end=%d; check the weights, and "+
+			"write ids as in the vertex table", e.path, lost+e.without, e.rows, e.zeros, e.unknown, e.without)
+	case lost+e.without > 0:
+		e.im.Log("edges=%s left_out: weight_0=%d unknown_ends=%d without_end=%d", e.path, e.zeros, e.unknown, e.without)
 	}
 }
 

@@ -60,7 +60,8 @@ func (r *relatedImport) featureless(kind int) graph.Features {
 		}
 	}
 	row.next()
-	k.Log("features: one for each id of the training data; new ids=%d", k.ids.len()-known)
+	k.Log("features: one-hot ids, columns=%d; vertices without a column, because they are new since training: %d",
+		list[0].Width, k.ids.len()-known)
 	return row.Features
 }
 

@@ -87,9 +87,9 @@ func TestRelatedTables(t *testing.T) {
 		t.Errorf("labels %v, split %v", ds.Labels, ds.Split)
 	}
 	for _, want := range []string{"kind=customer dropped column=note: it is empty", "relation=customer-buys-product reverse=true\n",
-		"kind=brand features: one for each id of the training data; new ids=0",
+		"kind=brand features: one-hot ids, columns=2; vertices without a column, because they are new since training: 0",
 		"kind=brand vertices=2 features: 2 features and a constant column\n",
-		"kind=customer vertices=4 features: 1 features and a constant column labels=here\n",
+		"kind=customer vertices=4 features: 1 features and a constant column; this kind has the labels\n",
 		"relation=customer-knows-customer reverse=false: information flows in one direction only"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
@@ -322,6 +322,33 @@ func TestSharedClasses(t *testing.T) {
 }
 
 // TestBadRelatedTables: tables and flags that are refused, with their remedies.
+// TestEmptyEnds: a row without an end, such as an empty foreign key, is no edge. The other end of such a row is
+// no vertex of a kind without a table. A text for missing cells may be the id of a vertex.
+func TestEmptyEnds(t *testing.T) {
+	tables := with(shop(), "edges/customer__buys__product.csv", "customer,product\n1,1\n1,\n,B\n2,NULL\n2,C\n",
+		"edges/product__of__brand.csv.gz", gz("product,brand\n1,acme\nB,\n,zeta\nC,NULL\n"),
+		"edges/shop__sells__product.csv", "shop,product\nx,1\ny,\n")
+	ds, log := written(t, "csv", Options{Src: files(t, tables), ReverseRelations: "off"})
+	want := map[string]int{"customer:1 buys product:1": 1, "customer:2 buys product:C": 1, "product:1 of brand:acme": 1,
+		"product:C of brand:NULL": 1, "shop:x sells product:1": 1, "customer:1 knows customer:2": 1, "customer:2 knows customer:3": 1}
+	if got := namedEdges(ds); !maps.Equal(got, want) {
+		t.Errorf("edges %v", got)
+	}
+	if kinds := ds.Meta.Relations.Kinds; kinds[ds.Meta.Relations.Kind("shop")].Vertices != 1 {
+		t.Errorf("kinds %+v", kinds)
+	}
+	for _, want := range []string{"customer__buys__product.csv left_out: weight_0=0 unknown_ends=0 without_end=3",
+		"product__of__brand.csv.gz left_out: weight_0=0 unknown_ends=0 without_end=2"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	na := with(tables, "nodes/product.csv", "sku,price\n1,5\nB,7\nC,9\nNULL,1\n")
+	if ds, _ := written(t, "csv", Options{Src: files(t, na)}); namedEdges(ds)["customer:2 buys product:NULL"] != 1 {
+		t.Errorf("edges %v", namedEdges(ds))
+	}
+}
+
 func TestBadRelatedTables(t *testing.T) {
 	first, _ := written(t, "csv", Options{Src: files(t, shop())})
 	plain, _ := inputTable(t, Options{TableOptions: TableOptions{Fill: "zero"}})
@@ -334,7 +361,6 @@ func TestBadRelatedTables(t *testing.T) {
 		"unknown id": {[]any{buys, "customer,product\n1,1\n9,1\n"}, Options{},
 			"edges/customer__buys__product.csv: line 3 column 1 (customer): \"9\" is not an id in nodes/customer.csv; add the vertex"},
 		"id of a float":     {[]any{buys, "customer,product\n1.0,1\n"}, Options{}, "write 1, as in nodes/customer.csv"},
-		"empty id":          {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\n")}, Options{}, "is not an id"},
 		"control character": {[]any{"edges/product__of__brand.csv.gz", gz("product,brand\n1,\"a\nb\"\n")}, Options{}, "control character"},
 		"repeated id":       {[]any{"nodes/product.csv", "sku,price\n1,2\n1,3\n"}, Options{}, "occurs twice"},
 		"name":              {[]any{"edges/buys.csv", "a,b\n1,1\n"}, Options{}, "name it FROM__RELATION__TO"},

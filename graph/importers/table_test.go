@@ -221,8 +221,6 @@ func TestBadTables(t *testing.T) {
 			[]string{`edges.csv: line 3 column 2 (dst): "z" is not an id in the vertex table`, "--drop-unknown"}},
 		{"an end as a float", "id,label,x\n1,p,1\n2,q,2\n", "src,dst\n1.0,2.0\n", TableOptions{}, fault.Data,
 			[]string{`line 2 column 1 (src): "1.0" is not an id in the vertex table`, "write 1, as in the vertex table"}},
-		{"an end is missing", nodes, "src,dst\na,\n", TableOptions{DropUnknown: true}, fault.Data,
-			[]string{`line 2 column 2 (dst): "" is not an id`}},
 		{"a weight below 0", nodes, "src,dst,weight\na,b,1\nb,c,-0.5\n", TableOptions{}, fault.Data,
 			[]string{`line 3 column 3 (weight): "-0.5" is a negative weight`, "--drop-weights"}},
 		{"an infinite weight", nodes, "src,dst,weight\na,b,1\nb,c,inf\n", TableOptions{}, fault.Data,

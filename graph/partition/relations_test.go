@@ -2,12 +2,14 @@ package partition_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/generate"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 )
@@ -145,3 +147,35 @@ func TestBadRelations(t *testing.T) {
 }
 
 type plain struct{ graph.EdgeSource }
+
+// TestRelationsAreBalanced: multilevel parts of a relational graph have at most 1.1 times the mean of training vertices,
+// rounded up to a whole vertex, and 1.05 times that of vertices and edges. One kind has all labels, in mag240m on 1 of
+// 100 vertices of this kind.
+func TestRelationsAreBalanced(t *testing.T) {
+	for _, c := range []struct {
+		like  string
+		scale float64
+	}{{"ogbn-mag", 0.01}, {"mag240m", 0.0001}} {
+		dir := filepath.Join(t.TempDir(), c.like)
+		if _, err := generate.Write(dir, generate.Options{Like: c.like, Scale: c.scale, Seed: 1}, false); err != nil {
+			t.Fatal(err)
+		}
+		ds, err := graph.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ds.Close()
+		for _, parts := range []int{2, 4, 8} {
+			o := partition.Options{Parts: parts, Method: "multilevel"}
+			owner, err := partition.Assign(ds, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := float64(ds.Meta.Train) / float64(parts)
+			b := partition.Count(ds, owner, o).Balance
+			if math.Round(b.Train*mean) > math.Ceil(1.1*mean) || b.Edges > 1.051 || b.Vertices > 1.051 {
+				t.Errorf("%s, %d parts: %+v", c.like, parts, b)
+			}
+		}
+	}
+}

@@ -15,14 +15,16 @@ import (
 // first layer has no residual connection; where both widths are equal there is no W_residual. The last
 // layer averages its heads, has no elu, and divides rows by their norms.
 //
+// With Design.EdgeResidual β, the attention of hidden layers after the first is a(l) = (1-β) softmax(s) +
+// β a(l-1). As in the paper's code, a(l-1) is a constant in the gradient, and the last layer has no β.
+//
 // Design note: the paper's term is a product of three learned factors, which only their product t[r]
-// represents here. Attention itself has no residual connection (the paper's β is 0), because it would
-// need the scores of two layers for every edge.
+// represents here.
 
 var hgnKind = Kind{
 	Name: "hgn", Help: "graph attention with a learned term per relation (Simple-HGN)", Paper: "Lv et al. 2021",
 	Weights: hgnWeights, Layer: hgnLayer, Coefficients: SumCoefficients,
-	Attends: true, Relational: true, Order: "apply-first", Activation: "elu",
+	Attends: true, Relational: true, Order: "apply-first", Activation: "elu", Options: []Option{OptionEdgeResidual},
 }
 
 // Names of weights of relational attention.
@@ -53,13 +55,17 @@ type RelationalAttention interface {
 	// RelationTerms returns the weight [relations + 1 x heads] of the terms. Graph work computes its
 	// gradient. The last row belongs to self loops.
 	RelationTerms() Param
+	// EdgeResidual returns the fraction β of the attention that is that of the attention layer before.
+	EdgeResidual() float64
 }
 
 func hgnLayer(b *Builder, l int) Layer {
 	g := gatLayer(b, l).(*gat)
 	h := &hgn{gat: g, terms: b.Weight(l, 3)}
 	out := g.bias.Cols
-	h.residual, h.multiplies = b.Spec.hgnResidual(l, out)
+	if h.residual, h.multiplies = b.Spec.hgnResidual(l, out); h.residual && !g.last {
+		h.edgeResidual = b.Spec.Design.EdgeResidual
+	}
 	apply, back, emit := &g.stages[Apply], &g.stages[ApplyBackward], &g.stages[EmitBackward]
 	if h.residual {
 		apply.Reads = append(apply.Reads, Input)
@@ -82,9 +88,12 @@ type hgn struct {
 	*gat
 	terms, weight        Param // weight is W_residual, if multiplies is set
 	residual, multiplies bool
+	edgeResidual         float64
 }
 
 func (h *hgn) RelationTerms() Param { return h.terms }
+
+func (h *hgn) EdgeResidual() float64 { return h.edgeResidual }
 
 func (h *hgn) apply(x *Step) {
 	sum, gathered := x.At(Output), x.At(Gathered)

@@ -24,8 +24,8 @@ type Kind struct {
 	// Maximum means that layers gather column-wise maxima of rows instead of sums; a row without
 	// edges is 0. Attends means that all layers are Attended. Dynamic means that scores depend
 	// jointly on both endpoints (GATv2). Coefficients are then SumCoefficients or
-	// OtherCoefficients.
-	Maximum, Attends, Dynamic bool
+	// OtherCoefficients. KeepsEdges means that attention has no dropout.
+	Maximum, Attends, Dynamic, KeepsEdges bool
 	// Relational means that layers are Relational: edges of different relations have different weights.
 	// Stacked returns the number of matrices that a weight consists of, one below the other; nil: one.
 	Relational bool
@@ -84,19 +84,22 @@ type Option string
 
 // The options. Powers sets Design.Hops too; InnerDecay is an option of the optimiser.
 const (
-	OptionAlpha      Option = "alpha"
-	OptionTheta      Option = "theta"
-	OptionHops       Option = "hops"
-	OptionPowers     Option = "steps"
-	OptionPoolHidden Option = "pool-hidden"
-	OptionInnerDecay Option = "inner-decay"
-	OptionBases      Option = "bases"
-	OptionBlocks     Option = "blocks"
+	OptionAlpha        Option = "alpha"
+	OptionTheta        Option = "theta"
+	OptionHops         Option = "hops"
+	OptionPowers       Option = "steps"
+	OptionPoolHidden   Option = "pool-hidden"
+	OptionInnerDecay   Option = "inner-decay"
+	OptionBases        Option = "bases"
+	OptionBlocks       Option = "blocks"
+	OptionSoftmax      Option = "softmax"
+	OptionEdgeResidual Option = "edge-residual"
 )
 
 // Options returns all options.
 func Options() []Option {
-	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay, OptionBases, OptionBlocks}
+	return []Option{OptionAlpha, OptionTheta, OptionHops, OptionPowers, OptionPoolHidden, OptionInnerDecay, OptionBases, OptionBlocks,
+		OptionSoftmax, OptionEdgeResidual}
 }
 
 // Takes reports whether the network takes an option.

@@ -210,7 +210,9 @@ func (s Spec) Check() error {
 	case DividesRows(d.Norm) && !s.kind().TakesRowNorms():
 		return fmt.Errorf("a network of kind %q cannot normalise its rows", s.Kind)
 	case d.Project && s.kind().FixedDesign() || d.Relations < 0 || d.Relations > graph.MaxRelations || d.Bases < 0 || d.Blocks < 0 ||
-		d.Bases > 0 && d.Blocks > 0 || d.Bases+d.Blocks > 0 && !s.kind().Relational:
+		d.Bases > 0 && d.Blocks > 0 || d.Bases+d.Blocks > 0 && !s.kind().Relational ||
+		d.RelationSoftmax && !s.kind().Takes(OptionSoftmax) || !(d.EdgeResidual >= 0 && d.EdgeResidual < 1) ||
+		d.EdgeResidual > 0 && !s.kind().Takes(OptionEdgeResidual):
 		return fmt.Errorf("a network of kind %q with the design %+v", s.Kind, d)
 	case d.PoolHidden < 0 || d.PoolHidden > 0 && !s.kind().Takes(OptionPoolHidden):
 		return fmt.Errorf("a perceptron of width %d before the maxima of %s", d.PoolHidden, s.Kind)

@@ -12,14 +12,15 @@ import (
 //	s = leaky(Z_r[u]·a_r + Z_r[v]·b_r),  Z_r = H W_r
 //	H' = elu(Σ softmax(s) Z_r[u] + bias)
 //
-// The softmax is over all edges into v of all relations and v itself, whose self loop is a relation of
-// its own. Attention has no dropout. A vertex emits Z_r and its scores for every relation, so that rows
+// The softmax is over all edges into v of all relations and v itself (ARGAT), or with Design.RelationSoftmax over
+// the edges of each relation alone (WIRGAT). The self loop of v is a relation of its own: alone, it has
+// weight 1. Attention has no dropout. A vertex emits Z_r and its scores for every relation, so that rows
 // are as wide as all relations together: rgcn and hgn are for graphs of more relations or vertices.
 
 var rgatKind = Kind{
-	Name: "rgat", Help: "graph attention with weights per relation, softmax across relations", Paper: "Busbridge et al. 2019",
+	Name: "rgat", Help: "graph attention with weights per relation", Paper: "Busbridge et al. 2019",
 	Weights: rgatWeights, Layer: rgatLayer, Coefficients: SumCoefficients, Stacked: rgatStacked,
-	Attends: true, Relational: true, Order: "apply-first", Activation: "elu",
+	Attends: true, KeepsEdges: true, Relational: true, Order: "apply-first", Activation: "elu", Options: []Option{OptionSoftmax},
 }
 
 func rgatWeights(s Spec, l int) []Shape {
@@ -43,11 +44,16 @@ type RelationalEmission interface {
 	Attended
 	// EmittedRelations returns the number of relations, self loops included.
 	EmittedRelations() int
+	// Softmaxes returns the number of softmaxes over edges into a vertex: 1, or one for each relation.
+	Softmaxes() int
 }
 
 func rgatLayer(b *Builder, l int) Layer {
 	g := &rgat{attentionLayer: newAttentionLayer(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1),
-		target: b.Weight(l, 2), in: b.Spec.Dims[l], relations: b.Spec.relations() + 1}
+		target: b.Weight(l, 2), in: b.Spec.Dims[l], relations: b.Spec.relations() + 1, softmaxes: 1}
+	if b.Spec.Design.RelationSoftmax {
+		g.softmaxes = g.relations
+	}
 	g.edgeDrop = nil
 	b.Alloc(Emitted, g.GatherWidth())
 	b.Alloc(Scores, g.relations*g.heads)
@@ -68,7 +74,8 @@ func rgatLayer(b *Builder, l int) Layer {
 type rgat struct {
 	*attentionLayer
 	weight, source, target Param
-	in, relations          int
+	in                     int
+	relations, softmaxes   int
 	// Scratch: the factors of the rows and of the scores of all relations [in x relations · columns], and
 	// their gradients; and those of one relation.
 	scratch [2][2]int
@@ -81,6 +88,8 @@ func (g *rgat) row() int { return g.heads * (g.width + 1) }
 func (g *rgat) GatherWidth() int { return g.relations * g.row() }
 
 func (g *rgat) EmittedRelations() int { return g.relations }
+
+func (g *rgat) Softmaxes() int { return g.softmaxes }
 
 func (g *rgat) Attention(kernels.Mat) kernels.Attention {
 	return kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}

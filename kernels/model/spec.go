@@ -98,6 +98,10 @@ type Design struct {
 	Relations int `json:"relations,omitempty"`
 	Bases     int `json:"bases,omitempty"`
 	Blocks    int `json:"blocks,omitempty"`
+	// RelationSoftmax means that the softmax of rgat is over the edges of each relation alone.
+	RelationSoftmax bool `json:"relation-softmax,omitempty"`
+	// EdgeResidual is the residual connection of the attention of hgn, 0 ≤ β < 1.
+	EdgeResidual float64 `json:"edge-residual,omitempty"`
 
 	// Layers of the perceptron that scores pairs of rows (Head), and the width of all but its
 	// last one; 0: pairs are scored by the dot product.

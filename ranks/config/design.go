@@ -26,6 +26,10 @@ func (c *Config) design() (d model.Design) {
 			d.Bases = c.Bases
 		case model.OptionBlocks:
 			d.Blocks = c.Blocks
+		case model.OptionEdgeResidual:
+			d.EdgeResidual = c.EdgeResidual
+		case model.OptionSoftmax:
+			d.RelationSoftmax = c.Softmax == "relation"
 		}
 	}
 	if kind.FixedDesign() {

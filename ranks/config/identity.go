@@ -20,6 +20,7 @@ var identities = map[string]func(c *Config, net model.Spec) bool{
 	"inner":     func(c *Config, _ model.Spec) bool { return c.kind().Takes(model.OptionInnerDecay) },
 	"design":    func(_ *Config, net model.Spec) bool { return net.Design != (model.Design{}) },
 	"relations": func(c *Config, _ model.Spec) bool { return c.kind().Relational },
+	"related":   func(_ *Config, net model.Spec) bool { return net.Design.RelationSoftmax || net.Design.EdgeResidual > 0 },
 	"projected": func(_ *Config, net model.Spec) bool { return net.Design.Project },
 	"mixed":     func(_ *Config, net model.Spec) bool { return net.Design.Kinds != "" },
 	"norm":      func(_ *Config, net model.Spec) bool { return net.Design.Norm != "" },

@@ -35,11 +35,15 @@ func (c *Config) Idle(m *graph.Meta) []string {
 			return attends()
 		}},
 		{"output-heads", attends},
-		{"attention-dropout", attends},
+		{"attention-dropout", func() (bool, string) { return net.Attends() && !c.kind().KeepsEdges, with("model", c.Model) }},
 		{"hops", func() (bool, string) { return option(model.OptionHops) }},
 		{"steps", func() (bool, string) { return option(model.OptionPowers) }},
 		{"theta", func() (bool, string) { return option(model.OptionTheta) }},
 		{"inner-decay", func() (bool, string) { return option(model.OptionInnerDecay) }},
+		{"bases", func() (bool, string) { return option(model.OptionBases) }},
+		{"blocks", func() (bool, string) { return option(model.OptionBlocks) }},
+		{"edge-residual", func() (bool, string) { return option(model.OptionEdgeResidual) }},
+		{"softmax", func() (bool, string) { return option(model.OptionSoftmax) }},
 		{"alpha", func() (bool, string) {
 			return c.kind().Takes(model.OptionAlpha) || c.Residual == "initial", with("model", c.Model) + " --residual=" + c.Residual
 		}},

@@ -14,6 +14,7 @@ type attention struct {
 	store  *model.Store
 	source model.Attended // of parameters
 	// Written by each interval's gather, and read only by that interval.
+	sums  kernels.Mat // of rows, weighted by the softmax [own x Columns]: the layer's gathered rows, unless it adds others
 	lse   kernels.Mat // logarithm of the softmax's denominator [own x heads]
 	stats kernels.Mat // running maximum and running sum of the softmax, by head [own x 2·heads]
 	// Scores of the emitted rows of own vertices and of ghosts [own or ghosts x heads], written
@@ -44,7 +45,7 @@ func (w *Work) newAttention(l *Layer, source model.Attended, o Options) *attenti
 	newScores := func(width int) kernels.Mat { return w.newZeros(Scores, n, width) }
 	g := &attention{
 		l: l, store: w.store, source: source, shape: shape, drop: source.EdgeDropout(),
-		self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts,
+		self: w.meanEdgeFeatures(), backwardGhosts: &l.Ghosts, sums: l.gathered,
 	}
 	if !shape.Dynamic {
 		l.shape.Scores, g.scores = shape.Heads, newScores(shape.Heads)
@@ -147,7 +148,7 @@ func (g *attention) PublishGrads(i Interval, grads kernels.Mat) {
 	b := &g.back
 	if signed := i.signed(i.backward); !signed.IsNil() {
 		dots := i.rows(g.stats).Reshape(i.Hi-i.Lo, g.shape.Heads) // reuses stats, which are no longer needed
-		i.Ops.RowDots(dots, grads, i.rows(g.l.gathered))
+		i.Ops.RowDots(dots, grads, i.rows(g.sums))
 		i.Ops.AttentionGradSigned(g.shape, i.backward(model.ScoresGrad), signed, grads, dots)
 		i.Ops.PackGrad(g.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(g.lse), dots)
 		return
@@ -155,7 +156,7 @@ func (g *attention) PublishGrads(i Interval, grads kernels.Mat) {
 	g.published.publish(i, g.source.Attention(i.Frame.Weights))
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(g.lse))
-	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(g.l.gathered))
+	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(g.sums))
 	i.Ops.PackGrad(g.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
 }
 

@@ -1,6 +1,9 @@
 package graphwork
 
 import (
+	"math"
+	"slices"
+
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -10,13 +13,27 @@ import (
 // relation to the next. Forward, the term is added to the scores of destinations, and backward to the
 // scores of sources. The gradient of t[r] is the sum of the gradients of either scores over the edges of
 // relation r: of sources for edges from own vertices, of destinations for edges from ghosts.
+//
+// With β > 0, rows are (1-β) sums + Σ_d (1-β) β^d sums(d): sums(d) are weighted by the softmax of d layers before,
+// which has no factor 1-β in the first layer. A running softmax that starts at its final logarithm lse yields
+// weights exp(s - lse), and with lse + ln(1/c) these weights times c. In layers with β, lse includes ln(1/(1-β)).
 type relationalAttention struct {
 	*attention
 	edges     *relationEdges
 	terms     model.Param
 	passTerms kernels.Mat // of the pass, for GhostGrads
 	relations int
+	beta      float64
+	earlier   []earlierSoftmax // of the layers before, nearest first; none if beta is 0
+	own       kernels.Mat      // ln(1/(1-β)) [1 x heads]
 	pool      scratchPool[attentionScratch]
+}
+
+// earlierSoftmax is the softmax of an earlier layer.
+type earlierSoftmax struct {
+	of     *relationalAttention
+	shift  kernels.Mat // d·ln(1/β) [1 x heads], to add to its lse
+	packed kernels.Mat // its scores and lse in the format of PackGrad [own x 3·heads]
 }
 
 // newAttentionOfRelations returns the attention of a layer that depends on relations.
@@ -34,9 +51,22 @@ func (w *Work) newRelationalAttention(l *Layer, source model.RelationalAttention
 	g.pool.create = func() *attentionScratch { return &attentionScratch{} }
 	g.edges = w.relationEdgesOf(l.mesh, g.relations)
 	g.edges.reverse(w, g.relations, o)
-	if n := w.shard.NumOwn(); l.mesh.Plan.Ghosts > 0 {
-		heads := g.shape.Heads
+	n, heads := w.shard.NumOwn(), g.shape.Heads
+	if l.mesh.Plan.Ghosts > 0 || w.store.Network.Spec.Design.EdgeResidual > 0 {
 		g.back.r, g.back.lse, g.back.dots = w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads), w.newZeros(Scores, n, heads)
+	}
+	if g.beta = source.EdgeResidual(); g.beta == 0 {
+		return g
+	}
+	same := func(x float64) kernels.Mat {
+		return kernels.HostMat(1, heads, slices.Repeat([]float32{float32(x)}, heads))
+	}
+	g.sums, g.own = w.newZeros(Scores, n, g.shape.Columns()), same(-math.Log(1-g.beta))
+	for k := l.shape.Layer - 1; k >= 0; k-- {
+		if w.layers[k] != nil {
+			g.earlier = append(g.earlier, earlierSoftmax{w.layers[k].Gather.(*relationalAttention),
+				same(-math.Log(g.beta) * float64(len(g.earlier)+1)), w.newZeros(Scores, n, 3*heads)})
+		}
 	}
 	return g
 }
@@ -50,18 +80,24 @@ func (g *relationalAttention) GatherOwn(i Interval, p model.Pass) {
 	s := g.pool.take()
 	defer g.pool.put(s)
 	n := i.Hi - i.Lo
+	if !g.back.r.IsNil() { // later layers read it
+		i.Ops.Copy(i.rows(g.back.r), i.forward(model.Scores))
+	}
+	if g.beta > 0 {
+		i.Ops.Clear(i.rows(g.l.gathered))
+	}
 	loops := s.emptyRows(n)
 	loops.SelfLoops = true
-	g.gather(i, p, s, g.relations, span{0, n}, loops, g.ownEmitted(g.l.Rows), false)
+	g.gather(i, p, s, g.relations, span{0, n}, loops, false)
 	g.edges.own.eachRelation(i.Lo, i.Hi, func(r int, b block) {
 		at := g.edges.own.span(b, i.Lo)
-		g.gather(i, p, s, r, at, s.wholeRows(g.edges.own, b, at, i.Lo), g.ownEmitted(g.l.Rows), true)
+		g.gather(i, p, s, r, at, s.wholeRows(g.edges.own, b, at, i.Lo), false)
 	})
 }
 
-// gather gathers along the edges of relation r into the rows at of an interval.
-func (g *relationalAttention) gather(i Interval, p model.Pass, s *attentionScratch, r int, at span, e kernels.Edges, x kernels.Emitted,
-	merge bool) {
+// gather gathers along the edges of relation r into the rows at of an interval, from own vertices or from
+// ghosts.
+func (g *relationalAttention) gather(i Interval, p model.Pass, s *attentionScratch, r int, at span, e kernels.Edges, ghosts bool) {
 	part := func(m kernels.Mat) kernels.Mat {
 		if m.IsNil() {
 			return m
@@ -69,9 +105,26 @@ func (g *relationalAttention) gather(i Interval, p model.Pass, s *attentionScrat
 		return m.Part(at.lo, at.hi)
 	}
 	e.First = uint32(i.Lo + at.lo)
+	x, e := g.emitted(ghosts), g.l.maskTargets(p, e)
 	scores := s.shifted(i.Ops, part(i.forward(model.Scores)), g.terms.In(i.Frame.Weights), r)
-	i.Ops.AttentionGather(g.inInterval(i, p), part(i.rows(g.l.gathered)), part(i.signed(i.forward)), part(i.rows(g.stats)),
-		g.l.maskTargets(p, e), x, scores, merge)
+	i.Ops.AttentionGather(g.inInterval(i, p), part(i.rows(g.sums)), part(i.signed(i.forward)), part(i.rows(g.stats)),
+		e, x, scores, ghosts || r < g.relations)
+	for _, t := range g.earlier {
+		stats := s.stats.resized(at.hi-at.lo, 2*g.shape.Heads)
+		i.Ops.Clear(stats)
+		i.Ops.PutColumns(stats, 0, s.shifted(i.Ops, part(i.rows(t.of.lse)), t.shift, 0))
+		x.Scores = t.of.emitted(ghosts).Scores
+		i.Ops.AttentionGather(t.of.whole, part(i.rows(g.l.gathered)), kernels.Mat{}, stats, e, x,
+			s.shifted(i.Ops, part(i.rows(t.of.back.r)), t.of.passTerms, r), true)
+	}
+}
+
+// emitted returns the rows of own vertices or of ghosts.
+func (g *relationalAttention) emitted(ghosts bool) kernels.Emitted {
+	if ghosts {
+		return kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}
+	}
+	return g.ownEmitted(g.l.Rows)
 }
 
 func (g *relationalAttention) GatherGhosts(i Interval, p model.Pass) {
@@ -79,17 +132,29 @@ func (g *relationalAttention) GatherGhosts(i Interval, p model.Pass) {
 	defer g.pool.put(s)
 	g.edges.ghost.eachRelation(i.Lo, i.Hi, func(r int, b block) {
 		at := g.edges.ghost.span(b, i.Lo)
-		g.gather(i, p, s, r, at, s.wholeRows(g.edges.ghost, b, at, i.Lo), kernels.Emitted{X: g.l.Ghosts, Scores: g.ghostScores}, true)
+		g.gather(i, p, s, r, at, s.wholeRows(g.edges.ghost, b, at, i.Lo), true)
 	})
-	i.Ops.AttentionFinish(g.inInterval(i, p), i.rows(g.l.gathered), i.signed(i.forward), i.rows(g.lse), i.rows(g.stats))
+	i.Ops.AttentionFinish(g.inInterval(i, p), i.rows(g.sums), i.signed(i.forward), i.rows(g.lse), i.rows(g.stats))
+	if g.beta > 0 {
+		i.Ops.Blend(i.rows(g.l.gathered), 1, i.rows(g.sums), float32(1-g.beta))
+		i.Ops.Copy(i.rows(g.lse), s.shifted(i.Ops, i.rows(g.lse), g.own, 0))
+	}
 }
 
 func (g *relationalAttention) PublishGrads(i Interval, grads kernels.Mat) {
 	g.attention.PublishGrads(i, grads)
+	s := g.pool.take()
+	defer g.pool.put(s)
+	for _, x := range g.earlier {
+		lse := s.shifted(i.Ops, i.rows(x.of.lse), x.shift, 0)
+		i.Ops.PackGrad(g.shape, x.packed, i.Lo, i.rows(x.of.back.r), lse, lse) // fromTargets ignores the gradients of these scores
+	}
+	if scores := i.backward(model.ScoresGrad); g.beta > 0 {
+		i.Ops.Blend(scores, float32(1-g.beta), scores, 0)
+	}
 	if !g.back.r.IsNil() {
-		i.Ops.Copy(i.rows(g.back.r), i.backward(model.Scores))
 		i.Ops.Copy(i.rows(g.back.lse), i.rows(g.lse))
-		i.Ops.RowDots(i.rows(g.back.dots), grads, i.rows(g.l.gathered))
+		i.Ops.RowDots(i.rows(g.back.dots), grads, i.rows(g.sums))
 	}
 }
 
@@ -111,10 +176,32 @@ func (g *relationalAttention) GhostGrads(o kernels.Ops, first int, dst kernels.M
 func (g *relationalAttention) fromTargets(o kernels.Ops, a kernels.Attention, s *attentionScratch, r int, e kernels.Edges, first int,
 	x, terms kernels.Mat) kernels.Mat {
 	own := g.l.mesh.shard.NumOwn()
-	grads := s.grads.resized(x.Rows, x.Cols)
+	grads, e := s.grads.resized(x.Rows, x.Cols), g.l.maskSources(e)
 	rows := s.shiftedRows(o, x, terms, r, g.shape)
-	o.AttentionGradSrc(a, grads, g.l.maskSources(e), first, own, rows, g.attended())
+	o.AttentionGradSrc(a, grads, e, first, own, rows, g.attended())
+	for _, t := range g.earlier {
+		from, at, more := t.of.scores, first, s.more.resized(x.Rows, x.Cols)
+		if first >= own {
+			from, at = t.of.ghostScores, first-own
+		}
+		eachScore(rows, g.shape, func(v, h int, score *float32) {
+			*score = g.shape.PackedScore(from, at+v, h) + t.of.passTerms.Host()[r*g.shape.Heads+h]
+		})
+		o.AttentionGradSrc(t.of.whole, more, e, first, own, rows, kernels.Attended{Grad: g.l.Grads, Packed: t.packed})
+		eachScore(more, g.shape, func(_, _ int, score *float32) { *score = 0 })
+		o.Add(grads, more)
+	}
 	return grads
+}
+
+// eachScore calls do for the score of each vertex and head in emitted rows.
+func eachScore(rows kernels.Mat, a kernels.Attention, do func(v, h int, score *float32)) {
+	values := rows.Host()
+	for v := range rows.Rows {
+		for h := range a.Heads {
+			do(v, h, &values[v*rows.Cols+a.Columns()+h])
+		}
+	}
 }
 
 // GatherBackward also computes the gradients of the terms, in the interval's Frame.Grad.
@@ -130,7 +217,7 @@ func (g *relationalAttention) GatherBackward(i Interval, p model.Pass) {
 		grads := g.fromTargets(o, params, s, r, e, i.Lo+at.lo, rows.Part(at.lo, at.hi), terms)
 		o.Add(dst.Part(at.lo, at.hi), grads)
 		scores := s.scores.resized(grads.Rows, g.shape.Heads)
-		s.takeScores(scores, grads, g.shape)
+		o.CopyColumns(scores, grads, g.shape.Columns())
 		o.ColumnSums(sums.Part(r, r+1), scores, true)
 	}
 	if !i.Sources {
@@ -165,6 +252,7 @@ type attentionScratch struct {
 	begin, end          []int64
 	rows, grads, scores growing
 	shiftedScores       growing
+	stats, more         growing
 }
 
 // growing is a matrix whose memory grows.
@@ -216,20 +304,7 @@ func (s *attentionScratch) shifted(o kernels.Ops, scores, terms kernels.Mat, r i
 func (s *attentionScratch) shiftedRows(o kernels.Ops, x, terms kernels.Mat, r int, a kernels.Attention) kernels.Mat {
 	dst := s.rows.resized(x.Rows, x.Cols)
 	o.Copy(dst, x)
-	values, t := dst.Host(), terms.Part(r, r+1).Host()
-	for v := range x.Rows {
-		scores := values[v*x.Cols+a.Columns() : (v+1)*x.Cols]
-		for h := range scores {
-			scores[h] += t[h]
-		}
-	}
+	t := terms.Part(r, r+1).Host()
+	eachScore(dst, a, func(_, h int, score *float32) { *score += t[h] })
 	return dst
-}
-
-// takeScores copies the scores of emitted rows to dst [n x heads].
-func (s *attentionScratch) takeScores(dst, rows kernels.Mat, a kernels.Attention) {
-	to, from := dst.Host(), rows.Host()
-	for v := range rows.Rows {
-		copy(to[v*a.Heads:(v+1)*a.Heads], from[v*rows.Cols+a.Columns():])
-	}
 }

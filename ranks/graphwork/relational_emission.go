@@ -8,17 +8,27 @@ import (
 
 // relationalEmission is attention along rows that vertices emit for each relation
 // (model.RelationalEmission). The row of vertex u for relation r is row u·relations + r of the emitted
-// rows as a matrix with a row for each relation. A running softmax continues from one relation to the
-// next.
+// rows as a matrix with a row for each relation. A running softmax over all relations continues from one
+// relation to the next.
 type relationalEmission struct {
 	*attention
 	edges       *relationEdges
 	relations   int           // self loops included, as the last one
+	softmaxes   []softmax     // one for all relations, whose sums are the layer's, or one for each relation
 	own, ghosts []uint32      // columns of edges.own and edges.ghost, as rows of relations
 	loops       kernels.Edges // self loops, as rows of relations
 	packed      []kernels.Mat // of each relation, in the format of PackGrad [own x 3·heads]
 	pool        scratchPool[attentionScratch]
 }
+
+// softmax is the state of a softmax over edges into each own vertex.
+type softmax struct {
+	gathered         kernels.Mat // weighted sums of rows [own x Columns]
+	stats, lse, dots kernels.Mat // as those of attention
+}
+
+// softmax returns the softmax with the edges of relation r.
+func (g *relationalEmission) softmax(r int) *softmax { return &g.softmaxes[r%len(g.softmaxes)] }
 
 // newRelationalEmission returns the attention of a layer that emits rows of relations.
 func (w *Work) newRelationalEmission(l *Layer, source model.RelationalEmission, o Options) *relationalEmission {
@@ -27,6 +37,14 @@ func (w *Work) newRelationalEmission(l *Layer, source model.RelationalEmission, 
 	g.edges = w.relationEdgesOf(l.mesh, g.relations-1)
 	g.edges.reverse(w, g.relations-1, o)
 	n, heads, a := w.shard.NumOwn(), g.shape.Heads, w.arena.For(RelationArrays)
+	if g.softmaxes = make([]softmax, source.Softmaxes()); len(g.softmaxes) == 1 {
+		g.softmaxes[0] = softmax{l.gathered, g.stats, g.lse, g.back.dots}
+	} else {
+		for r := range g.softmaxes {
+			g.softmaxes[r] = softmax{w.newZeros(Scores, n, g.shape.Columns()), w.newZeros(Scores, n, 2*heads), w.newZeros(Scores, n, heads),
+				w.newZeros(Scores, n, heads)}
+		}
+	}
 	g.scores = w.newZeros(Scores, n*g.relations, heads)
 	g.ghostScores = w.newZeros(Scores, l.mesh.Plan.Ghosts*g.relations, heads)
 	g.own, g.ghosts = g.edges.own.columnsOfRelations(a, g.relations), g.edges.ghost.columnsOfRelations(a, g.relations)
@@ -101,29 +119,43 @@ func (g *relationalEmission) emitted(rows kernels.Mat, ghosts bool) kernels.Emit
 func (g *relationalEmission) gather(i Interval, p model.Pass, rows kernels.Mat, ghosts bool) {
 	s := g.pool.take()
 	defer g.pool.put(s)
-	g.eachRelation(i, s, ghosts, func(r int, at span, e kernels.Edges) {
-		scores := s.columns(i.Ops, i.forward(model.Scores).Part(at.lo, at.hi), r*g.shape.Heads, g.shape.Heads)
-		i.Ops.AttentionGather(g.shape, i.rows(g.l.gathered).Part(at.lo, at.hi), kernels.Mat{}, i.rows(g.stats).Part(at.lo, at.hi),
-			g.l.maskTargets(p, e), g.emitted(rows, ghosts), scores, ghosts || r < g.relations-1)
-	})
+	along := func(r int, at span, e kernels.Edges, merge bool) {
+		scores, to := s.columns(i.Ops, i.forward(model.Scores).Part(at.lo, at.hi), r*g.shape.Heads, g.shape.Heads), g.softmax(r)
+		i.Ops.AttentionGather(g.shape, i.rows(to.gathered).Part(at.lo, at.hi), kernels.Mat{}, i.rows(to.stats).Part(at.lo, at.hi),
+			g.l.maskTargets(p, e), g.emitted(rows, ghosts), scores, merge)
+	}
+	for r := range g.softmaxes[1:] { // not of the last relation, whose self loops begin a softmax
+		if !ghosts {
+			along(r, span{0, i.Hi - i.Lo}, s.emptyRows(i.Hi-i.Lo), false)
+		}
+	}
+	g.eachRelation(i, s, ghosts, func(r int, at span, e kernels.Edges) { along(r, at, e, ghosts || r < g.relations-1) })
 }
 
 func (g *relationalEmission) GatherOwn(i Interval, p model.Pass) { g.gather(i, p, g.l.Rows, false) }
 
 func (g *relationalEmission) GatherGhosts(i Interval, p model.Pass) {
 	g.gather(i, p, g.l.Ghosts, true)
-	i.Ops.AttentionFinish(g.shape, i.rows(g.l.gathered), kernels.Mat{}, i.rows(g.lse), i.rows(g.stats))
+	for r, x := range g.softmaxes {
+		i.Ops.AttentionFinish(g.shape, i.rows(x.gathered), kernels.Mat{}, i.rows(x.lse), i.rows(x.stats))
+		switch sum := i.rows(g.l.gathered); {
+		case len(g.softmaxes) > 1 && r == 0:
+			i.Ops.Copy(sum, i.rows(x.gathered))
+		case r > 0:
+			i.Ops.Add(sum, i.rows(x.gathered))
+		}
+	}
 }
 
 func (g *relationalEmission) PublishGrads(i Interval, grads kernels.Mat) {
 	s := g.pool.take()
 	defer g.pool.put(s)
-	lse, dots := i.rows(g.back.lse), i.rows(g.back.dots)
-	i.Ops.Copy(lse, i.rows(g.lse))
-	i.Ops.RowDots(dots, grads, i.rows(g.l.gathered))
+	for _, x := range g.softmaxes {
+		i.Ops.RowDots(i.rows(x.dots), grads, i.rows(x.gathered))
+	}
 	for r, packed := range g.packed {
 		scores := s.columns(i.Ops, i.backward(model.Scores), r*g.shape.Heads, g.shape.Heads)
-		i.Ops.PackGrad(g.shape, packed, i.Lo, scores, lse, dots)
+		i.Ops.PackGrad(g.shape, packed, i.Lo, scores, i.rows(g.softmax(r).lse), i.rows(g.softmax(r).dots))
 	}
 }
 
@@ -187,8 +219,8 @@ func (g *relationalEmission) toTargets(i Interval, s *attentionScratch, r int, a
 	dst := scores.Part(at.lo, at.hi)
 	grads := s.scores.resized(dst.Rows, heads)
 	i.Ops.CopyColumns(grads, dst, r*heads)
-	state := kernels.Attended{R: s.columns(i.Ops, i.backward(model.Scores).Part(at.lo, at.hi), r*heads, heads), LSE: part(g.back.lse),
-		Grad: part(g.l.Grads), Dots: part(g.back.dots)}
+	state := kernels.Attended{R: s.columns(i.Ops, i.backward(model.Scores).Part(at.lo, at.hi), r*heads, heads), LSE: part(g.softmax(r).lse),
+		Grad: part(g.l.Grads), Dots: part(g.softmax(r).dots)}
 	i.Ops.AttentionGradDst(g.shape, grads, kernels.Mat{}, e, x, state, true)
 	i.Ops.PutColumns(dst, r*heads, grads)
 }
