@@ -75,7 +75,7 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 // run selects how t computes the product, of m rows.
 func (g *gemmTask) run(t *Team, m int) {
 	g.product, g.set = t.product, t.set
-	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, g.k) > 0
+	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, max(g.k, avx.RowsOfBits)) > 0
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].
@@ -179,7 +179,17 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 	if g.half != nil {
 		return false, false
 	}
-	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, avx.RowsOfBits)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, avx.RowsOfBits)*float64(g.n)
+	if g.add { // an older estimate, which keeps the bits
+		turn, _ = g.compare(t, avx.RowsOfBits-1)
+		_, skips = g.compare(t, avx.RowsOfBits)
+		return turn, skips
+	}
+	return g.compare(t, avx.RowsOfBits)
+}
+
+// compare is choose by an estimate for a number of reused rows.
+func (g *transATask) compare(t *Team, again int) (turn, skips bool) {
+	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, again)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, again)*float64(g.n)
 	turned := g.narrow() + max(ofB, 0)
 	g.skips = ofA > 0 && ofA >= turned
 	return turned > 0 && !g.skips, ofB > 0

@@ -44,7 +44,7 @@ const (
 	leastLeft = 4
 )
 
-// A vector costs more if the reused rows exceed the first-level cache, and still more if they
+// A vector costs more if the reused rows fill the first-level cache, and still more if they
 // exceed a few times that.
 const (
 	nearBytes, far     = 32 << 10, 1.5
@@ -62,7 +62,7 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	switch bytes := again * min(width, avx.MostSummed) * bytesOfFloat; {
 	case bytes > farBytes:
 		left *= farthest
-	case bytes > nearBytes:
+	case bytes >= nearBytes:
 		left *= far
 	}
 	return denseCost(width) - perBit - float64(density(x, rows, cols)*max(leastLeft, left+perLeft))

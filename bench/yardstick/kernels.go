@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"golang.org/x/sys/cpu"
-
 	"siafu/internal/mapped"
 	"siafu/kernels"
 )
@@ -40,10 +38,13 @@ const (
 )
 
 // coreTypes returns the sets of routines to try OpenBLAS with: "" is its own choice, which in
-// some versions is older than the processor supports.
+// some versions is older than the processor supports. They use the instructions of siafu's best kernels.
 func coreTypes() []string {
-	if cpu.X86.HasAVX512F {
+	switch kernels.Best() {
+	case "avx512":
 		return []string{"", "SkylakeX"}
+	case "avx2":
+		return []string{"Haswell", "Zen"}
 	}
 	return []string{""}
 }

@@ -4,120 +4,120 @@
 
 package avx
 
-// Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from next on. Strides are in bytes.
+// Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines, step bytes apart, from next on. Strides are in bytes.
 //
 //go:noescape
-func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
-// Copies lanes floats of each of k rows of a, stride bytes apart. It prefetches the line ahead bytes after each row.
+// Copies lanes floats of each of k rows of a, stride bytes apart, and may write a vector. It prefetches the line ahead bytes after each row.
 //
 //go:noescape
 func pack512(dst *float32, a *float32, stride int, k int, lanes int, ahead int)
 
 //go:noescape
-func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
-func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 
 //go:noescape
 func pack256(dst *float32, a *float32, stride int, k int, lanes int, ahead int)

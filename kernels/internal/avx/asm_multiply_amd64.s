@@ -22,9 +22,9 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x12x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x12x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -56,10 +56,12 @@ TEXT ·tile512x12x1(SB), NOSPLIT, $0-88
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -91,110 +93,109 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
-
-row6_store:
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z7, K1, Z7
-
-row7_store:
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z8, K1, Z8
-
-row8_store:
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row9_store
-	VADDPS  (AX), Z9, K1, Z9
-
-row9_store:
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row10_store
-	VADDPS  (AX), Z10, K1, Z10
-
-row10_store:
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row11_store
-	VADDPS  (AX), Z11, K1, Z11
+	JZ      masked_row1_store
+	VADDPS  (R13), Z1, K1, Z1
 
-row11_store:
-	VMOVUPS Z11, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z7, K1, Z7
+
+masked_row7_store:
+	VMOVUPS Z7, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z8, K1, Z8
+
+masked_row8_store:
+	VMOVUPS Z8, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z9, K1, Z9
+
+masked_row9_store:
+	VMOVUPS Z9, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row10_store
+	VADDPS  (R13), Z10, K1, Z10
+
+masked_row10_store:
+	VMOVUPS Z10, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row11_store
+	VADDPS  (R13), Z11, K1, Z11
+
+masked_row11_store:
+	VMOVUPS Z11, K1, (R13)
 	VZEROUPPER
 	RET
 
-// func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x12x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x12x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -238,10 +239,12 @@ TEXT ·tile512x12x2(SB), NOSPLIT, $0-88
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -286,134 +289,133 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, Z0
+	VADDPS       64(R13), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
-
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z14, Z14
-	VADDPS  64(AX), Z15, K1, Z15
-
-row7_store:
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z16, Z16
-	VADDPS  64(AX), Z17, K1, Z17
-
-row8_store:
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row9_store
-	VADDPS  (AX), Z18, Z18
-	VADDPS  64(AX), Z19, K1, Z19
-
-row9_store:
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row10_store
-	VADDPS  (AX), Z20, Z20
-	VADDPS  64(AX), Z21, K1, Z21
-
-row10_store:
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row11_store
-	VADDPS  (AX), Z22, Z22
-	VADDPS  64(AX), Z23, K1, Z23
+	JZ      masked_row1_store
+	VADDPS  (R13), Z2, Z2
+	VADDPS  64(R13), Z3, K1, Z3
 
-row11_store:
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z4, Z4
+	VADDPS  64(R13), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z6, Z6
+	VADDPS  64(R13), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z8, Z8
+	VADDPS  64(R13), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z10, Z10
+	VADDPS  64(R13), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z12, Z12
+	VADDPS  64(R13), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z14, Z14
+	VADDPS  64(R13), Z15, K1, Z15
+
+masked_row7_store:
+	VMOVUPS Z14, (R13)
+	VMOVUPS Z15, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z16, Z16
+	VADDPS  64(R13), Z17, K1, Z17
+
+masked_row8_store:
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z18, Z18
+	VADDPS  64(R13), Z19, K1, Z19
+
+masked_row9_store:
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row10_store
+	VADDPS  (R13), Z20, Z20
+	VADDPS  64(R13), Z21, K1, Z21
+
+masked_row10_store:
+	VMOVUPS Z20, (R13)
+	VMOVUPS Z21, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row11_store
+	VADDPS  (R13), Z22, Z22
+	VADDPS  64(R13), Z23, K1, Z23
+
+masked_row11_store:
+	VMOVUPS Z22, (R13)
+	VMOVUPS Z23, K1, 64(R13)
 	VZEROUPPER
 	RET
 
-// func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x11x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x11x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -444,10 +446,12 @@ TEXT ·tile512x11x1(SB), NOSPLIT, $0-88
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z11
 	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -477,102 +481,101 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
-
-row6_store:
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z7, K1, Z7
-
-row7_store:
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z8, K1, Z8
-
-row8_store:
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row9_store
-	VADDPS  (AX), Z9, K1, Z9
-
-row9_store:
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row10_store
-	VADDPS  (AX), Z10, K1, Z10
+	JZ      masked_row1_store
+	VADDPS  (R13), Z1, K1, Z1
 
-row10_store:
-	VMOVUPS Z10, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z7, K1, Z7
+
+masked_row7_store:
+	VMOVUPS Z7, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z8, K1, Z8
+
+masked_row8_store:
+	VMOVUPS Z8, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z9, K1, Z9
+
+masked_row9_store:
+	VMOVUPS Z9, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row10_store
+	VADDPS  (R13), Z10, K1, Z10
+
+masked_row10_store:
+	VMOVUPS Z10, K1, (R13)
 	VZEROUPPER
 	RET
 
-// func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x11x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x11x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -614,10 +617,12 @@ TEXT ·tile512x11x2(SB), NOSPLIT, $0-88
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (DI), Z24
@@ -659,124 +664,123 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, Z0
+	VADDPS       64(R13), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
-
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z14, Z14
-	VADDPS  64(AX), Z15, K1, Z15
-
-row7_store:
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z16, Z16
-	VADDPS  64(AX), Z17, K1, Z17
-
-row8_store:
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row9_store
-	VADDPS  (AX), Z18, Z18
-	VADDPS  64(AX), Z19, K1, Z19
-
-row9_store:
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row10_store
-	VADDPS  (AX), Z20, Z20
-	VADDPS  64(AX), Z21, K1, Z21
+	JZ      masked_row1_store
+	VADDPS  (R13), Z2, Z2
+	VADDPS  64(R13), Z3, K1, Z3
 
-row10_store:
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z4, Z4
+	VADDPS  64(R13), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z6, Z6
+	VADDPS  64(R13), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z8, Z8
+	VADDPS  64(R13), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z10, Z10
+	VADDPS  64(R13), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z12, Z12
+	VADDPS  64(R13), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z14, Z14
+	VADDPS  64(R13), Z15, K1, Z15
+
+masked_row7_store:
+	VMOVUPS Z14, (R13)
+	VMOVUPS Z15, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z16, Z16
+	VADDPS  64(R13), Z17, K1, Z17
+
+masked_row8_store:
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z18, Z18
+	VADDPS  64(R13), Z19, K1, Z19
+
+masked_row9_store:
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row10_store
+	VADDPS  (R13), Z20, Z20
+	VADDPS  64(R13), Z21, K1, Z21
+
+masked_row10_store:
+	VMOVUPS Z20, (R13)
+	VMOVUPS Z21, K1, 64(R13)
 	VZEROUPPER
 	RET
 
-// func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x10x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x10x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -806,10 +810,12 @@ TEXT ·tile512x10x1(SB), NOSPLIT, $0-88
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS.Z    (DX), K1, Z10
 	VBROADCASTSS (DI), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -837,94 +843,93 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
-
-row6_store:
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z7, K1, Z7
-
-row7_store:
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z8, K1, Z8
-
-row8_store:
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row9_store
-	VADDPS  (AX), Z9, K1, Z9
+	JZ      masked_row1_store
+	VADDPS  (R13), Z1, K1, Z1
 
-row9_store:
-	VMOVUPS Z9, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z7, K1, Z7
+
+masked_row7_store:
+	VMOVUPS Z7, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z8, K1, Z8
+
+masked_row8_store:
+	VMOVUPS Z8, K1, (R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z9, K1, Z9
+
+masked_row9_store:
+	VMOVUPS Z9, K1, (R13)
 	VZEROUPPER
 	RET
 
-// func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x10x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x10x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -964,10 +969,12 @@ TEXT ·tile512x10x2(SB), NOSPLIT, $0-88
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
+	MOVQ   c+0(FP), R13
 
-loop:
+masked:
 	PREFETCHT1   (R11)
-	ADDQ         $0x40, R11
+	ADDQ         R12, R11
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (DI), Z22
@@ -1006,114 +1013,113 @@ loop:
 	ADDQ         CX, R10
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R13), Z0, Z0
+	VADDPS       64(R13), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
-
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z14, Z14
-	VADDPS  64(AX), Z15, K1, Z15
-
-row7_store:
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row8_store
-	VADDPS  (AX), Z16, Z16
-	VADDPS  64(AX), Z17, K1, Z17
-
-row8_store:
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	ADDQ    AX, R13
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row9_store
-	VADDPS  (AX), Z18, Z18
-	VADDPS  64(AX), Z19, K1, Z19
+	JZ      masked_row1_store
+	VADDPS  (R13), Z2, Z2
+	VADDPS  64(R13), Z3, K1, Z3
 
-row9_store:
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R13), Z4, Z4
+	VADDPS  64(R13), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R13), Z6, Z6
+	VADDPS  64(R13), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R13), Z8, Z8
+	VADDPS  64(R13), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R13), Z10, Z10
+	VADDPS  64(R13), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R13), Z12, Z12
+	VADDPS  64(R13), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R13), Z14, Z14
+	VADDPS  64(R13), Z15, K1, Z15
+
+masked_row7_store:
+	VMOVUPS Z14, (R13)
+	VMOVUPS Z15, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row8_store
+	VADDPS  (R13), Z16, Z16
+	VADDPS  64(R13), Z17, K1, Z17
+
+masked_row8_store:
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, K1, 64(R13)
+	ADDQ    AX, R13
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row9_store
+	VADDPS  (R13), Z18, Z18
+	VADDPS  64(R13), Z19, K1, Z19
+
+masked_row9_store:
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, K1, 64(R13)
 	VZEROUPPER
 	RET
 
-// func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x9x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x9x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1140,10 +1146,12 @@ TEXT ·tile512x9x1(SB), NOSPLIT, $0-88
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z9
 	VBROADCASTSS (DI), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -1168,86 +1176,85 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
-
-row6_store:
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z7, K1, Z7
-
-row7_store:
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row8_store
-	VADDPS  (AX), Z8, K1, Z8
+	JZ      masked_row1_store
+	VADDPS  (R12), Z1, K1, Z1
 
-row8_store:
-	VMOVUPS Z8, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R12), Z7, K1, Z7
+
+masked_row7_store:
+	VMOVUPS Z7, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row8_store
+	VADDPS  (R12), Z8, K1, Z8
+
+masked_row8_store:
+	VMOVUPS Z8, K1, (R12)
 	VZEROUPPER
 	RET
 
-// func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x9x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x9x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1283,10 +1290,12 @@ TEXT ·tile512x9x2(SB), NOSPLIT, $0-88
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (DI), Z20
@@ -1321,104 +1330,103 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, Z0
+	VADDPS       64(R12), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
-
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row7_store
-	VADDPS  (AX), Z14, Z14
-	VADDPS  64(AX), Z15, K1, Z15
-
-row7_store:
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, K1, 64(R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row8_store
-	VADDPS  (AX), Z16, Z16
-	VADDPS  64(AX), Z17, K1, Z17
+	JZ      masked_row1_store
+	VADDPS  (R12), Z2, Z2
+	VADDPS  64(R12), Z3, K1, Z3
 
-row8_store:
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R12)
+	VMOVUPS Z3, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z4, Z4
+	VADDPS  64(R12), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z6, Z6
+	VADDPS  64(R12), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R12)
+	VMOVUPS Z7, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z8, Z8
+	VADDPS  64(R12), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z10, Z10
+	VADDPS  64(R12), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R12)
+	VMOVUPS Z11, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z12, Z12
+	VADDPS  64(R12), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row7_store
+	VADDPS  (R12), Z14, Z14
+	VADDPS  64(R12), Z15, K1, Z15
+
+masked_row7_store:
+	VMOVUPS Z14, (R12)
+	VMOVUPS Z15, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row8_store
+	VADDPS  (R12), Z16, Z16
+	VADDPS  64(R12), Z17, K1, Z17
+
+masked_row8_store:
+	VMOVUPS Z16, (R12)
+	VMOVUPS Z17, K1, 64(R12)
 	VZEROUPPER
 	RET
 
-// func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x8x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x8x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1444,10 +1452,12 @@ TEXT ·tile512x8x1(SB), NOSPLIT, $0-88
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (DI), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -1470,78 +1480,77 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
-
-row6_store:
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row7_store
-	VADDPS  (AX), Z7, K1, Z7
+	JZ      masked_row1_store
+	VADDPS  (R12), Z1, K1, Z1
 
-row7_store:
-	VMOVUPS Z7, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row7_store
+	VADDPS  (R12), Z7, K1, Z7
+
+masked_row7_store:
+	VMOVUPS Z7, K1, (R12)
 	VZEROUPPER
 	RET
 
-// func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x8x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x8x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1575,10 +1584,12 @@ TEXT ·tile512x8x2(SB), NOSPLIT, $0-88
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (DI), Z18
@@ -1610,94 +1621,93 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, Z0
+	VADDPS       64(R12), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
-
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, K1, 64(R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row7_store
-	VADDPS  (AX), Z14, Z14
-	VADDPS  64(AX), Z15, K1, Z15
+	JZ      masked_row1_store
+	VADDPS  (R12), Z2, Z2
+	VADDPS  64(R12), Z3, K1, Z3
 
-row7_store:
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R12)
+	VMOVUPS Z3, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z4, Z4
+	VADDPS  64(R12), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z6, Z6
+	VADDPS  64(R12), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R12)
+	VMOVUPS Z7, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z8, Z8
+	VADDPS  64(R12), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z10, Z10
+	VADDPS  64(R12), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R12)
+	VMOVUPS Z11, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z12, Z12
+	VADDPS  64(R12), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row7_store
+	VADDPS  (R12), Z14, Z14
+	VADDPS  64(R12), Z15, K1, Z15
+
+masked_row7_store:
+	VMOVUPS Z14, (R12)
+	VMOVUPS Z15, K1, 64(R12)
 	VZEROUPPER
 	RET
 
-// func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x7x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x7x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1722,10 +1732,12 @@ TEXT ·tile512x7x1(SB), NOSPLIT, $0-88
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS.Z    (DX), K1, Z7
 	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -1746,70 +1758,69 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
-
-row5_store:
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row6_store
-	VADDPS  (AX), Z6, K1, Z6
+	JZ      masked_row1_store
+	VADDPS  (R12), Z1, K1, Z1
 
-row6_store:
-	VMOVUPS Z6, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z6, K1, Z6
+
+masked_row6_store:
+	VMOVUPS Z6, K1, (R12)
 	VZEROUPPER
 	RET
 
-// func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x7x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x7x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1841,10 +1852,12 @@ TEXT ·tile512x7x2(SB), NOSPLIT, $0-88
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+	MOVQ   c+0(FP), R12
 
-loop:
+masked:
 	PREFETCHT1   (R10)
-	ADDQ         $0x40, R10
+	ADDQ         R11, R10
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (DI), Z16
@@ -1873,84 +1886,83 @@ loop:
 	ADDQ         CX, R9
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R12), Z0, Z0
+	VADDPS       64(R12), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
-
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, K1, 64(R12)
+	ADDQ    AX, R12
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row6_store
-	VADDPS  (AX), Z12, Z12
-	VADDPS  64(AX), Z13, K1, Z13
+	JZ      masked_row1_store
+	VADDPS  (R12), Z2, Z2
+	VADDPS  64(R12), Z3, K1, Z3
 
-row6_store:
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R12)
+	VMOVUPS Z3, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R12), Z4, Z4
+	VADDPS  64(R12), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R12), Z6, Z6
+	VADDPS  64(R12), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R12)
+	VMOVUPS Z7, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R12), Z8, Z8
+	VADDPS  64(R12), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row5_store
+	VADDPS  (R12), Z10, Z10
+	VADDPS  64(R12), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R12)
+	VMOVUPS Z11, K1, 64(R12)
+	ADDQ    AX, R12
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row6_store
+	VADDPS  (R12), Z12, Z12
+	VADDPS  64(R12), Z13, K1, Z13
+
+masked_row6_store:
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, K1, 64(R12)
 	VZEROUPPER
 	RET
 
-// func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x6x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x6x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1972,10 +1984,12 @@ TEXT ·tile512x6x1(SB), NOSPLIT, $0-88
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z6
 	VBROADCASTSS (DI), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -1993,62 +2007,61 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
-
-row4_store:
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row5_store
-	VADDPS  (AX), Z5, K1, Z5
+	JZ      masked_row1_store
+	VADDPS  (R11), Z1, K1, Z1
 
-row5_store:
-	VMOVUPS Z5, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R11), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row5_store
+	VADDPS  (R11), Z5, K1, Z5
+
+masked_row5_store:
+	VMOVUPS Z5, K1, (R11)
 	VZEROUPPER
 	RET
 
-// func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x6x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x6x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2076,10 +2089,12 @@ TEXT ·tile512x6x2(SB), NOSPLIT, $0-88
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (DI), Z14
@@ -2104,74 +2119,73 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, Z0
+	VADDPS       64(R11), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
-
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row5_store
-	VADDPS  (AX), Z10, Z10
-	VADDPS  64(AX), Z11, K1, Z11
+	JZ      masked_row1_store
+	VADDPS  (R11), Z2, Z2
+	VADDPS  64(R11), Z3, K1, Z3
 
-row5_store:
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z4, Z4
+	VADDPS  64(R11), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z6, Z6
+	VADDPS  64(R11), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row4_store
+	VADDPS  (R11), Z8, Z8
+	VADDPS  64(R11), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row5_store
+	VADDPS  (R11), Z10, Z10
+	VADDPS  64(R11), Z11, K1, Z11
+
+masked_row5_store:
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
 	VZEROUPPER
 	RET
 
-// func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x5x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x5x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2192,10 +2206,12 @@ TEXT ·tile512x5x1(SB), NOSPLIT, $0-88
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z5
 	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -2211,54 +2227,53 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
-
-row3_store:
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row4_store
-	VADDPS  (AX), Z4, K1, Z4
+	JZ      masked_row1_store
+	VADDPS  (R11), Z1, K1, Z1
 
-row4_store:
-	VMOVUPS Z4, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row4_store
+	VADDPS  (R11), Z4, K1, Z4
+
+masked_row4_store:
+	VMOVUPS Z4, K1, (R11)
 	VZEROUPPER
 	RET
 
-// func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x5x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x5x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2284,10 +2299,12 @@ TEXT ·tile512x5x2(SB), NOSPLIT, $0-88
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (DI), Z12
@@ -2309,64 +2326,63 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, Z0
+	VADDPS       64(R11), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
-
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row4_store
-	VADDPS  (AX), Z8, Z8
-	VADDPS  64(AX), Z9, K1, Z9
+	JZ      masked_row1_store
+	VADDPS  (R11), Z2, Z2
+	VADDPS  64(R11), Z3, K1, Z3
 
-row4_store:
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z4, Z4
+	VADDPS  64(R11), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z6, Z6
+	VADDPS  64(R11), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row4_store
+	VADDPS  (R11), Z8, Z8
+	VADDPS  64(R11), Z9, K1, Z9
+
+masked_row4_store:
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
 	VZEROUPPER
 	RET
 
-// func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x4x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x4x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2386,10 +2402,12 @@ TEXT ·tile512x4x1(SB), NOSPLIT, $0-88
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (DI), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -2403,46 +2421,45 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
-
-row2_store:
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row3_store
-	VADDPS  (AX), Z3, K1, Z3
+	JZ      masked_row1_store
+	VADDPS  (R11), Z1, K1, Z1
 
-row3_store:
-	VMOVUPS Z3, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z3, K1, Z3
+
+masked_row3_store:
+	VMOVUPS Z3, K1, (R11)
 	VZEROUPPER
 	RET
 
-// func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x4x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x4x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2466,10 +2483,12 @@ TEXT ·tile512x4x2(SB), NOSPLIT, $0-88
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+	MOVQ   c+0(FP), R11
 
-loop:
+masked:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (DI), Z10
@@ -2488,54 +2507,53 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Z0, Z0
+	VADDPS       64(R11), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
-
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    AX, R11
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row3_store
-	VADDPS  (AX), Z6, Z6
-	VADDPS  64(AX), Z7, K1, Z7
+	JZ      masked_row1_store
+	VADDPS  (R11), Z2, Z2
+	VADDPS  64(R11), Z3, K1, Z3
 
-row3_store:
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      masked_row2_store
+	VADDPS  (R11), Z4, Z4
+	VADDPS  64(R11), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row3_store
+	VADDPS  (R11), Z6, Z6
+	VADDPS  64(R11), Z7, K1, Z7
+
+masked_row3_store:
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
 	VZEROUPPER
 	RET
 
-// func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x3x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x3x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2552,10 +2570,12 @@ TEXT ·tile512x3x1(SB), NOSPLIT, $0-88
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+	MOVQ   c+0(FP), R10
 
-loop:
+masked:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z3
 	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -2566,38 +2586,37 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
-
-row1_store:
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    AX, R10
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row2_store
-	VADDPS  (AX), Z2, K1, Z2
+	JZ      masked_row1_store
+	VADDPS  (R10), Z1, K1, Z1
 
-row2_store:
-	VMOVUPS Z2, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row2_store
+	VADDPS  (R10), Z2, K1, Z2
+
+masked_row2_store:
+	VMOVUPS Z2, K1, (R10)
 	VZEROUPPER
 	RET
 
-// func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x3x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x3x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2617,10 +2636,12 @@ TEXT ·tile512x3x2(SB), NOSPLIT, $0-88
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+	MOVQ   c+0(FP), R10
 
-loop:
+masked:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (DI), Z8
@@ -2635,44 +2656,43 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Z0, Z0
+	VADDPS       64(R10), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), DL
-	TESTB   DL, DL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
-
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+masked_row0_store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    AX, R10
 	MOVB    add+64(FP), CL
 	TESTB   CL, CL
-	JZ      row2_store
-	VADDPS  (AX), Z4, Z4
-	VADDPS  64(AX), Z5, K1, Z5
+	JZ      masked_row1_store
+	VADDPS  (R10), Z2, Z2
+	VADDPS  64(R10), Z3, K1, Z3
 
-row2_store:
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row2_store
+	VADDPS  (R10), Z4, Z4
+	VADDPS  64(R10), Z5, K1, Z5
+
+masked_row2_store:
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, K1, 64(R10)
 	VZEROUPPER
 	RET
 
-// func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x2x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x2x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2688,10 +2708,12 @@ TEXT ·tile512x2x1(SB), NOSPLIT, $0-88
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+	MOVQ   c+0(FP), R10
 
-loop:
+masked:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -2700,30 +2722,29 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), CL
-	TESTB   CL, CL
-	JZ      row1_store
-	VADDPS  (AX), Z1, K1, Z1
+masked_row0_store:
+	VMOVUPS Z0, K1, (R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row1_store
+	VADDPS  (R10), Z1, K1, Z1
 
-row1_store:
-	VMOVUPS Z1, K1, (AX)
+masked_row1_store:
+	VMOVUPS Z1, K1, (R10)
 	VZEROUPPER
 	RET
 
-// func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x2x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x2x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2741,10 +2762,12 @@ TEXT ·tile512x2x2(SB), NOSPLIT, $0-88
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+	MOVQ   c+0(FP), R10
 
-loop:
+masked:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (DI), Z6
@@ -2756,34 +2779,33 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Z0, Z0
+	VADDPS       64(R10), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
-	MOVB    add+64(FP), CL
-	TESTB   CL, CL
-	JZ      row1_store
-	VADDPS  (AX), Z2, Z2
-	VADDPS  64(AX), Z3, K1, Z3
+masked_row0_store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, K1, 64(R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      masked_row1_store
+	VADDPS  (R10), Z2, Z2
+	VADDPS  64(R10), Z3, K1, Z3
 
-row1_store:
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
+masked_row1_store:
+	VMOVUPS Z2, (R10)
+	VMOVUPS Z3, K1, 64(R10)
 	VZEROUPPER
 	RET
 
-// func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x1x1(SB), NOSPLIT, $0-88
+TEXT ·tile512x1x1(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2798,32 +2820,33 @@ TEXT ·tile512x1x1(SB), NOSPLIT, $0-88
 	MOVQ   a+16(FP), SI
 	VPXORD Z0, Z0, Z0
 	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
+	MOVQ   c+0(FP), R9
 
-loop:
+masked:
 	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
+	ADDQ         R8, DI
 	VMOVUPS.Z    (CX), K1, Z1
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         AX, SI
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), CL
-	TESTB        CL, CL
-	JZ           row0_store
-	VADDPS       (AX), Z0, K1, Z0
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           masked_row0_store
+	VADDPS       (R9), Z0, K1, Z0
 
-row0_store:
-	VMOVUPS Z0, K1, (AX)
+masked_row0_store:
+	VMOVUPS Z0, K1, (R9)
 	VZEROUPPER
 	RET
 
-// func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile512x1x2(SB), NOSPLIT, $0-88
+TEXT ·tile512x1x2(SB), NOSPLIT, $0-96
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -2839,10 +2862,12 @@ TEXT ·tile512x1x2(SB), NOSPLIT, $0-88
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
+	MOVQ   c+0(FP), R9
 
-loop:
+masked:
 	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
+	ADDQ         R8, DI
 	VMOVUPS      (CX), Z2
 	VMOVUPS.Z    64(CX), K1, Z3
 	VBROADCASTSS (SI), Z4
@@ -2851,18 +2876,17 @@ loop:
 	ADDQ         AX, SI
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), CL
-	TESTB        CL, CL
-	JZ           row0_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           masked_row0_store
+	VADDPS       (R9), Z0, Z0
+	VADDPS       64(R9), Z1, K1, Z1
 
-row0_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
+masked_row0_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, K1, 64(R9)
 	VZEROUPPER
 	RET
 
@@ -2894,9 +2918,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x6x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x6x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -2917,10 +2941,87 @@ TEXT ·tile256x6x1(SB), NOSPLIT, $0-88
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y0, Y7, Y1
+	VBROADCASTSS (DI)(AX*1), Y7
+	VFMADD231PS  Y0, Y7, Y2
+	VBROADCASTSS (DI)(AX*2), Y7
+	VFMADD231PS  Y0, Y7, Y3
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y0, Y7, Y4
+	VBROADCASTSS (R8)(AX*1), Y7
+	VFMADD231PS  Y0, Y7, Y5
+	VBROADCASTSS (R8)(AX*2), Y7
+	VFMADD231PS  Y0, Y7, Y6
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y2, Y2
+
+full_row1_store:
+	VMOVUPS Y2, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y3, Y3
+
+full_row2_store:
+	VMOVUPS Y3, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row3_store
+	VADDPS  (R11), Y4, Y4
+
+full_row3_store:
+	VMOVUPS Y4, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row4_store
+	VADDPS  (R11), Y5, Y5
+
+full_row4_store:
+	VMOVUPS Y5, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row5_store
+	VADDPS  (R11), Y6, Y6
+
+full_row5_store:
+	VMOVUPS Y6, (R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (DI), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -2938,68 +3039,67 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y7
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R11), Y0, Y7
 	VADDPS       Y7, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y2, Y2
-
-row1_store:
-	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y3, Y3
-
-row2_store:
-	VMASKMOVPS Y3, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row3_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row3_store:
-	VMASKMOVPS Y4, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row4_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y5, Y5
-
-row4_store:
-	VMASKMOVPS Y5, Y0, (AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row5_store
-	VMASKMOVPS (AX), Y0, Y1
+	JZ         masked_row1_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+masked_row1_store:
+	VMASKMOVPS Y2, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+
+masked_row2_store:
+	VMASKMOVPS Y3, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row3_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row3_store:
+	VMASKMOVPS Y4, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row4_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y5, Y5
+
+masked_row4_store:
+	VMASKMOVPS Y5, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row5_store
+	VMASKMOVPS (R11), Y0, Y1
 	VADDPS     Y1, Y6, Y6
 
-row5_store:
-	VMASKMOVPS Y6, Y0, (AX)
+masked_row5_store:
+	VMASKMOVPS Y6, Y0, (R11)
 	VZEROUPPER
 	RET
 
-// func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x6x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x6x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3026,10 +3126,106 @@ TEXT ·tile256x6x2(SB), NOSPLIT, $0-88
 	VXORPS  Y11, Y11, Y11
 	VXORPS  Y12, Y12, Y12
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y13
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y0, Y14, Y1
+	VFMADD231PS  Y13, Y14, Y2
+	VBROADCASTSS (DI)(AX*1), Y14
+	VFMADD231PS  Y0, Y14, Y3
+	VFMADD231PS  Y13, Y14, Y4
+	VBROADCASTSS (DI)(AX*2), Y14
+	VFMADD231PS  Y0, Y14, Y5
+	VFMADD231PS  Y13, Y14, Y6
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y0, Y14, Y7
+	VFMADD231PS  Y13, Y14, Y8
+	VBROADCASTSS (R8)(AX*1), Y14
+	VFMADD231PS  Y0, Y14, Y9
+	VFMADD231PS  Y13, Y14, Y10
+	VBROADCASTSS (R8)(AX*2), Y14
+	VFMADD231PS  Y0, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y12
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+	VADDPS       32(R11), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	VMOVUPS Y2, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y3, Y3
+	VADDPS  32(R11), Y4, Y4
+
+full_row1_store:
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y5, Y5
+	VADDPS  32(R11), Y6, Y6
+
+full_row2_store:
+	VMOVUPS Y5, (R11)
+	VMOVUPS Y6, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row3_store
+	VADDPS  (R11), Y7, Y7
+	VADDPS  32(R11), Y8, Y8
+
+full_row3_store:
+	VMOVUPS Y7, (R11)
+	VMOVUPS Y8, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row4_store
+	VADDPS  (R11), Y9, Y9
+	VADDPS  32(R11), Y10, Y10
+
+full_row4_store:
+	VMOVUPS Y9, (R11)
+	VMOVUPS Y10, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row5_store
+	VADDPS  (R11), Y11, Y11
+	VADDPS  32(R11), Y12, Y12
+
+full_row5_store:
+	VMOVUPS Y11, (R11)
+	VMOVUPS Y12, 32(R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (DI), Y15
@@ -3054,80 +3250,79 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y13
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Y1, Y1
+	VMASKMOVPS   32(R11), Y0, Y13
 	VADDPS       Y13, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VADDPS     (AX), Y3, Y3
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row1_store:
-	VMOVUPS    Y3, (AX)
-	VMASKMOVPS Y4, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VADDPS     (AX), Y5, Y5
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y6, Y6
-
-row2_store:
-	VMOVUPS    Y5, (AX)
-	VMASKMOVPS Y6, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row3_store
-	VADDPS     (AX), Y7, Y7
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y8, Y8
-
-row3_store:
-	VMOVUPS    Y7, (AX)
-	VMASKMOVPS Y8, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row4_store
-	VADDPS     (AX), Y9, Y9
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y10, Y10
-
-row4_store:
-	VMOVUPS    Y9, (AX)
-	VMASKMOVPS Y10, Y0, 32(AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMOVUPS    Y1, (R11)
+	VMASKMOVPS Y2, Y0, 32(R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row5_store
-	VADDPS     (AX), Y11, Y11
-	VMASKMOVPS 32(AX), Y0, Y1
+	JZ         masked_row1_store
+	VADDPS     (R11), Y3, Y3
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row1_store:
+	VMOVUPS    Y3, (R11)
+	VMASKMOVPS Y4, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VADDPS     (R11), Y5, Y5
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y6, Y6
+
+masked_row2_store:
+	VMOVUPS    Y5, (R11)
+	VMASKMOVPS Y6, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row3_store
+	VADDPS     (R11), Y7, Y7
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y8, Y8
+
+masked_row3_store:
+	VMOVUPS    Y7, (R11)
+	VMASKMOVPS Y8, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row4_store
+	VADDPS     (R11), Y9, Y9
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y10, Y10
+
+masked_row4_store:
+	VMOVUPS    Y9, (R11)
+	VMASKMOVPS Y10, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row5_store
+	VADDPS     (R11), Y11, Y11
+	VMASKMOVPS 32(R11), Y0, Y1
 	VADDPS     Y1, Y12, Y12
 
-row5_store:
-	VMOVUPS    Y11, (AX)
-	VMASKMOVPS Y12, Y0, 32(AX)
+masked_row5_store:
+	VMOVUPS    Y11, (R11)
+	VMASKMOVPS Y12, Y0, 32(R11)
 	VZEROUPPER
 	RET
 
-// func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x5x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x5x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3147,10 +3342,77 @@ TEXT ·tile256x5x1(SB), NOSPLIT, $0-88
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VBROADCASTSS (DI)(AX*1), Y6
+	VFMADD231PS  Y0, Y6, Y2
+	VBROADCASTSS (DI)(AX*2), Y6
+	VFMADD231PS  Y0, Y6, Y3
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y0, Y6, Y4
+	VBROADCASTSS (R8)(AX*1), Y6
+	VFMADD231PS  Y0, Y6, Y5
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y2, Y2
+
+full_row1_store:
+	VMOVUPS Y2, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y3, Y3
+
+full_row2_store:
+	VMOVUPS Y3, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row3_store
+	VADDPS  (R11), Y4, Y4
+
+full_row3_store:
+	VMOVUPS Y4, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row4_store
+	VADDPS  (R11), Y5, Y5
+
+full_row4_store:
+	VMOVUPS Y5, (R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -3166,59 +3428,58 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y6
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R11), Y0, Y6
 	VADDPS       Y6, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y2, Y2
-
-row1_store:
-	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y3, Y3
-
-row2_store:
-	VMASKMOVPS Y3, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row3_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row3_store:
-	VMASKMOVPS Y4, Y0, (AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row4_store
-	VMASKMOVPS (AX), Y0, Y1
+	JZ         masked_row1_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+masked_row1_store:
+	VMASKMOVPS Y2, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+
+masked_row2_store:
+	VMASKMOVPS Y3, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row3_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row3_store:
+	VMASKMOVPS Y4, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row4_store
+	VMASKMOVPS (R11), Y0, Y1
 	VADDPS     Y1, Y5, Y5
 
-row4_store:
-	VMASKMOVPS Y5, Y0, (AX)
+masked_row4_store:
+	VMASKMOVPS Y5, Y0, (R11)
 	VZEROUPPER
 	RET
 
-// func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x5x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x5x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3243,10 +3504,93 @@ TEXT ·tile256x5x2(SB), NOSPLIT, $0-88
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y11
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y0, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (DI)(AX*1), Y12
+	VFMADD231PS  Y0, Y12, Y3
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (DI)(AX*2), Y12
+	VFMADD231PS  Y0, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y0, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R8)(AX*1), Y12
+	VFMADD231PS  Y0, Y12, Y9
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+	VADDPS       32(R11), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	VMOVUPS Y2, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y3, Y3
+	VADDPS  32(R11), Y4, Y4
+
+full_row1_store:
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y5, Y5
+	VADDPS  32(R11), Y6, Y6
+
+full_row2_store:
+	VMOVUPS Y5, (R11)
+	VMOVUPS Y6, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row3_store
+	VADDPS  (R11), Y7, Y7
+	VADDPS  32(R11), Y8, Y8
+
+full_row3_store:
+	VMOVUPS Y7, (R11)
+	VMOVUPS Y8, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row4_store
+	VADDPS  (R11), Y9, Y9
+	VADDPS  32(R11), Y10, Y10
+
+full_row4_store:
+	VMOVUPS Y9, (R11)
+	VMOVUPS Y10, 32(R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (DI), Y13
@@ -3268,69 +3612,68 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y11
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Y1, Y1
+	VMASKMOVPS   32(R11), Y0, Y11
 	VADDPS       Y11, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VADDPS     (AX), Y3, Y3
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row1_store:
-	VMOVUPS    Y3, (AX)
-	VMASKMOVPS Y4, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VADDPS     (AX), Y5, Y5
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y6, Y6
-
-row2_store:
-	VMOVUPS    Y5, (AX)
-	VMASKMOVPS Y6, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row3_store
-	VADDPS     (AX), Y7, Y7
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y8, Y8
-
-row3_store:
-	VMOVUPS    Y7, (AX)
-	VMASKMOVPS Y8, Y0, 32(AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMOVUPS    Y1, (R11)
+	VMASKMOVPS Y2, Y0, 32(R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row4_store
-	VADDPS     (AX), Y9, Y9
-	VMASKMOVPS 32(AX), Y0, Y1
+	JZ         masked_row1_store
+	VADDPS     (R11), Y3, Y3
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row1_store:
+	VMOVUPS    Y3, (R11)
+	VMASKMOVPS Y4, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VADDPS     (R11), Y5, Y5
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y6, Y6
+
+masked_row2_store:
+	VMOVUPS    Y5, (R11)
+	VMASKMOVPS Y6, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row3_store
+	VADDPS     (R11), Y7, Y7
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y8, Y8
+
+masked_row3_store:
+	VMOVUPS    Y7, (R11)
+	VMASKMOVPS Y8, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row4_store
+	VADDPS     (R11), Y9, Y9
+	VMASKMOVPS 32(R11), Y0, Y1
 	VADDPS     Y1, Y10, Y10
 
-row4_store:
-	VMOVUPS    Y9, (AX)
-	VMASKMOVPS Y10, Y0, 32(AX)
+masked_row4_store:
+	VMOVUPS    Y9, (R11)
+	VMASKMOVPS Y10, Y0, 32(R11)
 	VZEROUPPER
 	RET
 
-// func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x4x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x4x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3349,10 +3692,67 @@ TEXT ·tile256x4x1(SB), NOSPLIT, $0-88
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y0, Y5, Y1
+	VBROADCASTSS (DI)(AX*1), Y5
+	VFMADD231PS  Y0, Y5, Y2
+	VBROADCASTSS (DI)(AX*2), Y5
+	VFMADD231PS  Y0, Y5, Y3
+	VBROADCASTSS (R8), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y2, Y2
+
+full_row1_store:
+	VMOVUPS Y2, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y3, Y3
+
+full_row2_store:
+	VMOVUPS Y3, (R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row3_store
+	VADDPS  (R11), Y4, Y4
+
+full_row3_store:
+	VMOVUPS Y4, (R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -3366,50 +3766,49 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y5
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R11), Y0, Y5
 	VADDPS       Y5, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y2, Y2
-
-row1_store:
-	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y3, Y3
-
-row2_store:
-	VMASKMOVPS Y3, Y0, (AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row3_store
-	VMASKMOVPS (AX), Y0, Y1
+	JZ         masked_row1_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+masked_row1_store:
+	VMASKMOVPS Y2, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VMASKMOVPS (R11), Y0, Y1
+	VADDPS     Y1, Y3, Y3
+
+masked_row2_store:
+	VMASKMOVPS Y3, Y0, (R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row3_store
+	VMASKMOVPS (R11), Y0, Y1
 	VADDPS     Y1, Y4, Y4
 
-row3_store:
-	VMASKMOVPS Y4, Y0, (AX)
+masked_row3_store:
+	VMASKMOVPS Y4, Y0, (R11)
 	VZEROUPPER
 	RET
 
-// func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x4x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x4x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3432,10 +3831,80 @@ TEXT ·tile256x4x2(SB), NOSPLIT, $0-88
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
+	MOVQ    lanes+72(FP), R12
+	CMPQ    R12, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R9)
-	ADDQ         $0x40, R9
+	ADDQ         R10, R9
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y9
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y0, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (DI)(AX*1), Y10
+	VFMADD231PS  Y0, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (DI)(AX*2), Y10
+	VFMADD231PS  Y0, Y10, Y5
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y0, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         CX, DI
+	ADDQ         CX, R8
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R11), Y1, Y1
+	VADDPS       32(R11), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R11)
+	VMOVUPS Y2, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R11), Y3, Y3
+	VADDPS  32(R11), Y4, Y4
+
+full_row1_store:
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row2_store
+	VADDPS  (R11), Y5, Y5
+	VADDPS  32(R11), Y6, Y6
+
+full_row2_store:
+	VMOVUPS Y5, (R11)
+	VMOVUPS Y6, 32(R11)
+	ADDQ    AX, R11
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row3_store
+	VADDPS  (R11), Y7, Y7
+	VADDPS  32(R11), Y8, Y8
+
+full_row3_store:
+	VMOVUPS Y7, (R11)
+	VMOVUPS Y8, 32(R11)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (DI), Y11
@@ -3454,58 +3923,57 @@ loop:
 	ADDQ         CX, R8
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y9
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R11), Y1, Y1
+	VMASKMOVPS   32(R11), Y0, Y9
 	VADDPS       Y9, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VADDPS     (AX), Y3, Y3
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row1_store:
-	VMOVUPS    Y3, (AX)
-	VMASKMOVPS Y4, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row2_store
-	VADDPS     (AX), Y5, Y5
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y6, Y6
-
-row2_store:
-	VMOVUPS    Y5, (AX)
-	VMASKMOVPS Y6, Y0, 32(AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMOVUPS    Y1, (R11)
+	VMASKMOVPS Y2, Y0, 32(R11)
+	ADDQ       AX, R11
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row3_store
-	VADDPS     (AX), Y7, Y7
-	VMASKMOVPS 32(AX), Y0, Y1
+	JZ         masked_row1_store
+	VADDPS     (R11), Y3, Y3
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row1_store:
+	VMOVUPS    Y3, (R11)
+	VMASKMOVPS Y4, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), CL
+	TESTB      CL, CL
+	JZ         masked_row2_store
+	VADDPS     (R11), Y5, Y5
+	VMASKMOVPS 32(R11), Y0, Y1
+	VADDPS     Y1, Y6, Y6
+
+masked_row2_store:
+	VMOVUPS    Y5, (R11)
+	VMASKMOVPS Y6, Y0, 32(R11)
+	ADDQ       AX, R11
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row3_store
+	VADDPS     (R11), Y7, Y7
+	VMASKMOVPS 32(R11), Y0, Y1
 	VADDPS     Y1, Y8, Y8
 
-row3_store:
-	VMOVUPS    Y7, (AX)
-	VMASKMOVPS Y8, Y0, 32(AX)
+masked_row3_store:
+	VMOVUPS    Y7, (R11)
+	VMASKMOVPS Y8, Y0, 32(R11)
 	VZEROUPPER
 	RET
 
-// func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x3x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x3x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3521,10 +3989,56 @@ TEXT ·tile256x3x1(SB), NOSPLIT, $0-88
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
+	MOVQ    lanes+72(FP), R11
+	CMPQ    R11, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y0, Y4, Y1
+	VBROADCASTSS (DI)(AX*1), Y4
+	VFMADD231PS  Y0, Y4, Y2
+	VBROADCASTSS (DI)(AX*2), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R10), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R10), Y2, Y2
+
+full_row1_store:
+	VMOVUPS Y2, (R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row2_store
+	VADDPS  (R10), Y3, Y3
+
+full_row2_store:
+	VMOVUPS Y3, (R10)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -3535,41 +4049,40 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y4
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R10), Y0, Y4
 	VADDPS       Y4, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VMASKMOVPS (AX), Y0, Y1
-	VADDPS     Y1, Y2, Y2
-
-row1_store:
-	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R10)
+	ADDQ       AX, R10
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row2_store
-	VMASKMOVPS (AX), Y0, Y1
+	JZ         masked_row1_store
+	VMASKMOVPS (R10), Y0, Y1
+	VADDPS     Y1, Y2, Y2
+
+masked_row1_store:
+	VMASKMOVPS Y2, Y0, (R10)
+	ADDQ       AX, R10
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row2_store
+	VMASKMOVPS (R10), Y0, Y1
 	VADDPS     Y1, Y3, Y3
 
-row2_store:
-	VMASKMOVPS Y3, Y0, (AX)
+masked_row2_store:
+	VMASKMOVPS Y3, Y0, (R10)
 	VZEROUPPER
 	RET
 
-// func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x3x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x3x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3588,10 +4101,66 @@ TEXT ·tile256x3x2(SB), NOSPLIT, $0-88
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
+	MOVQ    lanes+72(FP), R11
+	CMPQ    R11, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y7
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y0, Y8, Y1
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (DI)(AX*1), Y8
+	VFMADD231PS  Y0, Y8, Y3
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (DI)(AX*2), Y8
+	VFMADD231PS  Y0, Y8, Y5
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R10), Y1, Y1
+	VADDPS       32(R10), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R10)
+	VMOVUPS Y2, 32(R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), CL
+	TESTB   CL, CL
+	JZ      full_row1_store
+	VADDPS  (R10), Y3, Y3
+	VADDPS  32(R10), Y4, Y4
+
+full_row1_store:
+	VMOVUPS Y3, (R10)
+	VMOVUPS Y4, 32(R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row2_store
+	VADDPS  (R10), Y5, Y5
+	VADDPS  32(R10), Y6, Y6
+
+full_row2_store:
+	VMOVUPS Y5, (R10)
+	VMOVUPS Y6, 32(R10)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (DI), Y9
@@ -3606,47 +4175,46 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y7
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Y1, Y1
+	VMASKMOVPS   32(R10), Y0, Y7
 	VADDPS       Y7, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), DL
-	TESTB      DL, DL
-	JZ         row1_store
-	VADDPS     (AX), Y3, Y3
-	VMASKMOVPS 32(AX), Y0, Y1
-	VADDPS     Y1, Y4, Y4
-
-row1_store:
-	VMOVUPS    Y3, (AX)
-	VMASKMOVPS Y4, Y0, 32(AX)
-	ADDQ       CX, AX
+masked_row0_store:
+	VMOVUPS    Y1, (R10)
+	VMASKMOVPS Y2, Y0, 32(R10)
+	ADDQ       AX, R10
 	MOVB       add+64(FP), CL
 	TESTB      CL, CL
-	JZ         row2_store
-	VADDPS     (AX), Y5, Y5
-	VMASKMOVPS 32(AX), Y0, Y1
+	JZ         masked_row1_store
+	VADDPS     (R10), Y3, Y3
+	VMASKMOVPS 32(R10), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+masked_row1_store:
+	VMOVUPS    Y3, (R10)
+	VMASKMOVPS Y4, Y0, 32(R10)
+	ADDQ       AX, R10
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row2_store
+	VADDPS     (R10), Y5, Y5
+	VMASKMOVPS 32(R10), Y0, Y1
 	VADDPS     Y1, Y6, Y6
 
-row2_store:
-	VMOVUPS    Y5, (AX)
-	VMASKMOVPS Y6, Y0, 32(AX)
+masked_row2_store:
+	VMOVUPS    Y5, (R10)
+	VMASKMOVPS Y6, Y0, 32(R10)
 	VZEROUPPER
 	RET
 
-// func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x2x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x2x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3661,10 +4229,46 @@ TEXT ·tile256x2x1(SB), NOSPLIT, $0-88
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
+	MOVQ    lanes+72(FP), R11
+	CMPQ    R11, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS (DI), Y3
+	VFMADD231PS  Y0, Y3, Y1
+	VBROADCASTSS (DI)(AX*1), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R10), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row1_store
+	VADDPS  (R10), Y2, Y2
+
+full_row1_store:
+	VMOVUPS Y2, (R10)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -3673,32 +4277,31 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y3
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R10), Y0, Y3
 	VADDPS       Y3, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), CL
-	TESTB      CL, CL
-	JZ         row1_store
-	VMASKMOVPS (AX), Y0, Y1
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R10)
+	ADDQ       AX, R10
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row1_store
+	VMASKMOVPS (R10), Y0, Y1
 	VADDPS     Y1, Y2, Y2
 
-row1_store:
-	VMASKMOVPS Y2, Y0, (AX)
+masked_row1_store:
+	VMASKMOVPS Y2, Y0, (R10)
 	VZEROUPPER
 	RET
 
-// func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x2x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x2x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3715,10 +4318,53 @@ TEXT ·tile256x2x2(SB), NOSPLIT, $0-88
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
+	MOVQ    lanes+72(FP), R11
+	CMPQ    R11, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (R8)
-	ADDQ         $0x40, R8
+	ADDQ         R9, R8
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y0, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (DI)(AX*1), Y6
+	VFMADD231PS  Y0, Y6, Y3
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         CX, DI
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           full_row0_store
+	VADDPS       (R10), Y1, Y1
+	VADDPS       32(R10), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R10)
+	VMOVUPS Y2, 32(R10)
+	ADDQ    AX, R10
+	MOVB    add+64(FP), AL
+	TESTB   AL, AL
+	JZ      full_row1_store
+	VADDPS  (R10), Y3, Y3
+	VADDPS  32(R10), Y4, Y4
+
+full_row1_store:
+	VMOVUPS Y3, (R10)
+	VMOVUPS Y4, 32(R10)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (DI), Y7
@@ -3730,36 +4376,35 @@ loop:
 	ADDQ         CX, DI
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), DL
-	TESTB        DL, DL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y5
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), CL
+	TESTB        CL, CL
+	JZ           masked_row0_store
+	VADDPS       (R10), Y1, Y1
+	VMASKMOVPS   32(R10), Y0, Y5
 	VADDPS       Y5, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       CX, AX
-	MOVB       add+64(FP), CL
-	TESTB      CL, CL
-	JZ         row1_store
-	VADDPS     (AX), Y3, Y3
-	VMASKMOVPS 32(AX), Y0, Y1
+masked_row0_store:
+	VMOVUPS    Y1, (R10)
+	VMASKMOVPS Y2, Y0, 32(R10)
+	ADDQ       AX, R10
+	MOVB       add+64(FP), AL
+	TESTB      AL, AL
+	JZ         masked_row1_store
+	VADDPS     (R10), Y3, Y3
+	VMASKMOVPS 32(R10), Y0, Y1
 	VADDPS     Y1, Y4, Y4
 
-row1_store:
-	VMOVUPS    Y3, (AX)
-	VMASKMOVPS Y4, Y0, 32(AX)
+masked_row1_store:
+	VMOVUPS    Y3, (R10)
+	VMASKMOVPS Y4, Y0, 32(R10)
 	VZEROUPPER
 	RET
 
-// func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x1x1(SB), NOSPLIT, $0-88
+TEXT ·tile256x1x1(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3773,33 +4418,58 @@ TEXT ·tile256x1x1(SB), NOSPLIT, $0-88
 	MOVQ    a+16(FP), SI
 	VXORPS  Y1, Y1, Y1
 	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
+	ADDQ         R8, DI
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS (SI), Y2
+	VFMADD231PS  Y0, Y2, Y1
+	ADDQ         AX, SI
+	ADDQ         DX, CX
+	DECQ         BX
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           full_row0_store
+	VADDPS       (R9), Y1, Y1
+
+full_row0_store:
+	VMOVUPS Y1, (R9)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (DI)
+	ADDQ         R8, DI
 	VMASKMOVPS   (CX), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         AX, SI
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), CL
-	TESTB        CL, CL
-	JZ           row0_store
-	VMASKMOVPS   (AX), Y0, Y2
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           masked_row0_store
+	VMASKMOVPS   (R9), Y0, Y2
 	VADDPS       Y2, Y1, Y1
 
-row0_store:
-	VMASKMOVPS Y1, Y0, (AX)
+masked_row0_store:
+	VMASKMOVPS Y1, Y0, (R9)
 	VZEROUPPER
 	RET
 
-// func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile256x1x2(SB), NOSPLIT, $0-88
+TEXT ·tile256x1x2(SB), NOSPLIT, $0-96
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3814,10 +4484,40 @@ TEXT ·tile256x1x2(SB), NOSPLIT, $0-88
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
+	MOVQ    lanes+72(FP), R10
+	CMPQ    R10, $0x08
+	JNE     masked
 
-loop:
+full:
 	PREFETCHT1   (DI)
-	ADDQ         $0x40, DI
+	ADDQ         R8, DI
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y0, Y4, Y1
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         AX, SI
+	ADDQ         DX, CX
+	DECQ         BX
+	JNZ          full
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           full_row0_store
+	VADDPS       (R9), Y1, Y1
+	VADDPS       32(R9), Y2, Y2
+
+full_row0_store:
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y2, 32(R9)
+	VZEROUPPER
+	RET
+
+masked:
+	PREFETCHT1   (DI)
+	ADDQ         R8, DI
 	VMOVUPS      (CX), Y3
 	VMASKMOVPS   32(CX), Y0, Y4
 	VBROADCASTSS (SI), Y5
@@ -3826,19 +4526,18 @@ loop:
 	ADDQ         AX, SI
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop
-	MOVQ         c+0(FP), AX
-	MOVQ         ldc+8(FP), CX
-	MOVB         add+64(FP), CL
-	TESTB        CL, CL
-	JZ           row0_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y3
+	JNZ          masked
+	MOVQ         ldc+8(FP), AX
+	MOVB         add+64(FP), AL
+	TESTB        AL, AL
+	JZ           masked_row0_store
+	VADDPS       (R9), Y1, Y1
+	VMASKMOVPS   32(R9), Y0, Y3
 	VADDPS       Y3, Y2, Y2
 
-row0_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
+masked_row0_store:
+	VMOVUPS    Y1, (R9)
+	VMASKMOVPS Y2, Y0, 32(R9)
 	VZEROUPPER
 	RET
 
@@ -3861,7 +4560,7 @@ TEXT ·pack256(SB), NOSPLIT, $0-48
 loop:
 	PREFETCHT1 (CX)(SI*1)
 	VMASKMOVPS (CX), Y0, Y1
-	VMASKMOVPS Y1, Y0, (AX)
+	VMOVUPS    Y1, (AX)
 	ADDQ       DX, CX
 	ADDQ       DI, AX
 	DECQ       BX

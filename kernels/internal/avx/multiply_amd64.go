@@ -1,6 +1,6 @@
 package avx
 
-type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)
+type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32, step int)
 
 // tiles has the routines by instruction set, number of rows, and one or two vectors.
 var tiles = [...][][3]tileFunc{
@@ -37,8 +37,8 @@ const (
 	packedRows = 12 // of the tallest tile
 )
 
-// PackSize returns the length of Product.Pack.
-const PackSize = packedRows * packedK
+// PackSize is the length of Product.Pack. The copy of the last row may write a vector.
+const PackSize = packedRows*packedK + line/4
 
 // Multiply computes p. An element of C is the sum over blocks of K, each in ascending order,
 // independent of its position in a tile. K must be at least 1.
@@ -104,7 +104,7 @@ func (s Set) multiply(p *Product) {
 	for i := 0; i < p.M; {
 		h, f := s.tile(p.M - i)
 		next := p.A[min((i+h)*p.RowStride, len(p.A)-1):]
-		s.multiplyRows(p, f, i, &p.A[i*p.RowStride], 4*p.RowStride, 4*p.ColStride, next)
+		s.multiplyRows(p, f, i, &p.A[i*p.RowStride], 4*p.RowStride, 4*p.ColStride, next, h*p.K)
 		i += h
 	}
 }
@@ -120,7 +120,7 @@ func (s Set) multiplyPacked(p *Product) {
 	for i := 0; i < p.M; {
 		h, f := s.tile(p.M - i)
 		s.pack(&p.Pack[0], &p.A[i], 4*p.ColStride, p.K, h, 4*ahead)
-		next = s.multiplyRows(p, f, i, &p.Pack[0], 4, 4*h, next)
+		next = s.multiplyRows(p, f, i, &p.Pack[0], 4, 4*h, next, h*p.K*p.N/p.M)
 		i += h
 	}
 }
@@ -128,16 +128,19 @@ func (s Set) multiplyPacked(p *Product) {
 // line is the size of a cache line in bytes.
 const line = 64
 
-// multiplyRows computes one tile of rows of C, from i on, for all columns. It prefetches a part of
-// next and returns the rest.
-func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next []float32) []float32 {
+// multiplyRows computes one tile of rows of C, from i on, for all columns. It prefetches the first
+// ahead elements of next and returns the rest.
+func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next []float32,
+	ahead int) []float32 {
 	lanes := s.lanes()
+	calls := (p.N + 2*lanes - 1) / (2 * lanes)
+	step := min((4*ahead+calls*p.K-1)/(calls*p.K), line)
 	for j := 0; j < p.N; j += 2 * lanes {
 		w := min(2*lanes, p.N-j)
 		vectors := (w + lanes - 1) / lanes
 		f[vectors](&p.C[i*p.LDC+j], 4*p.LDC, a, rowStride, colStride,
-			&p.B[j], 4*p.LDB, p.K, p.Add, w-(vectors-1)*lanes, &next[0])
-		next = next[min(p.K*line/4, len(next)-1):]
+			&p.B[j], 4*p.LDB, p.K, p.Add, w-(vectors-1)*lanes, &next[0], step)
+		next = next[min(p.K*step/4, len(next)-1):]
 	}
 	return next
 }

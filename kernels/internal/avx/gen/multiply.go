@@ -26,9 +26,9 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 // registers over all of k.
 func tile(s isa, height, vectors int) {
 	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors),
-		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)",
-		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines from "+
-			"next on. Strides are in bytes.")
+		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32, step int)",
+		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines, step "+
+			"bytes apart, from next on. Strides are in bytes.")
 	mask := s.mask("lanes")
 	rs, cs, b, ldb, k := arg("rs"), arg("cs"), arg("b"), arg("ldb"), arg("k")
 
@@ -53,45 +53,50 @@ func tile(s isa, height, vectors int) {
 		acc[i] = s.vec()
 		s.zero(acc[i])
 	}
-	maskOf := func(i int) Register { return onlyLast(mask, i, vectors) }
-	next := arg("next")
-	Label("loop")
-	PREFETCHT1(Mem{Base: next})
-	ADDQ(U8(64), next)
-	row := make([]VecVirtual, vectors)
-	for j := range row {
-		row[j] = s.vec()
-		s.load(Mem{Base: b, Disp: s.bytes * j}, maskOf(j), row[j])
-	}
-	for i := range height {
-		x := s.vec()
-		VBROADCASTSS(element(i), x)
-		for j := range row {
-			VFMADD231PS(row[j], x, acc[i*vectors+j])
+	next, step, c, ldc := arg("next"), arg("step"), arg("c"), Param("ldc")
+	// sum generates the loop over k and the stores.
+	sum := func(label string, mask Register) {
+		maskOf := func(i int) Register { return onlyLast(mask, i, vectors) }
+		Label(label)
+		PREFETCHT1(Mem{Base: next})
+		ADDQ(step, next)
+		row := s.loadTile(b, mask, vectors)
+		for i := range height {
+			x := s.vec()
+			VBROADCASTSS(element(i), x)
+			for j := range row {
+				VFMADD231PS(row[j], x, acc[i*vectors+j])
+			}
 		}
-	}
-	for _, base := range bases {
-		ADDQ(cs, base)
-	}
-	ADDQ(ldb, b)
-	DECQ(k)
-	JNZ(LabelRef("loop"))
-
-	c, ldc := arg("c"), arg("ldc")
-	for i := range height {
-		part := acc[i*vectors : (i+1)*vectors]
-		finish(s, part, func(j int) Mem { return Mem{Base: c, Disp: s.bytes * j} }, maskOf, fmt.Sprintf("row%d", i))
-		if i < height-1 {
-			ADDQ(ldc, c)
+		for _, base := range bases {
+			ADDQ(cs, base)
 		}
+		ADDQ(ldb, b)
+		DECQ(k)
+		JNZ(LabelRef(label))
+		stride := Load(ldc, GP64())
+		for i := range height {
+			part := acc[i*vectors : (i+1)*vectors]
+			finish(s, part, func(j int) Mem { return Mem{Base: c, Disp: s.bytes * j} }, maskOf, fmt.Sprintf("%s_row%d", label, i))
+			if i < height-1 {
+				ADDQ(stride, c)
+			}
+		}
+		leave()
 	}
-	leave()
+	if !s.wide { // masks in vectors are slow
+		CMPQ(Load(Param("lanes"), GP64()), U8(s.bytes/4))
+		JNE(LabelRef("masked"))
+		sum("full", nil)
+	}
+	sum("masked", mask)
 }
 
 // pack generates the copy of the first lanes columns of k rows to dst, where rows are adjacent.
 func pack(s isa) {
 	routine("pack"+s.name, "func(dst, a *float32, stride, k, lanes int, ahead int)",
-		"Copies lanes floats of each of k rows of a, stride bytes apart. It prefetches the line ahead bytes after each row.")
+		"Copies lanes floats of each of k rows of a, stride bytes apart, and may write a vector. It prefetches the line ahead "+
+			"bytes after each row.")
 	mask := s.mask("lanes")
 	dst, a, stride, k, ahead := arg("dst"), arg("a"), arg("stride"), arg("k"), arg("ahead")
 	width := arg("lanes")
@@ -100,7 +105,11 @@ func pack(s isa) {
 	Label("loop")
 	PREFETCHT1(Mem{Base: a, Index: ahead, Scale: 1})
 	s.load(Mem{Base: a}, mask, v)
-	s.store(v, mask, Mem{Base: dst})
+	if s.wide {
+		s.store(v, mask, Mem{Base: dst})
+	} else { // masked stores are slow; the next row overwrites the excess
+		VMOVUPS(v, Mem{Base: dst})
+	}
 	ADDQ(stride, a)
 	ADDQ(width, dst)
 	DECQ(k)
