@@ -240,7 +240,14 @@ func (r *roof) print(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	return limitsTable(r.limits).Text(w)
+	if err := limitsTable(r.limits).Text(w); err != nil {
+		return err
+	}
+	if one := r.limits[0].MultiplyAdds; top.MultiplyAdds < 0.9*one*float64(top.Threads) {
+		fmt.Fprintf(w, "shares are too large: %d threads make only %.1f times as many multiply-adds as one, as with other load\n",
+			top.Threads, top.MultiplyAdds/one)
+	}
+	return nil
 }
 
 // lost returns the seconds that a kernel takes beyond its limit.

@@ -114,8 +114,10 @@ func (o *watchedOps) run(kernel string, call func(), count func(d *demand), oper
 	if counted {
 		w.mu.Lock()
 		count(d) // before the call, which may overwrite an operand
-		for _, m := range operands {
-			w.operand(d, m.Address(), m.Bytes())
+		for k, m := range operands {
+			if k == 0 || m.Address() != operands[0].Address() {
+				w.operand(d, m.Address(), m.Bytes())
+			}
 		}
 		w.mu.Unlock()
 	}
@@ -219,11 +221,11 @@ func (o *watchedOps) pass(kernel string, call func(), exponentials int, operands
 }
 
 func (o *watchedOps) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	o.pass("BiasReLUDropout", func() { o.Ops.BiasReLUDropout(dst, z, bias, relu, drop) }, 0, different(dst, z)...)
+	o.pass("BiasReLUDropout", func() { o.Ops.BiasReLUDropout(dst, z, bias, relu, drop) }, 0, dst, z)
 }
 
 func (o *watchedOps) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
-	operands := different(dst, g)
+	operands := []kernels.Mat{dst, g}
 	if relu || drop != nil {
 		operands = append(operands, h)
 	}
@@ -231,11 +233,11 @@ func (o *watchedOps) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool,
 }
 
 func (o *watchedOps) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
-	o.pass("BiasELUDropout", func() { o.Ops.BiasELUDropout(dst, z, bias, drop) }, z.Rows*z.Cols, different(dst, z)...)
+	o.pass("BiasELUDropout", func() { o.Ops.BiasELUDropout(dst, z, bias, drop) }, z.Rows*z.Cols, dst, z)
 }
 
 func (o *watchedOps) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
-	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, 0, append(different(dst, g), h)...)
+	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, 0, dst, g, h)
 }
 
 func (o *watchedOps) ColumnSums(dst, g kernels.Mat, add bool) {
@@ -251,7 +253,7 @@ func (o *watchedOps) RowDots(dst, x, y kernels.Mat) {
 }
 
 func (o *watchedOps) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
-	o.pass("DropoutRows", func() { o.Ops.DropoutRows(dst, x, drop) }, 0, different(dst, x)...)
+	o.pass("DropoutRows", func() { o.Ops.DropoutRows(dst, x, drop) }, 0, dst, x)
 }
 
 func (o *watchedOps) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8,
@@ -268,14 +270,6 @@ func (o *watchedOps) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernel
 		d.exponentials = float64(rows * logits.Cols)
 	}, grad)
 	return loss, count
-}
-
-// different returns the operands without one that is the first one.
-func different(dst, x kernels.Mat) []kernels.Mat {
-	if dst.Address() == x.Address() {
-		return []kernels.Mat{dst}
-	}
-	return []kernels.Mat{dst, x}
 }
 
 // source is a matrix from which edges gather: bytes of rows that are stride bytes apart.

@@ -49,9 +49,9 @@ func Measure(set string, threads int, widths []int, budget time.Duration) Limits
 	const steps = 1 << 17
 	l := Limits{Threads: threads}
 	l.MultiplyAdds = float64(threads*steps*m.elements) / m.seconds(func(int, int) { m.multiplyAdds(steps, 1e-3, 1) })
-	for k, name := range [Levels]string{"L1", "L2", "L3", "memory"} {
+	for k := Levels - 1; k >= 0; k-- { // memory first, before a part of the array is in caches
 		at := &l.Levels[k]
-		*at = Level{Name: name, Bytes: sizes[k], Rows: map[int]float64{}}
+		*at = Level{Name: [Levels]string{"L1", "L2", "L3", "memory"}[k], Bytes: sizes[k], Rows: map[int]float64{}}
 		window := memoryBytes / threads
 		switch k {
 		case Levels - 2:
