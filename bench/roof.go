@@ -45,11 +45,8 @@ func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.W
 	if err := printEpochs(w, run); err != nil {
 		return err
 	}
-	r := &roof{watch: watch, workers: float64(len(watch.workers)), lanes: 16, epoch: fastest(run.Epochs[1:]),
-		best: map[string]runfolder.Epoch{}, kernels: map[kernelID]*demand{}}
-	if set == "avx2" {
-		r.lanes = 8
-	}
+	r := &roof{watch: watch, workers: float64(len(watch.workers)), lanes: max(map[string]int{"avx512": 16, "avx2": 8}[set], 1),
+		epoch: fastest(run.Epochs[1:]), best: map[string]runfolder.Epoch{}, kernels: map[kernelID]*demand{}}
 	for _, stage := range schedule.Kinds() {
 		r.best[stage] = slices.MinFunc(run.Epochs[1:], func(a, b runfolder.Epoch) int {
 			return cmp.Compare(a.TaskSeconds[stage], b.TaskSeconds[stage])
