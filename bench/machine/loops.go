@@ -1,6 +1,9 @@
 package machine
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // loops are the measured loops for a set of instructions.
 type loops struct {
@@ -39,11 +42,7 @@ func loopsOf(set string) loops {
 	return loops{8, 8, multiplyAddsPlain, readPlain, []rowLoop{rowsPlain, rowsPlain}}
 }
 
-// sink makes the results of plain loops observable, so that the compiler does not remove the loops.
-var sink struct {
-	sums  [8]float32
-	words uint64
-}
+// The compiler would remove plain loops whose results are not used.
 
 func multiplyAddsPlain(n int, x, y float32) {
 	var a, b, c, d, e, f, g, h float32
@@ -51,7 +50,7 @@ func multiplyAddsPlain(n int, x, y float32) {
 		a, b, c, d = a+x*y, b+x*y, c+x*y, d+x*y
 		e, f, g, h = e+x*y, f+x*y, g+x*y, h+x*y
 	}
-	sink.sums = [8]float32{a, b, c, d, e, f, g, h}
+	runtime.KeepAlive(a + b + c + d + e + f + g + h)
 }
 
 func readPlain(x *byte, blocks int) {
@@ -60,7 +59,7 @@ func readPlain(x *byte, blocks int) {
 	for ; len(words) >= 4; words = words[4:] {
 		a, b, c, d = a|words[0], b|words[1], c|words[2], d|words[3]
 	}
-	sink.words = a | b | c | d
+	runtime.KeepAlive(a | b | c | d)
 }
 
 func rowsPlain(x *byte, stride, vectors int, ids *uint32, n int) {
@@ -70,5 +69,5 @@ func rowsPlain(x *byte, stride, vectors int, ids *uint32, n int) {
 			a |= word
 		}
 	}
-	sink.words = a
+	runtime.KeepAlive(a)
 }
