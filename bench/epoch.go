@@ -27,6 +27,7 @@ type EpochOptions struct {
 	Like      string        `help:"Published graph for a synthetic graph with its statistics. The graph is generated as by siafu generate."`
 	Scale     float64       `default:"1" help:"Factor for vertices and edges of the synthetic graph."`
 	Yardstick bool          `help:"Compare epochs with PyTorch, interleaved, if it is installed."`
+	Roof      bool          `help:"Compare each task and its kernels with the limits of this machine: multiply-adds and bytes a second, measured in the same run."`
 	Config    config.Config `embed:""`
 }
 
@@ -46,6 +47,9 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 		}
 		defer tmp.Close()
 		o.Data = filepath.Join(tmp.Path, o.Like)
+	}
+	if o.Roof {
+		return epochRoof(ctx, o, roofBudget, w)
 	}
 	if o.Yardstick {
 		return epochInterleaved(ctx, o, repetitions{rounds: 3, rivalTime: 2 * time.Second}, w)

@@ -8,6 +8,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/scratch"
 	"siafu/internal/table"
+	"siafu/kernels"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
@@ -80,6 +81,11 @@ func (s *setting) last() runfolder.Summary { return s.runs[len(s.runs)-1].Summar
 // trial trains once, prints only warnings, and reads the run folder, which is removed unless c
 // names it. op is the command in faults.
 func trial(ctx context.Context, op, data string, c config.Config) (*runfolder.Run, error) {
+	return watchedTrial(ctx, op, data, c, nil)
+}
+
+// watchedTrial is trial with the Ops of workers wrapped by watch, which may be nil.
+func watchedTrial(ctx context.Context, op, data string, c config.Config, watch func(kernels.Ops) kernels.Ops) (*runfolder.Run, error) {
 	c.Quiet = true
 	if c.Out == "" {
 		tmp, err := scratch.Temp()
@@ -89,7 +95,7 @@ func trial(ctx context.Context, op, data string, c config.Config) (*runfolder.Ru
 		defer tmp.Close()
 		c.Out, c.Force = tmp.Path, true
 	}
-	if err := ranks.Train(ctx, c, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+	if err := ranks.Train(ctx, c, data, ranks.IO{Out: io.Discard, Err: os.Stderr, Watch: watch}); err != nil {
 		return nil, err
 	}
 	return runfolder.Read(c.Out)

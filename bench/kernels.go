@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/bench/machine"
 	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
@@ -30,16 +31,14 @@ type KernelsOptions struct {
 
 // effort has the sizes of shapes and the duration of a measurement.
 type effort struct {
-	vertices  int           // rows of the shapes
-	bandwidth int           // bytes of the array that memory is read from
-	budget    time.Duration // of one side of a line
-	turns     int           // parts of the budget if sides alternate
+	vertices int           // rows of the shapes
+	budget   time.Duration // of one side of a line
+	turns    int           // parts of the budget if sides alternate
 }
 
 // Run measures every kernel and prints its times and the machine's peak rates.
 func (o KernelsOptions) Run(ctx context.Context, w io.Writer) error {
-	// The array is four times the largest shared third-level cache.
-	e := effort{vertices: 100_000, bandwidth: 1 << 30, budget: 400 * time.Millisecond, turns: 1}
+	e := effort{vertices: 100_000, budget: 400 * time.Millisecond, turns: 1}
 	if o.Yardstick {
 		e.budget, e.turns = time.Second, 8
 	}
@@ -140,7 +139,10 @@ type kernelResult struct {
 }
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
-	top := measureCeiling(m.team, m.bandwidth, m.budget)
+	limits := func() machine.Limits {
+		return machine.Measure(instructions(m.team.Kernel()), m.team.Workers(), nil, m.budget)
+	}
+	top := limits()
 	var results []kernelResult
 	for _, c := range cases {
 		if err := ctx.Err(); err != nil {
@@ -159,8 +161,7 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 		return fault.New(fault.Usage, "bench kernels", "", "--only=%q matches no line", only)
 	}
 	// Measure again, in case there was other load the first time.
-	top = top.atLeast(measureCeiling(m.team, m.bandwidth, m.budget))
-	return m.print(results, top)
+	return m.print(results, top.AtLeast(limits()))
 }
 
 // measure measures one line, interleaved with its references, if any.
@@ -240,9 +241,10 @@ func agree(p prepared, r *yardstick.Reference) error {
 	return nil
 }
 
-func (m *meter) print(results []kernelResult, top ceiling) error {
-	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
-		m.team.Workers(), m.team.Kernel(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
+func (m *meter) print(results []kernelResult, top machine.Limits) error {
+	cache, memory := top.Levels[machine.Levels-2], top.Levels[machine.Levels-1]
+	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, %d MiB at %.1f; multiply-adds in registers run at %.0f GFLOP/s\n",
+		m.team.Workers(), m.team.Kernel(), memory.Sequential/1e9, cache.Bytes>>20, cache.Sequential/1e9, 2*top.MultiplyAdds/1e9)
 	columns := []string{"kernel", "shape", "ms", "M edges/s", "GFLOP/s", "of peak", "GB/s", "of read"}
 	if m.runner != nil {
 		columns = append(columns, "theirs ms", "ours/theirs", "yardstick")
@@ -260,10 +262,11 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	return nil
 }
 
-func (r kernelResult) cells(top ceiling) []string {
+func (r kernelResult) cells(top machine.Limits) []string {
+	peak, read := 2*top.MultiplyAdds, top.Levels[machine.Levels-1].Sequential
 	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
-		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, top.peak/100, "%.0f %%"),
-		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, top.read/100, "%.0f %%")}
+		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, peak/100, "%.0f %%"),
+		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, read/100, "%.0f %%")}
 	if r.theirs > 0 {
 		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.reference)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // smallEffort is an effort for tests.
-var smallEffort = effort{vertices: 300, bandwidth: 1 << 20, budget: time.Microsecond, turns: 1}
+var smallEffort = effort{vertices: 300, budget: time.Microsecond, turns: 1}
 
 // Every kernel and dataset has its line, with yardsticks or the reason for their absence.
 func TestKernels(t *testing.T) {

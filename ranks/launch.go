@@ -8,6 +8,7 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/parts"
@@ -16,12 +17,14 @@ import (
 // IO is the output of rank 0: results go to Out, warnings to Err. Last may be nil. It
 // receives the error for which a rank is about to end all other ranks. Lead may be nil. It is called
 // on another rank that continues to write the output after rank 0 is lost. Done may be nil. It receives
-// the result of this rank before the MPI library is stopped, which may wait for mpirun.
+// the result of this rank before the MPI library is stopped, which may wait for mpirun. Watch may be nil. It
+// wraps the Ops of each worker (engine.Machine).
 type IO struct {
 	Out, Err io.Writer
 	Last     func(error)
 	Lead     func()
 	Done     func(error)
+	Watch    func(kernels.Ops) kernels.Ops
 }
 
 func (io IO) done(err error) {

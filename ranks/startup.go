@@ -235,7 +235,7 @@ func (r *joined) startEngine(orders string) (*prepared, error) {
 			Comms: engine.Comms{World: r.world, Peers: peers, Graph: graph, Stages: stages, Limits: r.limits},
 			Machine: engine.Machine{
 				Tensor: p.tensor, Ops: r.ops, Arena: r.arena, Files: r.placement.pool(), Threads: r.threads,
-				Recorders: r.timeline.recorders, Fault: r.fault,
+				Recorders: r.timeline.recorders, Fault: r.fault, Watch: r.out.Watch,
 			},
 			Reporter: r.reporter, Clusters: engine.NoClusters,
 		}

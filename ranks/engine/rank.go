@@ -73,6 +73,8 @@ type Machine struct {
 	Threads   int
 	Recorders []*trace.Recorder // one per thread, and one of the fetcher if memory is limited; none without a timeline
 	Fault     *inject.Fault     // nil except in tests
+	// Watch wraps the Ops of a worker, to measure its calls; nil: none.
+	Watch func(kernels.Ops) kernels.Ops
 }
 
 // Reporter receives the output of a run during training. Rank 0's reporter writes to the

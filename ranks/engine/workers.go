@@ -21,6 +21,14 @@ type workers struct {
 	clocks  []*clock
 	fetches *trace.Recorder // of the fetcher, nil without a timeline
 	fault   *inject.Fault   // nil except in tests
+	paused  bool            // the clocks
+}
+
+// Watcher is a worker's Ops that receives the kind and the epoch of the worker's tasks of training, and
+// epoch 0 for other tasks.
+type Watcher interface {
+	kernels.Ops
+	Begin(kind string, epoch int)
 }
 
 // newWorkers starts the workers of a rank, each with a recorder if there is a timeline.
@@ -34,6 +42,9 @@ func newWorkers(r Rank) (*workers, error) {
 		o, err := ops()
 		if err != nil {
 			return nil, err
+		}
+		if r.Watch != nil {
+			o = r.Watch(o)
 		}
 		var recorder *trace.Recorder
 		if w < len(r.Recorders) {
@@ -111,6 +122,12 @@ func (c *workers) begin(worker int, t schedule.Task) {
 	c.fault.At(t.Stage.Kind(), t.Epoch)
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	if o, ok := c.teams[worker].(Watcher); ok {
+		if c.paused {
+			t.Epoch = 0
+		}
+		o.Begin(t.Stage.Kind(), t.Epoch)
+	}
 	k.start()
 }
 
@@ -149,6 +166,7 @@ func (c *workers) takeSeconds() []float64 {
 // the pause.
 func (c *workers) pauseClocks() func() {
 	before := c.clocks
+	c.paused = true
 	waited := c.pool.TakeWaited()
 	c.clocks = make([]*clock, len(before))
 	for w := range before {
@@ -156,7 +174,7 @@ func (c *workers) pauseClocks() func() {
 		c.clocks[w] = newClock(nil)
 	}
 	return func() {
-		c.clocks = before
+		c.clocks, c.paused = before, false
 		c.pool.TakeWaited()
 		c.pool.AddWaited(waited)
 	}
