@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -348,9 +347,4 @@ func (o *watchedOps) attend(kernel string, a kernels.Attention, times int, call 
 		edges := o.worker.gather(d, e, sources...)
 		d.multiplyAdds, d.exponentials = edges*float64(times*a.Columns()), edges*float64(a.Heads)
 	}, operands...)
-}
-
-// isGather reports whether a kernel reads rows along edges.
-func (id kernelID) isGather() bool {
-	return strings.HasPrefix(id.kernel, "SpMM") || strings.HasPrefix(id.kernel, "Attention")
 }
