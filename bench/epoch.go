@@ -151,14 +151,18 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 		if err == nil {
 			losses[r], err = r.Result()
 		}
+		missing := fault.KindOf(err) == fault.Missing
 		switch {
-		case fault.KindOf(err) == fault.Missing || yardstick.Killed(err) && ctx.Err() == nil:
+		case missing || yardstick.Killed(err) && ctx.Err() == nil:
 			omitted = append(omitted, err.Error())
 		case err != nil:
 			return err
 		default:
 			references = append(references, r)
 			r.Close()
+		}
+		if missing { // for all variants
+			break
 		}
 	}
 	if best == nil {

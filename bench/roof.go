@@ -30,7 +30,8 @@ const (
 // of the others with the least times that the machine's limits permit.
 func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.Writer) error {
 	c := o.Config
-	if c.Ranks != 1 || c.Servers > 0 || c.Tensor != "cpu" || o.Yardstick {
+	c.Ranks = max(c.Ranks, 1)
+	if c.Ranks > 1 || c.Servers > 0 || c.Tensor != "cpu" || o.Yardstick {
 		return fault.New(fault.Usage, "bench epoch", "", "--roof with several ranks, servers, --tensor %s or --yardstick", c.Tensor).
 			Then("set --ranks 1 --servers 0 --tensor cpu")
 	}
