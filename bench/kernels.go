@@ -140,7 +140,7 @@ type kernelResult struct {
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
 	limits := func() machine.Limits {
-		return machine.Measure(instructions(m.team.Kernel()), m.team.Workers(), nil, m.budget)
+		return machine.Measure(instructions(m.team.Kernel()), m.team.Workers(), []int{0}, m.budget)
 	}
 	top := limits()
 	var results []kernelResult
@@ -244,7 +244,7 @@ func agree(p prepared, r *yardstick.Reference) error {
 func (m *meter) print(results []kernelResult, top machine.Limits) error {
 	cache, memory := top.Levels[machine.Levels-2], top.Levels[machine.Levels-1]
 	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, %d MiB at %.1f; multiply-adds in registers run at %.0f GFLOP/s\n",
-		m.team.Workers(), m.team.Kernel(), memory.Sequential/1e9, cache.Bytes>>20, cache.Sequential/1e9, 2*top.MultiplyAdds/1e9)
+		m.team.Workers(), m.team.Kernel(), memory.Reads[0]/1e9, cache.Bytes>>20, cache.Reads[0]/1e9, 2*top.MultiplyAdds/1e9)
 	columns := []string{"kernel", "shape", "ms", "M edges/s", "GFLOP/s", "of peak", "GB/s", "of read"}
 	if m.runner != nil {
 		columns = append(columns, "theirs ms", "ours/theirs", "yardstick")
@@ -263,7 +263,7 @@ func (m *meter) print(results []kernelResult, top machine.Limits) error {
 }
 
 func (r kernelResult) cells(top machine.Limits) []string {
-	peak, read := 2*top.MultiplyAdds, top.Levels[machine.Levels-1].Sequential
+	peak, read := 2*top.MultiplyAdds, top.Levels[machine.Levels-1].Reads[0]
 	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
 		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, peak/100, "%.0f %%"),
 		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, read/100, "%.0f %%")}

@@ -36,7 +36,7 @@ func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.W
 			Then("set --ranks 1 --servers 0 --tensor cpu")
 	}
 	set := instructions(c.KernelVariant())
-	watch := &watch{timed: c.Epochs, sizes: machine.Caches(set), all: newCaches()}
+	watch := newWatch(c.Epochs, machine.Caches())
 	c.Epochs += 2
 	run, err := watchedTrial(ctx, "bench epoch", o.Data, c, watch.wrap)
 	if err != nil {
@@ -46,23 +46,11 @@ func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.W
 	if err := printEpochs(w, run); err != nil {
 		return err
 	}
-	r := &roof{watch: watch, workers: float64(len(watch.workers)), lanes: max(map[string]int{"avx512": 16, "avx2": 8}[set], 1),
-		epoch: fastest(run.Epochs[1:]), best: map[string]runfolder.Epoch{}, kernels: map[kernelID]*demand{}}
-	for _, stage := range schedule.Kinds() {
-		r.best[stage] = slices.MinFunc(run.Epochs[1:], func(a, b runfolder.Epoch) int {
-			return cmp.Compare(a.TaskSeconds[stage], b.TaskSeconds[stage])
-		})
+	r := &roof{watch: watch, lanes: max(map[string]int{"avx512": 16, "avx2": 8}[set], 1), epochs: run.Epochs[1:]}
+	for _, threads := range slices.Compact([]int{1, run.Summary.Threads}) {
+		r.measure(set, threads, budget)
 	}
-	r.collect()
-	for threads := 1; ; threads = min(2*threads, run.Summary.Threads) {
-		l := r.measure(set, threads, budget)
-		if len(r.limits) > 0 { // more threads can do what fewer do
-			l = l.AtLeast(r.top())
-		}
-		if r.limits = append(r.limits, l); threads == run.Summary.Threads {
-			return r.print(w)
-		}
-	}
+	return r.print(w)
 }
 
 // instructions returns the set of instructions of a variant of the kernels. OpenBLAS chooses its own.
@@ -73,65 +61,113 @@ func instructions(kernel string) string {
 	return kernel
 }
 
-// roof has the kernels of an epoch and the limits of the machine.
+// roof has the kernels of epochs and the limits of the machine.
 type roof struct {
 	*watch
-	workers float64
-	lanes   int                        // of a vector
-	epoch   float64                    // seconds, minimum
-	best    map[string]runfolder.Epoch // in which a stage takes the least time
-	kernels map[kernelID]*demand       // with their times in these epochs, and epoch 0
-	limits  []machine.Limits           // by number of threads
+	lanes  int // of a vector
+	epochs []runfolder.Epoch
+	limits []machine.Limits // with one thread and with all
 }
 
 // top returns the limits of all threads.
 func (r *roof) top() machine.Limits { return r.limits[len(r.limits)-1] }
 
-// collect adds up the workers' times and work.
-func (r *roof) collect() {
-	all := map[kernelID]*demand{}
-	for _, worker := range r.watch.workers {
-		for id, d := range worker.demands {
-			if all[id] == nil {
-				all[id] = &demand{}
-			}
-			all[id].add(d)
-		}
-	}
-	for id, d := range all {
-		if id.epoch != r.timed+2 {
-			continue
-		}
-		id.epoch = r.best[id.stage].Epoch
-		if timed := all[id]; timed != nil {
-			d.seconds, id.epoch = timed.seconds/r.workers, 0
-			r.kernels[id] = d
-		}
-	}
-}
-
-// measure measures the limits twice, in case there is other load the first time.
-func (r *roof) measure(set string, threads int, budget time.Duration) machine.Limits {
-	widths := map[int]bool{}
-	for _, d := range r.kernels {
-		for width := range d.rows {
+// measure measures the limits twice, in case there is other load the first time. More threads can do what one does.
+func (r *roof) measure(set string, threads int, budget time.Duration) {
+	widths := map[int]bool{0: true}
+	for _, d := range r.demands {
+		for width := range d.bytes {
 			widths[width] = true
 		}
 	}
 	list := slices.Sorted(maps.Keys(widths))
-	return machine.Measure(set, threads, list, budget).AtLeast(machine.Measure(set, threads, list, budget))
+	l := machine.Measure(set, threads, list, budget).AtLeast(machine.Measure(set, threads, list, budget))
+	if len(r.limits) > 0 {
+		l = l.AtLeast(r.top())
+	}
+	r.limits = append(r.limits, l)
 }
 
-// least returns the least time of a kernel, and the limit that determines it: the time of its multiply-adds, or of
-// the bytes that a level of the caches passes on from itself or from slower levels.
+// line is a line of the table.
+type line struct {
+	name           string
+	work           [3]float64 // multiply-adds, bytes of operands and of gathered rows
+	seconds, least float64
+	limit, reason  string
+}
+
+// lines returns a stage, in the epoch in which it takes the least time, and then its kernels.
+func (r *roof) lines(stage string) (lines []*line) {
+	best := slices.MinFunc(r.epochs, func(a, b runfolder.Epoch) int { return cmp.Compare(a.TaskSeconds[stage], b.TaskSeconds[stage]) })
+	sum := &line{name: stage, seconds: best.TaskSeconds[stage]}
+	other := &line{name: "  other", seconds: sum.seconds, reason: "not counted"}
+	for id, d := range r.demands {
+		timed := r.demands[kernelID{best.Epoch, stage, id.kernel}]
+		if id.stage != stage || id.epoch != r.timed+2 || timed == nil {
+			continue
+		}
+		l := r.line(id.kernel, d, timed)
+		lines = append(lines, l)
+		for k, amount := range l.work {
+			sum.work[k] += amount
+		}
+		sum.least, other.seconds = sum.least+l.least, other.seconds-l.seconds
+	}
+	slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(b.seconds, a.seconds) })
+	if lines = append(lines, other); sum.least > 0 {
+		sum.limit = slices.MaxFunc(lines, func(a, b *line) int { return cmp.Compare(a.least, b.least) }).limit
+	}
+	if sum.least < goodShare*sum.seconds {
+		worst := slices.MaxFunc(lines, func(a, b *line) int { return cmp.Compare(a.seconds-a.least, b.seconds-b.least) })
+		sum.reason = strings.TrimSpace(worst.name)
+	}
+	if 20*other.seconds < sum.seconds {
+		lines = lines[:len(lines)-1]
+	}
+	return slices.Insert(lines, 0, sum)
+}
+
+// line returns a kernel with its work in one epoch and its time in another.
+func (r *roof) line(kernel string, d, timed *demand) *line {
+	l := &line{name: "  " + kernel, seconds: timed.seconds / float64(r.workers), reason: "not counted"}
+	if d.bytes == nil {
+		return l
+	}
+	operands, rows, _ := d.traffic()
+	l.work = [3]float64{d.multiplyAdds, operands, rows}
+	l.least, l.limit = d.least(r.top())
+	if l.reason = ""; l.least < goodShare*l.seconds {
+		l.reason = r.reason(d, timed)
+	}
+	return l
+}
+
+// traffic returns the bytes of operands and of gathered rows, and the latter by level.
+func (d *demand) traffic() (operands, rows float64, levels [machine.Levels]float64) {
+	for width, bytes := range d.bytes {
+		for k, b := range bytes {
+			if width == 0 {
+				operands += b
+				continue
+			}
+			rows, levels[k] = rows+b, levels[k]+b
+		}
+	}
+	return operands, rows, levels
+}
+
+// least returns the least time of a kernel, and the limit that determines it: the time of its multiply-adds, of its
+// exponentials, or of the bytes that a level of the caches passes on from itself or from slower levels.
 func (d *demand) least(l machine.Limits) (seconds float64, limit string) {
 	seconds, limit = d.multiplyAdds/l.MultiplyAdds, "multiply-adds"
+	if time := d.exponentials / l.Exponentials; time > seconds {
+		seconds, limit = time, "exponentials"
+	}
 	for k, level := range l.Levels {
 		time := 0.
-		for from := k; from < machine.Levels; from++ {
-			time += d.operands[from] / level.Sequential
-			for width, bytes := range d.rows {
-				time += bytes[from] / level.Rows[width]
+		for width, bytes := range d.bytes {
+			for _, b := range bytes[k:] {
+				time += b / level.Reads[width]
 			}
 		}
 		if time > seconds {
@@ -141,37 +177,27 @@ func (d *demand) least(l machine.Limits) (seconds float64, limit string) {
 	return seconds, limit
 }
 
-// bytes returns the bytes of operands and of gathered rows, by level.
-func (d *demand) bytes() (operands, rows float64, levels [machine.Levels]float64) {
-	for k, b := range d.operands {
-		operands += b
-		for _, bytes := range d.rows {
-			rows += bytes[k]
-			levels[k] += bytes[k]
-		}
-	}
-	return operands, rows, levels
-}
-
-// reason returns what the measurement shows about a kernel that is below its limit.
-func (r *roof) reason(d *demand) string {
+// reason returns what the work and the time show about a kernel that is below its limit.
+func (r *roof) reason(d, timed *demand) string {
 	var facts []string
 	add := func(is bool, format string, numbers ...any) {
 		if is {
 			facts = append(facts, fmt.Sprintf(format, numbers...))
 		}
 	}
-	_, rows, levels := d.bytes()
+	_, rows, levels := d.traffic()
 	unused := (r.lanes - d.columns%r.lanes) % r.lanes
 	add(d.exponentials > 0, "%.2f M exponentials", d.exponentials/1e6)
-	add(d.exponentials > 0 && rows == 0, "%.1f ns of a thread each", d.seconds*r.workers/d.exponentials*1e9)
+	add(d.exponentials > 0 && rows == 0, "%.1f ns of a thread each", timed.seconds/d.exponentials*1e9)
+	add(d.random > 0, "%.2f M random numbers", d.random/1e6)
 	add(4*unused > d.columns, "%d columns in vectors of %d", d.columns, r.lanes)
 	add(d.withZeros > 1.1*d.multiplyAdds, "%.0f %% zeros, share with them %.2f", 100*(1-d.multiplyAdds/d.withZeros),
-		d.withZeros/r.top().MultiplyAdds/d.seconds)
+		d.withZeros/r.top().MultiplyAdds/timed.seconds*float64(r.workers))
 	add(d.terms > 0 && d.terms < r.lanes, "sums of %d terms", d.terms)
 	add(d.transposed, "a transposed operand")
-	add(rows > 0, "%.0f %% of rows from L3, %.0f %% from memory", 100*levels[machine.Levels-2]/rows, 100*levels[machine.Levels-1]/rows)
-	add(d.seconds*r.workers < shortCall*d.calls, "calls of %.0f µs", d.seconds*r.workers/d.calls*1e6)
+	add(rows > 0, "%.1f ns of a thread a row, %.0f %% of rows from L3, %.0f %% from memory", timed.seconds/d.gathered*1e9,
+		100*levels[machine.Levels-2]/rows, 100*levels[machine.Levels-1]/rows)
+	add(timed.seconds < shortCall*timed.calls, "calls of %.0f µs", timed.seconds/timed.calls*1e6)
 	return cmp.Or(strings.Join(facts, "; "), "unknown")
 }
 
@@ -180,60 +206,30 @@ func (r *roof) print(w io.Writer) error {
 	top := r.top()
 	fmt.Fprintf(w, "\nshares of the limits of %d threads; seconds of all threads / their number; work of a later epoch\n", top.Threads)
 	t := table.Left("", "G multiply-adds", "GB", "GB of rows", "seconds", "limited by", "share", "reason")
-	rest, leastOfAll := r.epoch, 0.
+	add := func(l *line) {
+		cells := []string{l.name, "", "", "", fmt.Sprintf("%.4f", l.seconds), l.limit, "", l.reason}
+		for k, amount := range l.work {
+			if l.limit != "" {
+				cells[1+k] = fmt.Sprintf("%.3f", amount/1e9)
+			}
+		}
+		if l.least > 0 {
+			cells[6] = fmt.Sprintf("%.2f", l.least/l.seconds)
+		}
+		t.Row(cells...)
+	}
+	idle := &line{name: "idle", seconds: fastest(r.epochs)}
+	epoch := &line{name: "epoch", seconds: idle.seconds}
 	for _, stage := range schedule.Kinds() {
-		var ids []kernelID
-		sum, least, lost := &demand{}, 0., kernelID{}
-		limits := map[string]float64{}
-		for id, d := range r.kernels {
-			if id.stage != stage {
-				continue
+		if lines := r.lines(stage); lines[0].seconds > 0 {
+			idle.seconds, epoch.least = idle.seconds-lines[0].seconds, epoch.least+lines[0].least
+			for _, l := range lines {
+				add(l)
 			}
-			ids = append(ids, id)
-			sum.add(d)
-			seconds, limit := d.least(top)
-			least += seconds
-			limits[limit] += seconds
-			if other := r.kernels[lost]; other == nil || r.lost(d) > r.lost(other) {
-				lost = id
-			}
-		}
-		seconds := r.best[stage].TaskSeconds[stage]
-		rest, leastOfAll = rest-seconds, leastOfAll+least
-		other := seconds - sum.seconds
-		switch {
-		case seconds == 0:
-			continue
-		case len(ids) == 0:
-			t.Row(stage, "", "", "", fmt.Sprintf("%.4f", seconds), "", "", "no count of work")
-			continue
-		}
-		reason := ""
-		if least < goodShare*seconds {
-			reason = lost.kernel
-			if other > r.lost(r.kernels[lost]) {
-				reason = "other kernels and pauses"
-			}
-		}
-		limit := slices.MaxFunc(slices.Collect(maps.Keys(limits)), func(a, b string) int { return cmp.Compare(limits[a], limits[b]) })
-		sum.seconds = seconds
-		row(t, stage, sum, limit, least/seconds, reason)
-		slices.SortFunc(ids, func(a, b kernelID) int { return cmp.Compare(r.kernels[b].seconds, r.kernels[a].seconds) })
-		for _, id := range ids {
-			d := r.kernels[id]
-			least, limit := d.least(top)
-			reason := ""
-			if least < goodShare*d.seconds {
-				reason = r.reason(d)
-			}
-			row(t, "  "+id.kernel, d, limit, least/d.seconds, reason)
-		}
-		if 20*other > seconds {
-			t.Row("  other", "", "", "", fmt.Sprintf("%.4f", other), "", "", "no count of work")
 		}
 	}
-	t.Row("idle", "", "", "", fmt.Sprintf("%.4f", rest))
-	t.Row("epoch", "", "", "", fmt.Sprintf("%.4f", r.epoch), "", fmt.Sprintf("%.2f", leastOfAll/r.epoch))
+	add(idle)
+	add(epoch)
 	if err := t.Text(w); err != nil {
 		return err
 	}
@@ -248,31 +244,23 @@ func (r *roof) print(w io.Writer) error {
 	return nil
 }
 
-// lost returns the seconds that a kernel takes beyond its limit.
-func (r *roof) lost(d *demand) float64 {
-	least, _ := d.least(r.top())
-	return d.seconds - least
-}
-
-func row(t *table.Table, name string, d *demand, limit string, share float64, reason string) {
-	operands, rows, _ := d.bytes()
-	t.Row(name, fmt.Sprintf("%.3f", d.multiplyAdds/1e9), fmt.Sprintf("%.3f", operands/1e9), fmt.Sprintf("%.3f", rows/1e9),
-		fmt.Sprintf("%.4f", d.seconds), limit, fmt.Sprintf("%.2f", share), reason)
-}
-
 // limitsTable returns a table of the machine's limits.
 func limitsTable(list []machine.Limits) *table.Table {
-	head := []string{"threads", "level", "KiB|%.0f", "G multiply-adds/s|%.1f", "GB/s|%.1f"}
-	widths := slices.Sorted(maps.Keys(list[0].Levels[0].Rows))
-	for _, width := range widths {
+	head := []string{"threads", "level", "KiB", "G multiply-adds/s|%.1f", "G exponentials/s|%.1f", "GB/s|%.1f"}
+	widths := slices.Sorted(maps.Keys(list[0].Levels[0].Reads))
+	for _, width := range widths[1:] {
 		head = append(head, fmt.Sprintf("rows of %d B|%%.1f", width))
 	}
 	t := table.Right(head...)
 	for _, l := range list {
 		for _, level := range l.Levels {
-			cells := []any{l.Threads, level.Name, float64(level.Bytes) / 1024, l.MultiplyAdds / 1e9, level.Sequential / 1e9}
-			for _, width := range widths {
-				cells = append(cells, level.Rows[width]/1e9)
+			size := ""
+			if level.Bytes > 0 {
+				size = fmt.Sprint(level.Bytes >> 10)
+			}
+			cells := []any{l.Threads, level.Name, size, l.MultiplyAdds / 1e9, l.Exponentials / 1e9}
+			for _, width := range widths { // 0, sequential, is the first
+				cells = append(cells, level.Reads[width]/1e9)
 			}
 			t.Add(cells...)
 		}

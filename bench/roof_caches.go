@@ -2,23 +2,19 @@ package bench
 
 import (
 	"slices"
+	"unsafe"
 
 	"siafu/bench/machine"
 )
 
-// rowCache is a cache of rows, or of lines of rows that are shorter than a line. It has sets of cacheWays rows, the
-// most recently used one first.
-type rowCache []uint64
+// rowCache is a cache of rows. It has sets of cacheWays rows, the most recently used one first.
+type rowCache []uintptr
 
-const cacheWays, lineBytes = 16, 64
-
-func newRowCache(bytes, unit int) rowCache {
-	return make(rowCache, cacheWays*max(bytes/unit/cacheWays, 1))
-}
+const cacheWays, lineBytes, blockBytes = 16, 64, 1024
 
 // hit reports whether the row is in the cache, and puts it there.
-func (c rowCache) hit(row uint64) bool {
-	at := row % uint64(len(c)/cacheWays) * cacheWays
+func (c rowCache) hit(row uintptr) bool {
+	at := row % uintptr(len(c)/cacheWays) * cacheWays
 	set := c[at : at+cacheWays]
 	k := slices.Index(set, row)
 	hit := k >= 0
@@ -30,57 +26,44 @@ func (c rowCache) hit(row uint64) bool {
 	return hit
 }
 
-// caches simulates the caches of one or of all threads. It overestimates what they have, so that the time for
-// bytes that miss them is a lower bound: rows of different widths, and rows and other operands, do not displace
-// each other.
-type caches struct {
-	rows     map[int]rowCache // by bytes of a unit and level
-	operands map[uintptr]int64
-	read     int64 // bytes of operands so far
-}
+// caches are the simulated caches of one or of all threads, by bytes of a row and level. They overestimate what
+// real ones hold, so that the time for bytes that miss them is a lower bound: rows of different widths do not
+// displace each other.
+type caches map[[2]int]rowCache
 
-func newCaches() *caches { return &caches{rows: map[int]rowCache{}, operands: map[uintptr]int64{}} }
-
-// since returns the bytes of operands from the last use of the operand at an address to the end of this use, and
-// whether there was one.
-func (c *caches) since(address uintptr, bytes int) (distance int64, used bool) {
-	last, used := c.operands[address]
-	c.read += int64(bytes)
-	c.operands[address] = c.read
-	return c.read - last, used
-}
-
-// operandLevel returns the level from which a thread reads an operand.
-func operandLevel(own, all *caches, sizes [machine.Levels]int, address uintptr, bytes int) int {
-	near, used := own.since(address, bytes)
-	far, usedByAny := all.since(address, bytes)
-	for level, size := range sizes[:machine.Levels-1] {
-		distance, known := near, used
-		if level == machine.Levels-2 {
-			distance, known = far, usedByAny
-		}
-		if known && distance <= int64(size) {
-			return level
-		}
-	}
-	return machine.Levels - 1
-}
-
-// rowLevel returns the level from which a thread reads a row of an operand.
-func rowLevel(own, all *caches, sizes [machine.Levels]int, address uintptr, bytes int) int {
+// level returns the level from which a worker reads a row, or a line of shorter ones. The last cache is shared. The
+// watch must be locked.
+func (w *watchedWorker) level(row uintptr, bytes int) int {
 	unit := max(bytes, lineBytes)
-	for level, size := range sizes[:machine.Levels-1] {
-		c := own
+	for level, size := range w.sizes[:machine.Levels-1] {
+		c, key := w.own, [2]int{unit, level}
 		if level == machine.Levels-2 {
-			c = all
+			c = w.shared
 		}
-		key := unit*machine.Levels + level
-		if c.rows[key] == nil {
-			c.rows[key] = newRowCache(size, unit)
+		if c[key] == nil {
+			c[key] = make(rowCache, cacheWays*max(size/unit/cacheWays, 1))
 		}
-		if c.rows[key].hit(uint64(address)/uint64(unit) + 1) {
+		if c[key].hit(row/uintptr(unit) + 1) {
 			return level
 		}
 	}
 	return machine.Levels - 1
+}
+
+// reads returns the bytes of gathered rows of a width, or of operands for 0, by level.
+func (d *demand) reads(width int) *[machine.Levels]float64 {
+	if d.bytes == nil {
+		d.bytes = map[int]*[machine.Levels]float64{}
+	}
+	if d.bytes[width] == nil {
+		d.bytes[width] = &[machine.Levels]float64{}
+	}
+	return d.bytes[width]
+}
+
+// operand counts the bytes of an operand, which is read in blocks. The watch must be locked.
+func (w *watchedWorker) operand(d *demand, at unsafe.Pointer, bytes int) {
+	for from := 0; from < bytes; from += blockBytes {
+		d.reads(0)[w.level(uintptr(at)+uintptr(from), blockBytes)] += float64(min(bytes-from, blockBytes))
+	}
 }

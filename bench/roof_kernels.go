@@ -4,50 +4,11 @@ import (
 	"fmt"
 	"sync"
 	"time"
-	"unsafe"
 
 	"siafu/bench/machine"
 	"siafu/graph"
 	"siafu/kernels"
 )
-
-// demand is the time of a kernel in an epoch, summed over workers, and its least work.
-type demand struct {
-	seconds, calls float64
-	multiplyAdds   float64
-	exponentials   float64
-	withZeros      float64                         // multiplyAdds of a product that does not skip zeros
-	terms          int                             // of a sum of a product, 0: many
-	transposed     bool                            // the first operand of a product is
-	columns        int                             // of vectors that are multiplied and added
-	operands       [machine.Levels]float64         // bytes by the level from which they come
-	rows           map[int][machine.Levels]float64 // bytes of gathered rows, by the bytes of a row
-}
-
-// add adds the work of another worker.
-func (d *demand) add(o *demand) {
-	d.seconds, d.calls = d.seconds+o.seconds, d.calls+o.calls
-	d.multiplyAdds, d.withZeros = d.multiplyAdds+o.multiplyAdds, d.withZeros+o.withZeros
-	d.exponentials += o.exponentials
-	d.columns, d.terms, d.transposed = max(d.columns, o.columns), max(d.terms, o.terms), d.transposed || o.transposed
-	for k, bytes := range o.operands {
-		d.operands[k] += bytes
-	}
-	for width, bytes := range o.rows {
-		d.addRows(width, bytes)
-	}
-}
-
-func (d *demand) addRows(width int, bytes [machine.Levels]float64) {
-	if d.rows == nil {
-		d.rows = map[int][machine.Levels]float64{}
-	}
-	sum := d.rows[width]
-	for k, b := range bytes {
-		sum[k] += b
-	}
-	d.rows[width] = sum
-}
 
 // kernelID is a kernel in a stage of an epoch.
 type kernelID struct {
@@ -55,31 +16,46 @@ type kernelID struct {
 	stage, kernel string
 }
 
+// demand is the time of a kernel in an epoch, summed over workers, and its least work.
+type demand struct {
+	seconds, calls float64
+	multiplyAdds   float64
+	exponentials   float64
+	random         float64                          // numbers
+	gathered       float64                          // rows
+	withZeros      float64                          // multiplyAdds of a product that does not skip zeros
+	terms          int                              // of a sum of a product, 0: many
+	transposed     bool                             // the first operand of a product is
+	columns        int                              // of vectors that are multiplied and added
+	bytes          map[int]*[machine.Levels]float64 // by the bytes of a gathered row, 0: of operands; by level; nil: uncounted
+}
+
 // watch measures the kernels of all workers in an epoch. It times the epochs up to timed. It counts the work of
 // the later ones, which takes time itself: the first of them fills the simulated caches.
 type watch struct {
 	timed   int
 	sizes   [machine.Levels]int
-	mu      sync.Mutex // of all and of workers
-	all     *caches
-	workers []*watchedWorker
+	workers int
+	mu      sync.Mutex // of the fields below, and of the workers' caches
+	shared  caches
+	demands map[kernelID]*demand
+}
+
+func newWatch(timed int, sizes [machine.Levels]int) *watch {
+	return &watch{timed: timed, sizes: sizes, shared: caches{}, demands: map[kernelID]*demand{}}
 }
 
 // watchedWorker is the state of a worker.
 type watchedWorker struct {
 	*watch
 	kernelID
-	demands map[kernelID]*demand
-	own     *caches
+	own caches
 }
 
 // wrap returns the Ops of a worker.
 func (w *watch) wrap(o kernels.Ops) kernels.Ops {
-	one := &watchedWorker{watch: w, demands: map[kernelID]*demand{}, own: newCaches()}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.workers = append(w.workers, one)
-	return &watchedOps{o, one}
+	w.workers++
+	return &watchedOps{o, &watchedWorker{watch: w, own: caches{}}}
 }
 
 // watchedOps measures the calls of kernels that dominate an epoch, and forwards all others.
@@ -101,126 +77,99 @@ func (o *watchedOps) Borrow(owner kernels.Ops) {
 	o.Ops.Borrow(from.Ops)
 }
 
-// run calls a kernel. count counts the work of the call.
+// run calls a kernel. count counts the work of the call, nil: unknown.
 func (o *watchedOps) run(kernel string, call func(), count func(d *demand), operands ...kernels.Mat) {
 	w := o.worker
 	if w == nil || w.epoch == 0 {
 		call()
 		return
 	}
-	counted := w.epoch > w.timed
-	d := &demand{}
-	if counted {
-		w.mu.Lock()
+	id := w.kernelID
+	id.kernel = kernel
+	w.mu.Lock()
+	if w.demands[id] == nil {
+		w.demands[id] = &demand{}
+	}
+	d := w.demands[id]
+	if w.epoch > w.timed && count != nil {
 		count(d) // before the call, which may overwrite an operand
 		for k, m := range operands {
 			if k == 0 || m.Address() != operands[0].Address() {
 				w.operand(d, m.Address(), m.Bytes())
 			}
 		}
-		w.mu.Unlock()
 	}
+	w.mu.Unlock()
 	start := time.Now()
 	call()
-	d.seconds, d.calls = time.Since(start).Seconds(), 1
-	id := w.kernelID
-	id.kernel = kernel
-	if w.demands[id] == nil {
-		w.demands[id] = &demand{}
-	}
-	w.demands[id].add(d)
+	seconds := time.Since(start).Seconds()
+	w.mu.Lock()
+	d.seconds, d.calls = d.seconds+seconds, d.calls+1
+	w.mu.Unlock()
 }
 
-// operand counts the bytes of an operand. The watch must be locked.
-func (w *watchedWorker) operand(d *demand, at unsafe.Pointer, bytes int) {
-	if bytes > 0 {
-		d.operands[operandLevel(w.own, w.all, w.sizes, uintptr(at), bytes)] += float64(bytes)
-	}
-}
-
-// product counts the products of the rows of a, of which zeros need none, with n columns.
-func (d *demand) product(a kernels.Mat, n int) {
-	zeros := 0
-	if !a.Half() {
-		for _, v := range a.Host() {
-			if v == 0 {
-				zeros++
-			}
+// product runs a product of a, or of the rows of a and a2, with n columns. Zeros need no work.
+func (o *watchedOps) product(kernel string, n int, call func(), dst, a, b, a2, b2 kernels.Mat) {
+	terms := a.Cols + a2.Cols
+	o.run(fmt.Sprintf("%s %d x %d", kernel, terms, n), call, func(d *demand) {
+		d.columns, d.terms = n, terms
+		if d.transposed = kernel == "MatMulTransA"; d.transposed { // the result may be computed transposed
+			d.columns, d.terms = max(n, terms), 0
 		}
-	}
-	d.columns, d.terms, d.withZeros = n, a.Cols, float64(a.Rows*a.Cols*n)
-	d.multiplyAdds = d.withZeros - float64(zeros*n)
+		for _, m := range []kernels.Mat{a, a2} {
+			nonZeros := m.Rows * m.Cols
+			d.withZeros += float64(nonZeros * n)
+			if !m.Half() {
+				for _, v := range m.Host() {
+					if v == 0 {
+						nonZeros--
+					}
+				}
+			}
+			d.multiplyAdds += float64(nonZeros * n)
+		}
+	}, dst, a, b, a2, b2)
 }
 
 // MatMul implements kernels.Ops, as do the methods below.
 func (o *watchedOps) MatMul(dst, a, b kernels.Mat, add bool) {
-	o.run(fmt.Sprintf("MatMul %d x %d", a.Cols, b.Cols), func() { o.Ops.MatMul(dst, a, b, add) },
-		func(d *demand) { d.product(a, b.Cols) }, dst, a, b)
+	o.product("MatMul", b.Cols, func() { o.Ops.MatMul(dst, a, b, add) }, dst, a, b, kernels.Mat{}, kernels.Mat{})
 }
 
 func (o *watchedOps) MatMulTransA(dst, a, b kernels.Mat, add bool) {
-	o.run(fmt.Sprintf("MatMulTransA %d x %d", a.Cols, b.Cols), func() { o.Ops.MatMulTransA(dst, a, b, add) },
-		func(d *demand) {
-			d.product(a, b.Cols)
-			d.columns, d.terms, d.transposed = max(a.Cols, b.Cols), 0, true // the result may be computed transposed
-		}, dst, a, b)
+	o.product("MatMulTransA", b.Cols, func() { o.Ops.MatMulTransA(dst, a, b, add) }, dst, a, b, kernels.Mat{}, kernels.Mat{})
 }
 
 func (o *watchedOps) MatMulTransB(dst, a, b kernels.Mat, add bool) {
-	o.run(fmt.Sprintf("MatMulTransB %d x %d", a.Cols, b.Rows), func() { o.Ops.MatMulTransB(dst, a, b, add) },
-		func(d *demand) { d.product(a, b.Rows) }, dst, a, b)
+	o.product("MatMulTransB", b.Rows, func() { o.Ops.MatMulTransB(dst, a, b, add) }, dst, a, b, kernels.Mat{}, kernels.Mat{})
 }
 
 func (o *watchedOps) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	o.run(fmt.Sprintf("MatMul %d x %d", a.Cols, b.Cols), func() { o.Ops.MatMulBiasReLUDropout(dst, a, b, bias, relu, drop) },
-		func(d *demand) { d.product(a, b.Cols) }, dst, a, b)
+	o.product("MatMul", b.Cols, func() { o.Ops.MatMulBiasReLUDropout(dst, a, b, bias, relu, drop) }, dst, a, b, kernels.Mat{}, kernels.Mat{})
 }
 
 func (o *watchedOps) GradThrough(h, a, b, a2, b2 kernels.Mat, drop *kernels.Dropout) {
-	o.run(fmt.Sprintf("GradThrough %d x %d", a.Cols+a2.Cols, b.Rows), func() { o.Ops.GradThrough(h, a, b, a2, b2, drop) },
-		func(d *demand) {
-			d.product(a, b.Rows)
-			if !a2.IsNil() {
-				second := &demand{}
-				second.product(a2, b2.Rows)
-				d.add(second)
-			}
-		}, h, a, b, a2, b2)
+	o.product("GradThrough", b.Rows, func() { o.Ops.GradThrough(h, a, b, a2, b2, drop) }, h, a, b, a2, b2)
 }
 
-func (o *watchedOps) SparseMatMul(dst kernels.Mat, xs kernels.Sparse, w kernels.Mat, drop *kernels.Dropout) {
-	o.sparse(fmt.Sprintf("SparseMatMul x %d", w.Cols), func() { o.Ops.SparseMatMul(dst, xs, w, drop) }, xs.Offsets, xs.Vals, drop, dst, w)
+// dropout returns the number of n elements that dropout, which may be none, keeps, and of its random numbers.
+func dropout(drop *kernels.Dropout, n int) (kept, random float64) {
+	if drop == nil || drop.P == 0 {
+		return float64(n), 0
+	}
+	return float64(n) * (1 - float64(drop.P)), float64(n)
 }
 
-func (o *watchedOps) SparseMatMulTransA(dst kernels.Mat, xt *kernels.Transposed, g kernels.Mat, drop *kernels.Dropout) {
-	o.sparse(fmt.Sprintf("SparseMatMulTransA x %d", g.Cols), func() { o.Ops.SparseMatMulTransA(dst, xt, g, drop) },
-		xt.Offsets, xt.Vals, drop, dst, g)
-}
-
-// sparse runs a product with the rows of sparse features that begin at offsets, each of which has a value and the
-// number of its column. Dropout leaves the expected number of them.
-func (o *watchedOps) sparse(kernel string, call func(), offsets kernels.Vector[int64], values kernels.Vector[float32],
-	drop *kernels.Dropout, operands ...kernels.Mat) {
-	o.run(kernel, call, func(d *demand) {
-		at := offsets.Host()
-		first, n := at[0], int(at[len(at)-1]-at[0])
-		if n > 0 {
-			o.worker.operand(d, unsafe.Pointer(&values.Host()[first]), 8*n)
-		}
-		d.multiplyAdds = float64(n * operands[0].Cols)
-		if drop != nil {
-			d.multiplyAdds *= 1 - float64(drop.P)
-		}
+// pass runs a kernel with one pass over its operands. drop is dropout that it computes.
+func (o *watchedOps) pass(kernel string, call func(), drop *kernels.Dropout, operands ...kernels.Mat) {
+	o.run(fmt.Sprintf("%s x %d", kernel, operands[0].Cols), call, func(d *demand) {
+		_, random := dropout(drop, operands[0].Rows*operands[0].Cols)
+		d.random += random
 	}, operands...)
 }
 
-// pass runs a kernel with one pass over its operands.
-func (o *watchedOps) pass(kernel string, call func(), exponentials int, operands ...kernels.Mat) {
-	o.run(fmt.Sprintf("%s x %d", kernel, operands[0].Cols), call, func(d *demand) { d.exponentials = float64(exponentials) }, operands...)
-}
-
 func (o *watchedOps) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	o.pass("BiasReLUDropout", func() { o.Ops.BiasReLUDropout(dst, z, bias, relu, drop) }, 0, dst, z)
+	o.pass("BiasReLUDropout", func() { o.Ops.BiasReLUDropout(dst, z, bias, relu, drop) }, drop, dst, z)
 }
 
 func (o *watchedOps) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
@@ -228,123 +177,202 @@ func (o *watchedOps) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool,
 	if relu || drop != nil {
 		operands = append(operands, h)
 	}
-	o.pass("BiasReLUDropoutGrad", func() { o.Ops.BiasReLUDropoutGrad(dst, bias, g, h, relu, drop) }, 0, operands...)
+	o.pass("BiasReLUDropoutGrad", func() { o.Ops.BiasReLUDropoutGrad(dst, bias, g, h, relu, drop) }, nil, operands...)
 }
 
 func (o *watchedOps) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
-	o.pass("BiasELUDropout", func() { o.Ops.BiasELUDropout(dst, z, bias, drop) }, z.Rows*z.Cols, dst, z)
+	o.run(fmt.Sprintf("BiasELUDropout x %d", z.Cols), func() { o.Ops.BiasELUDropout(dst, z, bias, drop) }, func(d *demand) {
+		negative := 0
+		for i, v := range z.Host() {
+			if !bias.IsNil() {
+				v += bias.Host()[i%z.Cols]
+			}
+			if v < 0 {
+				negative++
+			}
+		}
+		exponentials, random := dropout(drop, negative)
+		d.exponentials, d.random = d.exponentials+exponentials, d.random+random
+	}, dst, z)
 }
 
 func (o *watchedOps) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
-	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, 0, dst, g, h)
+	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, drop, dst, g, h)
 }
 
 func (o *watchedOps) ColumnSums(dst, g kernels.Mat, add bool) {
-	o.pass("ColumnSums", func() { o.Ops.ColumnSums(dst, g, add) }, 0, g)
+	o.pass("ColumnSums", func() { o.Ops.ColumnSums(dst, g, add) }, nil, g)
 }
 
 func (o *watchedOps) Add(dst, x kernels.Mat) {
-	o.pass("Add", func() { o.Ops.Add(dst, x) }, 0, dst, x)
+	o.pass("Add", func() { o.Ops.Add(dst, x) }, nil, dst, x)
 }
 
 func (o *watchedOps) RowDots(dst, x, y kernels.Mat) {
-	o.pass("RowDots", func() { o.Ops.RowDots(dst, x, y) }, 0, x, y)
+	o.pass("RowDots", func() { o.Ops.RowDots(dst, x, y) }, nil, x, y)
 }
 
 func (o *watchedOps) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
-	o.pass("DropoutRows", func() { o.Ops.DropoutRows(dst, x, drop) }, 0, dst, x)
+	o.pass("DropoutRows", func() { o.Ops.DropoutRows(dst, x, drop) }, drop, dst, x)
 }
 
 func (o *watchedOps) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vector[int32], split kernels.Vector[uint8], want uint8,
-	scale float32) (loss float64, count int64) {
-	rows := 0
+	scale float32) (loss float64, rows int64) {
 	o.run(fmt.Sprintf("SoftmaxCrossEntropy x %d", logits.Cols), func() {
-		loss, count = o.Ops.SoftmaxCrossEntropy(grad, logits, labels, split, want, scale)
+		loss, rows = o.Ops.SoftmaxCrossEntropy(grad, logits, labels, split, want, scale)
 	}, func(d *demand) {
 		for r, s := range split.Host() {
 			if s == want && labels.Host()[r] != graph.Unlabelled {
-				rows++
+				d.exponentials += float64(logits.Cols)
 			}
 		}
-		d.exponentials = float64(rows * logits.Cols)
 	}, grad)
-	return loss, count
+	return loss, rows
 }
 
-// source is a matrix from which edges gather: bytes of rows that are stride bytes apart.
+// source has rows of bytes, stride bytes apart, for a fraction of the edges.
 type source struct {
-	kernels.Mat
-	bytes int
+	at            uintptr
+	stride, bytes int
+	fraction      float64
 }
 
-// gather counts the edges of a gather and the rows that they read. The worker's lock must be held.
-func (w *watchedWorker) gather(d *demand, e kernels.Edges, sources ...source) (edges float64) {
-	begin, end, cols := e.Begin.Host(), e.End.Host(), e.Cols.Host()
-	levels := make([][machine.Levels]float64, len(sources))
-	read := func(c uint32) {
-		edges++
-		for k, s := range sources {
-			at := uintptr(s.Address()) + uintptr(c-e.Base)*uintptr(s.Bytes()/max(s.Rows, 1))
-			levels[k][rowLevel(w.own, w.all, w.sizes, at, s.bytes)] += float64(s.bytes)
-		}
+// rowsOf returns a source of the rows of m for all edges.
+func rowsOf(m kernels.Mat) source {
+	stride := m.Bytes() / max(m.Rows, 1)
+	return source{uintptr(m.Address()), stride, stride, 1}
+}
+
+// gather runs a kernel that reads rows of sources along edges. count counts its further work for a number of rows of
+// each source.
+func (o *watchedOps) gather(kernel string, columns int, call func(), e kernels.Edges, sources []source, count func(d *demand, n int),
+	operands ...kernels.Mat) {
+	kernel = fmt.Sprintf("%s x %d", kernel, columns)
+	if e.Coded != nil {
+		o.run(kernel, call, nil)
+		return
 	}
-	indices := 0
-	for r := range begin {
-		if e.SelfLoops {
-			read(e.First + uint32(r))
-		}
-		if e.RowMask != nil && !isSelected(e.RowMask, e.First+uint32(r)) {
-			continue
-		}
-		indices += int(end[r] - begin[r])
-		for _, c := range cols[begin[r]:end[r]] {
-			if e.ColumnMask == nil || isSelected(e.ColumnMask, c) {
-				read(c)
+	o.run(kernel, call, func(d *demand) {
+		w, begin, end, cols, indices, n := o.worker, e.Begin.Host(), e.End.Host(), e.Cols.Host(), 0, 0
+		read := func(c uint32) {
+			n++
+			for _, s := range sources {
+				if int(s.fraction*float64(n)) > int(s.fraction*float64(n-1)) {
+					d.reads(s.bytes)[w.level(s.at+uintptr(c-e.Base)*uintptr(s.stride), s.bytes)] += float64(s.bytes)
+				}
 			}
 		}
-	}
-	for k, s := range sources {
-		d.addRows(s.bytes, levels[k])
-	}
-	d.operands[machine.Levels-1] += float64(4*indices + 16*len(begin))
-	return edges
+		for r := range begin {
+			if e.SelfLoops {
+				read(e.First + uint32(r))
+			}
+			if e.RowMask != nil && !isSelected(e.RowMask, e.First+uint32(r)) {
+				continue
+			}
+			indices += int(end[r] - begin[r])
+			for _, c := range cols[begin[r]:end[r]] {
+				if e.ColumnMask == nil || isSelected(e.ColumnMask, c) {
+					read(c)
+				}
+			}
+		}
+		if indices > 0 {
+			w.operand(d, e.Cols.From(int(begin[0])).Address(), 4*indices)
+		}
+		w.operand(d, e.Begin.Address(), e.Begin.Bytes())
+		w.operand(d, e.End.Address(), e.End.Bytes())
+		d.columns, d.gathered = columns, d.gathered+float64(n)
+		count(d, n)
+	}, operands...)
 }
 
 func isSelected(m kernels.VertexMask, v uint32) bool { return m[v/32]>>(v%32)&1 != 0 }
 
 func (o *watchedOps) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
-	if e.Coded != nil {
-		o.Ops.SpMM(dst, e, x, add)
-		return
-	}
-	o.run(fmt.Sprintf("SpMM x %d", x.Cols), func() { o.Ops.SpMM(dst, e, x, add) }, func(d *demand) {
-		d.columns = x.Cols
-		d.multiplyAdds = o.worker.gather(d, e, source{x, x.Bytes() / max(x.Rows, 1)}) * float64(x.Cols)
+	o.gather("SpMM", x.Cols, func() { o.Ops.SpMM(dst, e, x, add) }, e, []source{rowsOf(x)},
+		func(d *demand, n int) { d.multiplyAdds += float64(n * x.Cols) }, dst)
+}
+
+// Packed rows and lists hide their non-zeros.
+
+func (o *watchedOps) SpMMPacked(dst kernels.Mat, e kernels.Edges, p kernels.Packed, kept int64, add bool) {
+	o.run(fmt.Sprintf("SpMMPacked x %d", dst.Cols), func() { o.Ops.SpMMPacked(dst, e, p, kept, add) }, nil)
+}
+
+func (o *watchedOps) SpMMLists(dst kernels.Mat, e kernels.Edges, l kernels.Lists, add bool) {
+	o.run(fmt.Sprintf("SpMMLists x %d", dst.Cols), func() { o.Ops.SpMMLists(dst, e, l, add) }, nil)
+}
+
+func (o *watchedOps) List(l kernels.Lists, lo int, xs kernels.Sparse, drop *kernels.Dropout) {
+	o.run("List", func() { o.Ops.List(l, lo, xs, drop) }, nil)
+}
+
+func (o *watchedOps) MaxGather(dst, arg kernels.Mat, e kernels.Edges, x kernels.Mat, ids kernels.Vector[uint32], merge bool) {
+	o.gather("MaxGather", x.Cols, func() { o.Ops.MaxGather(dst, arg, e, x, ids, merge) }, e, []source{rowsOf(x)},
+		func(*demand, int) {}, dst, arg)
+}
+
+func (o *watchedOps) MaxGatherGrad(dst kernels.Mat, e kernels.Edges, arg, g kernels.Mat, first int) {
+	o.gather("MaxGatherGrad", g.Cols, func() { o.Ops.MaxGatherGrad(dst, e, arg, g, first) }, e, []source{rowsOf(arg)},
+		func(*demand, int) {}, dst, g)
+}
+
+// sparse runs a product with sparse rows, which reads a row of x for each non-zero that dropout keeps.
+func (o *watchedOps) sparse(kernel string, call func(), offsets kernels.Vector[int64], index kernels.Vector[uint32],
+	values kernels.Vector[float32], drop *kernels.Dropout, dst, x kernels.Mat) {
+	rows, from := offsets.Len()-1, rowsOf(x)
+	from.fraction, _ = dropout(drop, 1)
+	e := kernels.Edges{Begin: offsets.Part(0, rows), End: offsets.Part(1, rows+1), Cols: index}
+	o.gather(kernel, x.Cols, call, e, []source{from}, func(d *demand, n int) {
+		kept, random := dropout(drop, n)
+		d.multiplyAdds, d.random = d.multiplyAdds+kept*float64(x.Cols), d.random+random
+		d.terms = max(int(kept)/max(rows, 1), 1)
+		o.worker.operand(d, values.From(int(offsets.Host()[0])).Address(), 4*n)
 	}, dst)
+}
+
+func (o *watchedOps) SparseMatMul(dst kernels.Mat, xs kernels.Sparse, w kernels.Mat, drop *kernels.Dropout) {
+	o.sparse("SparseMatMul", func() { o.Ops.SparseMatMul(dst, xs, w, drop) }, xs.Offsets, xs.Cols, xs.Vals, drop, dst, w)
+}
+
+func (o *watchedOps) SparseMatMulTransA(dst kernels.Mat, xt *kernels.Transposed, g kernels.Mat, drop *kernels.Dropout) {
+	o.sparse("SparseMatMulTransA", func() { o.Ops.SparseMatMulTransA(dst, xt, g, drop) }, xt.Offsets, xt.Rows, xt.Vals, drop, dst, g)
+}
+
+// attend runs a kernel that reads the columns of values and all of scores along each edge, and computes an exponential
+// for each head. It multiplies the columns times times, and once more for dynamic scores.
+func (o *watchedOps) attend(kernel string, a kernels.Attention, times int, call func(), e kernels.Edges, values, scores kernels.Mat,
+	operands ...kernels.Mat) {
+	if a.Dynamic {
+		times++
+	}
+	sources := []source{rowsOf(values)}
+	sources[0].bytes = 4 * a.Columns()
+	if !scores.IsNil() {
+		sources = append(sources, rowsOf(scores))
+	}
+	o.gather(fmt.Sprintf("%s %d", kernel, a.Heads), a.Width, call, e, sources, func(d *demand, n int) {
+		d.multiplyAdds, d.exponentials = d.multiplyAdds+float64(n*times*a.Columns()), d.exponentials+float64(n*a.Heads)
+	}, operands...)
 }
 
 func (o *watchedOps) AttentionGather(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat,
 	merge bool) {
 	o.attend("AttentionGather", a, 1+min(signed.Cols, 1), func() { o.Ops.AttentionGather(a, dst, signed, stats, e, x, r, merge) },
-		e, x.X, x.Scores, a.Heads, dst, signed)
+		e, x.X, x.Scores, dst, signed)
+}
+
+func (o *watchedOps) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended,
+	add bool) {
+	o.attend("AttentionGradDst", a, 1, func() { o.Ops.AttentionGradDst(a, dr, along, e, x, back, add) },
+		e, x.X, x.Scores, dr, along, back.Grad)
 }
 
 func (o *watchedOps) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.Edges, first, own int, x kernels.Mat,
 	back kernels.Attended) {
-	o.attend("AttentionGradSrc", a, 2, func() { o.Ops.AttentionGradSrc(a, dst, e, first, own, x, back) },
-		e, back.Grad, back.Packed, 3*a.Heads, dst, x)
-}
-
-// attend runs a kernel that reads, along each edge, a row of values and one of scores, computes an exponential for
-// each head and multiplies the values times times.
-func (o *watchedOps) attend(kernel string, a kernels.Attention, times int, call func(), e kernels.Edges, values, scores kernels.Mat,
-	numbers int, operands ...kernels.Mat) {
-	o.run(fmt.Sprintf("%s %d x %d", kernel, a.Heads, a.Width), call, func(d *demand) {
-		sources := []source{{values, 4 * a.Columns()}}
-		if !scores.IsNil() {
-			sources = append(sources, source{scores, 4 * numbers})
-		}
-		edges := o.worker.gather(d, e, sources...)
-		d.multiplyAdds, d.exponentials = edges*float64(times*a.Columns()), edges*float64(a.Heads)
-	}, operands...)
+	scores := back.Packed
+	if a.Dynamic {
+		scores = back.R // longer than the rest, which is packed
+	}
+	o.attend("AttentionGradSrc", a, 2, func() { o.Ops.AttentionGradSrc(a, dst, e, first, own, x, back) }, e, back.Grad, scores, dst, x)
 }

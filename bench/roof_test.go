@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,20 +18,19 @@ import (
 	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/ranks/config"
-	"siafu/ranks/runfolder"
 )
 
 // counting returns an Ops that counts the work of its calls, and the work of all calls of a kernel.
 func counting(t *testing.T) (*watchedOps, func(kernel string) *demand) {
 	team := kernels.NewTeam(1)
 	t.Cleanup(team.Close)
-	w := &watch{sizes: [machine.Levels]int{1 << 10, 1 << 12, 1 << 14}, all: newCaches()}
+	w := newWatch(0, [machine.Levels]int{1 << 15, 1 << 17, 1 << 19})
 	o := w.wrap(team).(*watchedOps)
 	o.Begin("GA", 1)
 	return o, func(kernel string) *demand {
-		d := o.worker.demands[kernelID{1, "GA", kernel}]
+		d := w.demands[kernelID{1, "GA", kernel}]
 		if d == nil {
-			t.Fatalf("no %s among %v", kernel, o.worker.demands)
+			t.Fatalf("no %s among %v", kernel, w.demands)
 		}
 		return d
 	}
@@ -51,12 +49,12 @@ func TestWorkOfProducts(t *testing.T) {
 	if d.multiplyAdds != 5*4 || d.withZeros != 6*4 || d.columns != 4 || d.calls != 1 {
 		t.Errorf("%+v", d)
 	}
-	if want := [machine.Levels]float64{3: 4 * (2*3 + 3*4 + 2*4)}; d.operands != want {
-		t.Errorf("operands %v, want %v", d.operands, want)
+	if want := [machine.Levels]float64{3: 4 * (2*3 + 3*4 + 2*4)}; *d.reads(0) != want {
+		t.Errorf("operands %v, want %v", d.reads(0), want)
 	}
 	o.MatMul(dst, a, b, false)
-	if d.operands[0] != d.operands[3] {
-		t.Errorf("operands of the second call come from %v, want the first cache", d.operands)
+	if d.reads(0)[0] != d.reads(0)[3] {
+		t.Errorf("operands of the second call come from %v, want the first cache", d.reads(0))
 	}
 	o.MatMulTransA(mat(3, 4), a, dst, false)
 	o.MatMulTransB(mat(2, 3), dst, b, false) // dst [2 x 4] is 0
@@ -84,7 +82,7 @@ func TestWorkOfGathers(t *testing.T) {
 			tc.change(&e)
 			o.SpMM(mat(3, 100), e, mat(3, 100), false)
 			d := of("SpMM x 100")
-			_, rows, levels := d.bytes()
+			_, rows, levels := d.traffic()
 			if d.multiplyAdds != tc.edges*100 || rows != tc.edges*400 {
 				t.Errorf("%v multiply-adds and %v bytes of rows, want %v edges", d.multiplyAdds, rows, tc.edges)
 			}
@@ -104,26 +102,66 @@ func TestWorkOfAttention(t *testing.T) {
 	o.AttentionGather(a, mat(3, 10), kernels.Mat{}, stats, g.Edges(), kernels.Emitted{X: x}, r, false)
 	own := kernels.Attended{R: r, LSE: mat(3, 2), Grad: mat(3, 10), Dots: mat(3, 2)}
 	o.AttentionGradSrc(a, mat(3, a.Emitted()), g.Edges(), 0, 3, x, own)
-	for kernel, times := range map[string]float64{"AttentionGather 2 x 5": 1, "AttentionGradSrc 2 x 5": 2} {
-		if d := of(kernel); d.exponentials != 8*2 || d.multiplyAdds != times*8*10 || d.rows[40] == [machine.Levels]float64{} {
+	o.AttentionGradDst(a, mat(3, 2), kernels.Mat{}, g.Edges(), kernels.Emitted{X: x}, own, false)
+	for kernel, times := range map[string]float64{"AttentionGather 2 x 5": 1, "AttentionGradDst 2 x 5": 1, "AttentionGradSrc 2 x 5": 2} {
+		if d := of(kernel); d.exponentials != 8*2 || d.multiplyAdds != times*8*10 || d.bytes[40] == nil {
 			t.Errorf("%s: %+v", kernel, d)
 		}
 	}
 }
 
-// Rows 0 and 2 have two and one non-zeros, which are multiplied with four columns. The rows [1, 3) have one.
+// Rows 0 and 2 have two and one non-zeros, which read rows of four columns. The rows [1, 3) have one. Dropout keeps
+// half of the non-zeros.
 func TestWorkOfSparseFeatures(t *testing.T) {
 	o, of := counting(t)
 	xs := kernels.PlaceSparse(o, mapped.NewArena(), graph.SparseRows{
 		Offsets: []int64{0, 2, 2, 3}, Cols: []uint32{0, 4, 1}, Vals: []float32{1, 2, 3},
 	})
-	o.SparseMatMul(mat(3, 4), xs, mat(5, 4), nil)
-	d := of("SparseMatMul x 4")
-	if want := [machine.Levels]float64{3: 3*8 + 4*(3*4+5*4)}; d.multiplyAdds != 3*4 || d.operands != want {
-		t.Errorf("%+v, want operands %v", d, want)
+	for _, tc := range []struct {
+		xs                           kernels.Sparse
+		drop                         *kernels.Dropout
+		multiplyAdds, operands, rows float64 // so far
+	}{
+		{xs, nil, 3 * 4, 3*8 + 2*3*8 + 4*3*4, 3 * 16},
+		{xs.Part(1, 3), nil, 4 * 4, 4*8 + 2*5*8 + 4*5*4, 4 * 16},
+		{xs, &kernels.Dropout{P: 0.5}, 5.5 * 4, 7*8 + 2*8*8 + 4*8*4, 5 * 16},
+	} {
+		o.SparseMatMul(mat(tc.xs.Rows(), 4), tc.xs, mat(5, 4), tc.drop)
+		d := of("SparseMatMul x 4")
+		if operands, rows, _ := d.traffic(); d.multiplyAdds != tc.multiplyAdds || operands != tc.operands || rows != tc.rows {
+			t.Errorf("%+v, %v bytes of operands, %v of rows, want %+v", d, operands, rows, tc)
+		}
 	}
-	o.SparseMatMul(mat(2, 4), xs.Part(1, 3), mat(5, 4), nil)
-	if d.multiplyAdds != (3+1)*4 {
+	if d := of("SparseMatMul x 4"); d.random != 3 {
+		t.Errorf("%v random numbers, want one for each non-zero", d.random)
+	}
+}
+
+// Maxima read a row for each edge. Gathers whose non-zeros are unknown have a time but no work.
+func TestWorkOfOtherGathers(t *testing.T) {
+	o, of := counting(t)
+	g := kernels.Gather{Begin: []int64{0, 2, 3}, End: []int64{2, 3, 5}, Cols: []uint32{1, 2, 2, 0, 1}}
+	x, arg, ids := mat(3, 100), mat(3, 100), kernels.HostVector([]uint32{0, 1, 2})
+	o.MaxGather(mat(3, 100), arg, g.Edges(), x, ids, false)
+	o.MaxGatherGrad(mat(3, 100), g.Edges(), arg, x, 0)
+	for _, kernel := range []string{"MaxGather x 100", "MaxGatherGrad x 100"} {
+		if _, rows, _ := of(kernel).traffic(); rows != 5*400 {
+			t.Errorf("%s: %v bytes of rows", kernel, rows)
+		}
+	}
+	o.SpMMLists(mat(3, 100), g.Edges(), kernels.NewLists(3, 100, make([]uint64, kernels.ListWords(3, 0))), false)
+	r := roof{watch: o.worker.watch, limits: make([]machine.Limits, 1)}
+	d := of("SpMMLists x 100")
+	if l := r.line("SpMMLists x 100", d, d); l.seconds <= 0 || l.limit != "" || l.reason != "not counted" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// Only inputs below zero need an exponential.
+func TestWorkOfELU(t *testing.T) {
+	o, of := counting(t)
+	o.BiasELUDropout(mat(2, 2), mat(2, 2, 1, -1, -1, 3), mat(1, 2, 0.5, -2), nil)
+	if d := of("BiasELUDropout x 2"); d.exponentials != 2 || d.random != 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -144,18 +182,20 @@ func TestWorkOfTheLoss(t *testing.T) {
 
 // The least time is that of the slowest limit: a byte from memory passes the caches, too.
 func TestLeastTime(t *testing.T) {
-	l := machine.Limits{MultiplyAdds: 10}
+	l := machine.Limits{MultiplyAdds: 10, Exponentials: 5}
 	for k, rate := range []float64{8, 4, 2, 1} {
-		l.Levels[k] = machine.Level{Name: fmt.Sprint("level ", k), Sequential: rate, Rows: map[int]float64{4: rate / 2}}
+		l.Levels[k] = machine.Level{Name: fmt.Sprint("level ", k), Reads: map[int]float64{0: rate, 4: rate / 2}}
 	}
+	type bytes = map[int]*[machine.Levels]float64
 	for name, tc := range map[string]struct {
 		d     demand
 		want  float64
 		limit string
 	}{
-		"products": {demand{multiplyAdds: 50, operands: [machine.Levels]float64{8, 4, 2, 1}}, 5, "multiply-adds"},
-		"operands": {demand{operands: [machine.Levels]float64{80, 4, 2, 1}}, 87. / 8, "level 0"},
-		"rows":     {demand{rows: map[int][machine.Levels]float64{4: {1, 1, 1, 3}}}, 6, "level 3"},
+		"products":     {demand{multiplyAdds: 50, bytes: bytes{0: {8, 4, 2, 1}}}, 5, "multiply-adds"},
+		"exponentials": {demand{multiplyAdds: 50, exponentials: 50}, 10, "exponentials"},
+		"operands":     {demand{bytes: bytes{0: {80, 4, 2, 1}}}, 87. / 8, "level 0"},
+		"rows":         {demand{bytes: bytes{4: {1, 1, 1, 3}}}, 6, "level 3"},
 	} {
 		if got, limit := tc.d.least(l); got != tc.want || limit != tc.limit {
 			t.Errorf("%s: %v s by %s, want %v by %s", name, got, limit, tc.want, tc.limit)
@@ -165,8 +205,8 @@ func TestLeastTime(t *testing.T) {
 
 // A least-recently-used set of rows drops the row that was used longest ago.
 func TestRowCache(t *testing.T) {
-	c := newRowCache(cacheWays*lineBytes, lineBytes)
-	for row := range uint64(cacheWays) {
+	c := make(rowCache, cacheWays)
+	for row := range uintptr(cacheWays) {
 		if c.hit(row + 1) {
 			t.Errorf("row %d is there before its use", row)
 		}
@@ -191,7 +231,7 @@ func TestWatchedRun(t *testing.T) {
 	vertices, edges := float64(d.Meta.Vertices), float64(len(d.In.Cols))
 	c := config.Defaults()
 	c.Ranks, c.Servers, c.Epochs, c.Hidden, c.Dropout, c.EvalEvery, c.Threads = 1, 0, 4, 16, 0, 0, 2
-	w := &watch{timed: 2, sizes: [machine.Levels]int{1 << 15, 1 << 20, 1 << 25}, all: newCaches()}
+	w := newWatch(2, [machine.Levels]int{1 << 15, 1 << 20, 1 << 25})
 	watched, err := watchedTrial(context.Background(), "test", data, c, w.wrap)
 	if err != nil {
 		t.Fatal(err)
@@ -205,24 +245,25 @@ func TestWatchedRun(t *testing.T) {
 			t.Errorf("epoch %d: loss %v, watched %v", k, e.Loss, watched.Epochs[k].Loss)
 		}
 	}
-	r := &roof{watch: w, workers: 2, kernels: map[kernelID]*demand{}, best: map[string]runfolder.Epoch{}}
-	for _, stage := range []string{"GA", "AV", "loss", "∇AV", "∇GA"} {
-		r.best[stage] = watched.Epochs[1]
-	}
-	r.collect()
 	for id, want := range map[kernelID]float64{
-		{stage: "AV", kernel: "MatMul 24 x 16"}:        vertices * 24 * 16,
-		{stage: "AV", kernel: "MatMul 16 x 5"}:         vertices * 16 * 5,
-		{stage: "∇AV", kernel: "MatMulTransA 24 x 16"}: vertices * 24 * 16,
-		{stage: "∇AV", kernel: "GradThrough 5 x 16"}:   vertices * 16 * 5,
+		{4, "AV", "MatMul 24 x 16"}:        vertices * 24 * 16,
+		{4, "AV", "MatMul 16 x 5"}:         vertices * 16 * 5,
+		{4, "∇AV", "MatMulTransA 24 x 16"}: vertices * 24 * 16,
+		{4, "∇AV", "GradThrough 5 x 16"}:   vertices * 16 * 5,
 	} {
-		if d := r.kernels[id]; d == nil || d.withZeros != want || d.seconds <= 0 {
-			t.Errorf("%v: %+v, want %v multiply-adds with zeros; kernels %v", id, d, want, reflect.ValueOf(r.kernels).MapKeys())
+		timed := w.demands[kernelID{2, id.stage, id.kernel}]
+		if d := w.demands[id]; d == nil || d.withZeros != want || timed == nil || timed.seconds <= 0 || timed.bytes != nil {
+			t.Errorf("%v: %+v, timed %+v, want %v multiply-adds with zeros", id, d, timed, want)
 		}
 	}
-	all := r.kernels[kernelID{stage: "GA", kernel: "SpMM x 5"}]
-	if all == nil || all.multiplyAdds > (edges+vertices)*5 || all.multiplyAdds < (edges+vertices)*5/4 {
-		t.Errorf("GA: %+v, want up to %v multiply-adds", all, (edges+vertices)*5)
+	gathers := w.demands[kernelID{4, "GA", "SpMM x 5"}]
+	if gathers == nil || gathers.multiplyAdds > (edges+vertices)*5 || gathers.multiplyAdds < (edges+vertices)*5/4 {
+		t.Errorf("GA: %+v, want up to %v multiply-adds", gathers, (edges+vertices)*5)
+	}
+	r := &roof{watch: w, limits: make([]machine.Limits, 1), epochs: watched.Epochs[1:2]}
+	lines := r.lines("GA")
+	if all := watched.Epochs[1].TaskSeconds["GA"]; lines[0].seconds != all || lines[1].seconds <= 0 || lines[1].seconds > all {
+		t.Errorf("GA: %+v, want %v s, of which the first kernel takes a part", lines, all)
 	}
 }
 
@@ -239,7 +280,7 @@ func TestRoof(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"AttentionGather", "AttentionGradSrc", "SoftmaxCrossEntropy", "∇AV", "idle", "memory", "no count of work",
+		"AttentionGather", "AttentionGradSrc", "SoftmaxCrossEntropy", "∇AV", "idle", "memory", "not counted", "exponentials",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)
@@ -270,7 +311,7 @@ func TestMultiplyAddsAreALimit(t *testing.T) {
 		ones := slices.Repeat([]float32{1}, 384*256) // products skip zeros
 		a, b, dst := mat(384, 256, ones...), mat(256, 64, ones[:256*64]...), mat(384, 64)
 		for range 10 {
-			limit = max(limit, machine.Measure(set, 1, nil, time.Millisecond).MultiplyAdds)
+			limit = max(limit, machine.Measure(set, 1, []int{0}, time.Millisecond).MultiplyAdds)
 			product = max(product, 384*256*64/minSeconds(20*time.Millisecond, func() { team.MatMul(dst, a, b, false) }))
 		}
 		if t.Logf("%s: %.1f G multiply-adds/s, product %.1f", set, limit/1e9, product/1e9); limit < 0.9*product || math.IsInf(limit, 0) {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -24,12 +25,14 @@ func sets() []string {
 func TestMeasure(t *testing.T) {
 	for _, set := range sets()[len(sets())-1:] {
 		l := Measure(set, 2, []int{4, 64, 292}, time.Microsecond)
-		if l.Threads != 2 || l.MultiplyAdds <= 0 {
+		if l.Threads != 2 || l.MultiplyAdds <= 0 || l.Exponentials <= 0 {
 			t.Errorf("%s: %+v", set, l)
 		}
 		for k, level := range l.Levels {
-			if level.Sequential <= 0 || len(level.Rows) != 3 || slices.Contains([]float64{level.Rows[4], level.Rows[64], level.Rows[292]}, 0) {
-				t.Errorf("%s: %+v", set, level)
+			for _, width := range []int{0, 4, 64, 292} {
+				if level.Reads[width] <= 0 {
+					t.Errorf("%s: no rate of rows of %d bytes in %+v", set, width, level)
+				}
 			}
 			if isMemory := k == Levels-1; isMemory != (level.Bytes == 0) || !isMemory && k > 0 && level.Bytes <= l.Levels[k-1].Bytes {
 				t.Errorf("%s: sizes of %+v", set, l.Levels)
@@ -52,40 +55,42 @@ func TestMultiplyAddsAreMade(t *testing.T) {
 	}
 }
 
+// The limit is that of exponentials of float32 precision.
+func TestExponentials(t *testing.T) {
+	for _, set := range sets() {
+		l := loopsOf(set)
+		x, got := make([]float32, 1024), make([]float32, 1024)
+		for i := range x {
+			x[i] = float32(i-512) / 6
+		}
+		l.exponentials(&got[0], &x[0], len(x)*4/l.bytes, &constants[0])
+		for i, v := range x {
+			if want := math.Exp(float64(v)); math.Abs(float64(got[i])-want) > 1e-5*want {
+				t.Errorf("%s: e^%v is %v, want %v", set, v, got[i], want)
+			}
+		}
+	}
+}
+
 func TestAtLeast(t *testing.T) {
-	a, b := Limits{MultiplyAdds: 2}, Limits{MultiplyAdds: 1}
-	a.Levels[1] = Level{Sequential: 3, Rows: map[int]float64{8: 1}}
-	b.Levels[1] = Level{Sequential: 4, Rows: map[int]float64{8: 5}}
-	if c := a.AtLeast(b); c.MultiplyAdds != 2 || c.Levels[1].Sequential != 4 || c.Levels[1].Rows[8] != 5 {
+	a, b := Limits{MultiplyAdds: 2}, Limits{MultiplyAdds: 1, Exponentials: 3}
+	a.Levels[1].Reads, b.Levels[1].Reads = map[int]float64{0: 3, 8: 1}, map[int]float64{0: 2, 8: 5}
+	c := a.AtLeast(b)
+	if reads := c.Levels[1].Reads; c.MultiplyAdds != 2 || c.Exponentials != 3 || reads[0] != 3 || reads[8] != 5 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// The ids are a permutation, followed by its begin.
-func TestPermutation(t *testing.T) {
-	for _, rows := range []int{1, 2, 8, 1 << 12} {
-		ids := permutation(rows)
-		for i, id := range ids[rows:] {
-			if id != ids[i%rows] {
-				t.Errorf("%d rows: id %d behind the permutation is %d, want %d", rows, i, id, ids[i%rows])
+// The ids are permutations, one behind the other.
+func TestRandomIDs(t *testing.T) {
+	for _, rows := range []int{1, 2, 8, 1 << 15} {
+		ids := randomIDs(rows)
+		for at := 0; at+rows <= len(ids); at += rows {
+			for i, id := range slices.Sorted(slices.Values(ids[at : at+rows])) {
+				if int(id) != i {
+					t.Fatalf("%d rows: no permutation from id %d on", rows, at)
+				}
 			}
-		}
-		sorted := slices.Sorted(slices.Values(ids[:rows]))
-		for i, id := range sorted {
-			if int(id) != i {
-				t.Fatalf("%d rows: %v is no permutation", rows, ids[:rows])
-			}
-		}
-	}
-}
-
-// Rows of a few vectors have loops of their own.
-func TestRowLoops(t *testing.T) {
-	l := loopsOf(sets()[len(sets())-1])
-	few := len(l.rows) / 2
-	for _, tc := range []struct{ width, vectors int }{{1, 1}, {l.bytes, 1}, {l.bytes + 1, 2}, {few * l.bytes, few}} {
-		if list, vectors := l.rowLoops(tc.width); vectors != tc.vectors || len(list) != 2 {
-			t.Errorf("width %d: %d vectors, want %d", tc.width, vectors, tc.vectors)
 		}
 	}
 }

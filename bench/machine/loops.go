@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"runtime"
 	"unsafe"
 )
@@ -8,39 +9,26 @@ import (
 // loops are the measured loops for a set of instructions.
 type loops struct {
 	bytes    int // of a vector
-	elements int // to which an iteration of multiplyAdds adds
+	elements int // to which a step of multiplyAdds adds
 	// multiplyAdds adds x·y to the elements n times.
 	multiplyAdds func(n int, x, y float32)
-	// read loads blocks of blockBytes from x on.
-	read func(x *byte, blocks int)
-	// rows are loops for any number of vectors from 4 on, then for 1, 2, … vectors, and the same loops with
-	// prefetches, which read lookAhead more ids.
-	rows []rowLoop
+	// exponentials sets vectors of dst to e^x, for |x| < 87, with the constants of this name.
+	exponentials func(dst, x *float32, vectors int, constants *float32)
+	// rows loads vectors of n rows of x, which are stride bytes apart. Unless ahead is 0, it prefetches the row
+	// with that many ids between.
+	rows func(x *byte, stride, vectors int, ids *uint32, n, ahead int)
 }
-
-// rowLoop loads vectors of n rows of x, which are stride bytes apart. n is even.
-type rowLoop func(x *byte, stride, vectors int, ids *uint32, n int)
-
-// rowLoops returns the loops for rows of the given width.
-func (l *loops) rowLoops(width int) (list []rowLoop, vectors int) {
-	vectors = (width + l.bytes - 1) / l.bytes
-	few := len(l.rows) / 2
-	k := vectors
-	if k >= few {
-		k = 0
-	}
-	return []rowLoop{l.rows[k], l.rows[k+few]}, vectors
-}
-
-const blockBytes, lookAhead = 1024, 8
 
 // loopsOf returns the loops for a set of instructions, in Go for an unknown one.
 func loopsOf(set string) loops {
 	if l, ok := assembly[set]; ok {
 		return l
 	}
-	return loops{8, 8, multiplyAddsPlain, readPlain, []rowLoop{rowsPlain, rowsPlain}}
+	return loops{8, 8, multiplyAddsPlain, exponentialsPlain, rowsPlain}
 }
+
+// constants of exponentials: log2 e, the shift that rounds to an integer, ln 2, and a Taylor polynomial.
+var constants = [9]float32{math.Log2E, 3 << 22, math.Ln2, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2, 1}
 
 // The compiler would remove plain loops whose results are not used.
 
@@ -53,16 +41,17 @@ func multiplyAddsPlain(n int, x, y float32) {
 	runtime.KeepAlive(a + b + c + d + e + f + g + h)
 }
 
-func readPlain(x *byte, blocks int) {
-	var a, b, c, d uint64
-	words := unsafe.Slice((*uint64)(unsafe.Pointer(x)), blocks*blockBytes/8)
-	for ; len(words) >= 4; words = words[4:] {
-		a, b, c, d = a|words[0], b|words[1], c|words[2], d|words[3]
+func exponentialsPlain(dst, x *float32, vectors int, constants *float32) {
+	c, to := *(*[9]float32)(unsafe.Pointer(constants)), unsafe.Slice(dst, 2*vectors)
+	for i, v := range unsafe.Slice(x, len(to)) {
+		n := v*c[0] + c[1]
+		v -= (n - c[1]) * c[2]
+		p := (((((c[3]*v+c[4])*v+c[5])*v+c[6])*v+c[7])*v+c[8])*v + c[8]
+		to[i] = math.Float32frombits(math.Float32bits(p) + math.Float32bits(n)<<23)
 	}
-	runtime.KeepAlive(a | b | c | d)
 }
 
-func rowsPlain(x *byte, stride, vectors int, ids *uint32, n int) {
+func rowsPlain(x *byte, stride, vectors int, ids *uint32, n, _ int) {
 	var a uint64
 	for _, id := range unsafe.Slice(ids, n) {
 		for _, word := range unsafe.Slice((*uint64)(unsafe.Add(unsafe.Pointer(x), int(id)*stride)), vectors) {

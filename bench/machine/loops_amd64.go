@@ -1,18 +1,30 @@
 package machine
 
-//go:generate go run ./gen -out asm_amd64.s -stubs asm_amd64.go -pkg machine
-
 // assembly has the loops by set of instructions.
 var assembly = map[string]loops{
-	"avx512": {64, 24 * 16, multiplyAdds512, read512, []rowLoop{
-		rows512, rowsOf1x512, rowsOf2x512, rowsOf3x512, rowsOf4x512,
-		fetchedRows512, fetchedRowsOf1x512, fetchedRowsOf2x512, fetchedRowsOf3x512, fetchedRowsOf4x512,
-	}},
-	"avx2": {32, 14 * 8, multiplyAdds256, read256, []rowLoop{
-		rows256, rowsOf1x256, rowsOf2x256, rowsOf3x256, rowsOf4x256,
-		fetchedRows256, fetchedRowsOf1x256, fetchedRowsOf2x256, fetchedRowsOf3x256, fetchedRowsOf4x256,
-	}},
+	"avx512": {64, 14 * 16, multiplyAdds512, exponentials512, rows512},
+	"avx2":   {32, 14 * 8, multiplyAdds256, exponentials256, rows256},
 }
+
+//go:noescape
+func multiplyAdds512(n int, x, y float32)
+
+//go:noescape
+func multiplyAdds256(n int, x, y float32)
+
+//go:noescape
+func exponentials512(dst, x *float32, vectors int, constants *float32)
+
+//go:noescape
+func exponentials256(dst, x *float32, vectors int, constants *float32)
+
+//go:noescape
+func rows512(x *byte, stride, vectors int, ids *uint32, n, ahead int)
+
+//go:noescape
+func rows256(x *byte, stride, vectors int, ids *uint32, n, ahead int)
+
+func cpuid(leaf, sub uint32) (a, b, c uint32)
 
 // cacheSizes returns the bytes of the first two caches of data, 0 if unknown.
 func cacheSizes() (l1, l2 int) {
