@@ -27,7 +27,7 @@ type EpochOptions struct {
 	Like      string        `help:"Published graph for a synthetic graph with its statistics. The graph is generated as by siafu generate."`
 	Scale     float64       `default:"1" help:"Factor for vertices and edges of the synthetic graph."`
 	Yardstick bool          `help:"Compare epochs with PyTorch, interleaved, if it is installed."`
-	Roof      bool          `help:"Compare each task and its kernels with the limits of this machine: multiply-adds and bytes a second, measured in the same run."`
+	Roof      bool          `help:"Compare each task and its kernels with the limits of this machine: multiply-adds, exponentials and bytes a second, measured in the same run."`
 	Config    config.Config `embed:""`
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"siafu/bench/machine"
 	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
@@ -36,7 +35,7 @@ type effort struct {
 	turns    int           // parts of the budget if sides alternate
 }
 
-// Run measures every kernel and prints its times and the machine's peak rates.
+// Run measures every kernel and prints its times and rates.
 func (o KernelsOptions) Run(ctx context.Context, w io.Writer) error {
 	e := effort{vertices: 100_000, budget: 400 * time.Millisecond, turns: 1}
 	if o.Yardstick {
@@ -139,10 +138,6 @@ type kernelResult struct {
 }
 
 func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
-	limits := func() machine.Limits {
-		return machine.Measure(instructions(m.team.Kernel()), m.team.Workers(), []int{0}, m.budget)
-	}
-	top := limits()
 	var results []kernelResult
 	for _, c := range cases {
 		if err := ctx.Err(); err != nil {
@@ -160,8 +155,7 @@ func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp
 	if len(results) == 0 {
 		return fault.New(fault.Usage, "bench kernels", "", "--only=%q matches no line", only)
 	}
-	// Measure again, in case there was other load the first time.
-	return m.print(results, top.AtLeast(limits()))
+	return m.print(results)
 }
 
 // measure measures one line, interleaved with its references, if any.
@@ -241,32 +235,27 @@ func agree(p prepared, r *yardstick.Reference) error {
 	return nil
 }
 
-func (m *meter) print(results []kernelResult, top machine.Limits) error {
-	cache, memory := top.Levels[machine.Levels-2], top.Levels[machine.Levels-1]
-	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, %d MiB at %.1f; multiply-adds in registers run at %.0f GFLOP/s\n",
-		m.team.Workers(), m.team.Kernel(), memory.Reads[0]/1e9, cache.Bytes>>20, cache.Reads[0]/1e9, 2*top.MultiplyAdds/1e9)
-	columns := []string{"kernel", "shape", "ms", "M edges/s", "GFLOP/s", "of peak", "GB/s", "of read"}
+func (m *meter) print(results []kernelResult) error {
+	fmt.Fprintf(m.w, "%d threads, %s\n", m.team.Workers(), m.team.Kernel())
+	columns := []string{"kernel", "shape", "ms", "M edges/s", "GFLOP/s", "GB/s"}
 	if m.runner != nil {
 		columns = append(columns, "theirs ms", "ours/theirs", "yardstick")
 	}
 	t := table.Left(columns...)
 	for _, r := range results {
-		t.Row(r.cells(top)...)
+		t.Row(r.cells()...)
 	}
 	if err := t.Text(m.w); err != nil {
 		return err
 	}
-	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above `+
-		`100 % where a cache holds them.`)
+	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once.`)
 	m.skipped.print(m.w)
 	return nil
 }
 
-func (r kernelResult) cells(top machine.Limits) []string {
-	peak, read := 2*top.MultiplyAdds, top.Levels[machine.Levels-1].Reads[0]
+func (r kernelResult) cells() []string {
 	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
-		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.flops, r.seconds, peak/100, "%.0f %%"),
-		rate(r.bytes, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, read/100, "%.0f %%")}
+		rate(r.edges, r.seconds, 1e6, "%.0f"), rate(r.flops, r.seconds, 1e9, "%.1f"), rate(r.bytes, r.seconds, 1e9, "%.1f")}
 	if r.theirs > 0 {
 		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.reference)
 	}

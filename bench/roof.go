@@ -35,8 +35,11 @@ func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.W
 		return fault.New(fault.Usage, "bench epoch", "", "--roof with several ranks, servers, --tensor %s or --yardstick", c.Tensor).
 			Then("set --ranks 1 --servers 0 --tensor cpu")
 	}
-	set := instructions(c.KernelVariant())
-	watch := newWatch(c.Epochs, machine.Caches())
+	set := c.KernelVariant()
+	if set == "openblas" { // it chooses its own instructions
+		set = kernels.Variants()[0]
+	}
+	watch := newWatch(c.Epochs, machine.Caches(set))
 	c.Epochs += 2
 	run, err := watchedTrial(ctx, "bench epoch", o.Data, c, watch.wrap)
 	if err != nil {
@@ -47,18 +50,19 @@ func epochRoof(ctx context.Context, o EpochOptions, budget time.Duration, w io.W
 		return err
 	}
 	r := &roof{watch: watch, lanes: max(map[string]int{"avx512": 16, "avx2": 8}[set], 1), epochs: run.Epochs[1:]}
-	for _, threads := range slices.Compact([]int{1, run.Summary.Threads}) {
-		r.measure(set, threads, budget)
+	widths := map[int]bool{0: true}
+	for _, d := range r.demands {
+		for width := range d.bytes {
+			widths[width] = true
+		}
+	}
+	for _, threads := range slices.Compact([]int{1, run.Summary.Threads}) { // more threads can do what one does
+		for range 2 { // in case there is other load the first time
+			r.top.Measure(set, threads, r.sizes, slices.Sorted(maps.Keys(widths)), budget)
+		}
+		r.limits = append(r.limits, r.top)
 	}
 	return r.print(w)
-}
-
-// instructions returns the set of instructions of a variant of the kernels. OpenBLAS chooses its own.
-func instructions(kernel string) string {
-	if kernel == "openblas" {
-		return kernels.Variants()[0]
-	}
-	return kernel
 }
 
 // roof has the kernels of epochs and the limits of the machine.
@@ -67,25 +71,7 @@ type roof struct {
 	lanes  int // of a vector
 	epochs []runfolder.Epoch
 	limits []machine.Limits // with one thread and with all
-}
-
-// top returns the limits of all threads.
-func (r *roof) top() machine.Limits { return r.limits[len(r.limits)-1] }
-
-// measure measures the limits twice, in case there is other load the first time. More threads can do what one does.
-func (r *roof) measure(set string, threads int, budget time.Duration) {
-	widths := map[int]bool{0: true}
-	for _, d := range r.demands {
-		for width := range d.bytes {
-			widths[width] = true
-		}
-	}
-	list := slices.Sorted(maps.Keys(widths))
-	l := machine.Measure(set, threads, list, budget).AtLeast(machine.Measure(set, threads, list, budget))
-	if len(r.limits) > 0 {
-		l = l.AtLeast(r.top())
-	}
-	r.limits = append(r.limits, l)
+	top    machine.Limits   // the last of them
 }
 
 // line is a line of the table.
@@ -130,12 +116,12 @@ func (r *roof) lines(stage string) (lines []*line) {
 // line returns a kernel with its work in one epoch and its time in another.
 func (r *roof) line(kernel string, d, timed *demand) *line {
 	l := &line{name: "  " + kernel, seconds: timed.seconds / float64(r.workers), reason: "not counted"}
-	if d.bytes == nil {
+	if len(d.bytes) == 0 {
 		return l
 	}
 	operands, rows, _ := d.traffic()
 	l.work = [3]float64{d.multiplyAdds, operands, rows}
-	l.least, l.limit = d.least(r.top())
+	l.least, l.limit = d.least(r.top)
 	if l.reason = ""; l.least < goodShare*l.seconds {
 		l.reason = r.reason(d, timed)
 	}
@@ -192,7 +178,7 @@ func (r *roof) reason(d, timed *demand) string {
 	add(d.random > 0, "%.2f M random numbers", d.random/1e6)
 	add(4*unused > d.columns, "%d columns in vectors of %d", d.columns, r.lanes)
 	add(d.withZeros > 1.1*d.multiplyAdds, "%.0f %% zeros, share with them %.2f", 100*(1-d.multiplyAdds/d.withZeros),
-		d.withZeros/r.top().MultiplyAdds/timed.seconds*float64(r.workers))
+		d.withZeros/r.top.MultiplyAdds/timed.seconds*float64(r.workers))
 	add(d.terms > 0 && d.terms < r.lanes, "sums of %d terms", d.terms)
 	add(d.transposed, "a transposed operand")
 	add(rows > 0, "%.1f ns of a thread a row, %.0f %% of rows from L3, %.0f %% from memory", timed.seconds/d.gathered*1e9,
@@ -203,8 +189,7 @@ func (r *roof) reason(d, timed *demand) string {
 
 // print prints the stages of the epoch with their kernels, and the limits.
 func (r *roof) print(w io.Writer) error {
-	top := r.top()
-	fmt.Fprintf(w, "\nshares of the limits of %d threads; seconds of all threads / their number; work of a later epoch\n", top.Threads)
+	fmt.Fprintf(w, "\nshares of the limits of %d threads; seconds of all threads / their number; work of a later epoch\n", r.top.Threads)
 	t := table.Left("", "G multiply-adds", "GB", "GB of rows", "seconds", "limited by", "share", "reason")
 	add := func(l *line) {
 		cells := []string{l.name, "", "", "", fmt.Sprintf("%.4f", l.seconds), l.limit, "", l.reason}
@@ -237,9 +222,9 @@ func (r *roof) print(w io.Writer) error {
 	if err := limitsTable(r.limits).Text(w); err != nil {
 		return err
 	}
-	if one := r.limits[0].MultiplyAdds; top.MultiplyAdds < 0.9*one*float64(top.Threads) {
+	if one := r.limits[0].MultiplyAdds; r.top.MultiplyAdds < 0.9*one*float64(r.top.Threads) {
 		fmt.Fprintf(w, "shares are too large: %d threads make only %.1f times as many multiply-adds as one, as with other load\n",
-			top.Threads, top.MultiplyAdds/one)
+			r.top.Threads, r.top.MultiplyAdds/one)
 	}
 	return nil
 }

@@ -52,9 +52,6 @@ func (w *watchedWorker) level(row uintptr, bytes int) int {
 
 // reads returns the bytes of gathered rows of a width, or of operands for 0, by level.
 func (d *demand) reads(width int) *[machine.Levels]float64 {
-	if d.bytes == nil {
-		d.bytes = map[int]*[machine.Levels]float64{}
-	}
 	if d.bytes[width] == nil {
 		d.bytes[width] = &[machine.Levels]float64{}
 	}

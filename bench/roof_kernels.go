@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"siafu/bench/machine"
@@ -27,7 +28,7 @@ type demand struct {
 	terms          int                              // of a sum of a product, 0: many
 	transposed     bool                             // the first operand of a product is
 	columns        int                              // of vectors that are multiplied and added
-	bytes          map[int]*[machine.Levels]float64 // by the bytes of a gathered row, 0: of operands; by level; nil: uncounted
+	bytes          map[int]*[machine.Levels]float64 // by the bytes of a gathered row, 0: of operands; by level; empty: uncounted
 }
 
 // watch measures the kernels of all workers in an epoch. It times the epochs up to timed. It counts the work of
@@ -38,6 +39,7 @@ type watch struct {
 	workers int
 	mu      sync.Mutex // of the fields below, and of the workers' caches
 	shared  caches
+	packed  atomic.Int64 // rows
 	demands map[kernelID]*demand
 }
 
@@ -88,7 +90,7 @@ func (o *watchedOps) run(kernel string, call func(), count func(d *demand), oper
 	id.kernel = kernel
 	w.mu.Lock()
 	if w.demands[id] == nil {
-		w.demands[id] = &demand{}
+		w.demands[id] = &demand{bytes: map[int]*[machine.Levels]float64{}}
 	}
 	d := w.demands[id]
 	if w.epoch > w.timed && count != nil {
@@ -293,18 +295,23 @@ func (o *watchedOps) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add b
 		func(d *demand, n int) { d.multiplyAdds += float64(n * x.Cols) }, dst)
 }
 
-// Packed rows and lists hide their non-zeros.
-
-func (o *watchedOps) SpMMPacked(dst kernels.Mat, e kernels.Edges, p kernels.Packed, kept int64, add bool) {
-	o.run(fmt.Sprintf("SpMMPacked x %d", dst.Cols), func() { o.Ops.SpMMPacked(dst, e, p, kept, add) }, nil)
+func (o *watchedOps) Pack(p kernels.Packed, lo int, x kernels.Mat) (kept int) {
+	o.run(fmt.Sprintf("Pack x %d", x.Cols), func() { kept = o.Ops.Pack(p, lo, x) }, func(*demand) {
+		o.worker.packed.Store(max(o.worker.packed.Load(), int64(lo+x.Rows)))
+	}, x)
+	return kept
 }
 
+// SpMMPacked counts the mean non-zeros of a row, which begins at the multiple of its width.
+func (o *watchedOps) SpMMPacked(dst kernels.Mat, e kernels.Edges, p kernels.Packed, kept int64, add bool) {
+	values := int(kept / max(o.worker.packed.Load(), 1))
+	o.gather("SpMMPacked", dst.Cols, func() { o.Ops.SpMMPacked(dst, e, p, kept, add) }, e,
+		[]source{{0, 4 * dst.Cols, max(4*values/lineBytes, 1) * lineBytes, 1}}, func(d *demand, n int) { d.multiplyAdds += float64(n * values) }, dst)
+}
+
+// SpMMLists is not counted, because lists hide their non-zeros.
 func (o *watchedOps) SpMMLists(dst kernels.Mat, e kernels.Edges, l kernels.Lists, add bool) {
 	o.run(fmt.Sprintf("SpMMLists x %d", dst.Cols), func() { o.Ops.SpMMLists(dst, e, l, add) }, nil)
-}
-
-func (o *watchedOps) List(l kernels.Lists, lo int, xs kernels.Sparse, drop *kernels.Dropout) {
-	o.run("List", func() { o.Ops.List(l, lo, xs, drop) }, nil)
 }
 
 func (o *watchedOps) MaxGather(dst, arg kernels.Mat, e kernels.Edges, x kernels.Mat, ids kernels.Vector[uint32], merge bool) {

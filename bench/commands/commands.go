@@ -46,7 +46,7 @@ type benchCmd struct {
 	Dorylus     paper[dorylus.Options]              `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs. Synchronous and with bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch       measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links       command[bench.LinksOptions]         `cmd:"" help:"Train over emulated links with given rates between hosts."`
-	Kernels     measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel and compare with this machine's limits."`
+	Kernels     measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel on the shapes of layers."`
 	Lambda      measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU. Measures functions also without each task optimisation."`
 	NeutronStar paper[neutronstar.Options]          `cmd:"" name:"neutronstar" help:"Compare received and computed ghost rows. Reproduces the dependency handling of NeutronStar."`
 	Partition   measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`

@@ -2,9 +2,9 @@ package machine
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,22 +46,21 @@ type meter struct {
 	x       []byte
 }
 
-// Measure returns the limits with a number of threads, and the rates of the given widths as in Level.
-// Other load on the machine makes rates smaller: each is the best in the budget.
-func Measure(set string, threads int, widths []int, budget time.Duration) Limits {
+// Measure raises the limits to those with a number of threads, and to the rates of the given widths as in Level. sizes
+// are those of Caches. Other load on the machine makes rates smaller: each is the best in the budget and in l.
+func (l *Limits) Measure(set string, threads int, sizes [Levels]int, widths []int, budget time.Duration) {
 	a := mapped.NewArena()
 	defer a.Free()
-	m, sizes := newMeter(set, threads, budget, a), Caches()
-	const steps, vectors = 1 << 11, 64
-	l := Limits{Threads: threads}
-	l.MultiplyAdds = m.rate(steps*m.elements, func(int, int) { m.multiplyAdds(steps, 1e-3, 1) })
-	l.Exponentials = m.rate(8*vectors*m.bytes/4, func(thread, _ int) {
-		x := (*float32)(unsafe.Pointer(&m.x[m.part(thread)]))
-		dst := (*float32)(unsafe.Add(unsafe.Pointer(x), vectors*m.bytes))
-		for range 8 {
-			m.exponentials(dst, x, vectors, &constants[0])
+	m := newMeter(set, threads, budget, a)
+	const steps, repeats, vectors = 1 << 13, 64, 128 // calls take about 10 microseconds
+	l.Threads = threads
+	l.MultiplyAdds = max(l.MultiplyAdds, m.rate(steps*m.elements, func(int, int) { m.multiplyAdds(steps, 1e-3, 1) }))
+	l.Exponentials = max(l.Exponentials, m.rate(repeats*vectors*m.bytes/4, func(thread, _ int) {
+		x := unsafe.Pointer(&m.x[m.part(thread)])
+		for range repeats {
+			m.exponentials((*float32)(unsafe.Add(x, vectors*m.bytes)), (*float32)(x), vectors, &constants[0])
 		}
-	})
+	}))
 	for k := Levels - 1; k >= 0; k-- { // memory first, before a part of the array is in caches
 		window := sizes[k] / 2
 		switch k {
@@ -70,12 +69,12 @@ func Measure(set string, threads int, widths []int, budget time.Duration) Limits
 		case Levels - 2:
 			window /= threads // shared
 		}
-		l.Levels[k] = Level{[Levels]string{"L1", "L2", "L3", "memory"}[k], sizes[k], map[int]float64{}}
+		reads := map[int]float64{}
 		for _, width := range widths {
-			l.Levels[k].Reads[width] = m.reads(window, cmp.Or(width, min(window, longRow)))
+			reads[width] = max(l.Levels[k].Reads[width], m.reads(k, window, cmp.Or(width, min(window, longRow))))
 		}
+		l.Levels[k] = Level{[Levels]string{"L1", "L2", "L3", "memory"}[k], sizes[k], reads}
 	}
-	return l
 }
 
 // newMeter returns a meter whose array has space behind it, for a last vector.
@@ -88,51 +87,44 @@ func newMeter(set string, threads int, budget time.Duration, a *mapped.Arena) *m
 	return m
 }
 
-// AtLeast returns the larger rates of two measurements with the same arguments.
-func (l Limits) AtLeast(o Limits) Limits {
-	l.MultiplyAdds, l.Exponentials = max(l.MultiplyAdds, o.MultiplyAdds), max(l.Exponentials, o.Exponentials)
-	for k := range l.Levels {
-		reads := maps.Clone(l.Levels[k].Reads)
-		for width, rate := range o.Levels[k].Reads {
-			reads[width] = max(reads[width], rate)
-		}
-		l.Levels[k].Reads = reads
+// rate returns the amount a second in which all threads make calls of the given amount, in the second best millisecond:
+// the clock of a virtual machine may jump once.
+func (m *meter) rate(amount int, call func(thread, n int)) float64 {
+	var all sync.WaitGroup
+	var calls atomic.Int64
+	var ended atomic.Bool
+	for t := 1; t < m.threads; t++ {
+		all.Go(func() {
+			for n := 0; !ended.Load(); n++ {
+				call(t, n)
+				calls.Add(1)
+			}
+		})
 	}
-	return l
-}
-
-// rate returns the best amount a second of a round of 2 ms, in which each thread makes calls of the given amount.
-func (m *meter) rate(amount int, call func(thread, n int)) (best float64) {
-	const round = 2 * time.Millisecond
-	calls := make([]int, m.threads)
-	for began := time.Now(); best == 0 || time.Since(began) < m.budget; {
-		var done atomic.Int64
-		var all sync.WaitGroup
-		start := time.Now()
-		for t := range m.threads {
-			all.Go(func() {
-				before := calls[t]
-				for more := true; more; more = time.Since(start) < round {
-					call(t, calls[t])
-					calls[t]++
-				}
-				done.Add(int64(calls[t] - before))
-			})
+	began, rates := time.Now(), []float64{}
+	for n, start, before := 0, began, int64(0); len(rates) < 2 || start.Sub(began) < m.budget; n++ {
+		call(0, n)
+		done, now := calls.Add(1), time.Now()
+		if seconds := now.Sub(start).Seconds(); seconds > 1e-3 {
+			rates = append(rates, float64(done-before)*float64(amount)/seconds)
+			start, before = time.Now(), calls.Load() // in this order: a pause makes the rate smaller
 		}
-		all.Wait()
-		best = max(best, float64(done.Load())*float64(amount)/time.Since(start).Seconds())
 	}
-	return best
+	ended.Store(true)
+	all.Wait()
+	slices.Sort(rates)
+	return rates[len(rates)-2]
 }
 
 // part returns the first byte of a thread's part of the array.
 func (m *meter) part(thread int) int { return thread * (memoryBytes / m.threads) }
 
-// reads returns the rate at which all threads read rows of their windows in random order, in bytes a second.
-func (m *meter) reads(window, width int) (rate float64) {
+// reads returns the rate at which all threads read rows of their windows in random order, in bytes a second. A call
+// reads less from a slower level.
+func (m *meter) reads(level, window, width int) (rate float64) {
 	rows := powerOf2(window / width)
 	ids := randomIDs(rows)
-	chunk := min(powerOf2(max(8*longRow/width, 1)), someRows)
+	chunk := min(powerOf2(max(1<<22>>level/width, 1)), someRows>>level)
 	chunks := (len(ids) - lookAhead) / chunk
 	for _, ahead := range []int{0, lookAhead} {
 		rate = max(rate, m.rate(chunk*width, func(thread, n int) {
@@ -159,11 +151,11 @@ func randomIDs(rows int) []uint32 {
 // 512 KiB if it does not report them. The third one is measured, because a virtual machine may report all caches
 // of its host: it is the largest array whose rate exceeds the geometric mean of the rates in that cache and in
 // memory.
-var Caches = sync.OnceValue(func() [Levels]int {
+func Caches(set string) [Levels]int {
 	a := mapped.NewArena()
 	defer a.Free()
-	m := newMeter("", 1, 50*time.Millisecond, a)
-	rate := func(window int) float64 { return m.reads(window, 512) }
+	m := newMeter(set, 1, 50*time.Millisecond, a)
+	rate := func(window int) float64 { return m.reads(Levels-1, window, 512) }
 	l1, l2 := cacheSizes()
 	l1, l2 = cmp.Or(l1, 32<<10), cmp.Or(l2, 512<<10)
 	size := 4 * l2
@@ -171,4 +163,4 @@ var Caches = sync.OnceValue(func() [Levels]int {
 		size *= 2
 	}
 	return [Levels]int{l1, l2, size}
-})
+}

@@ -24,7 +24,8 @@ func sets() []string {
 // Every loop of the best set runs with rows of one vector, of a part of one and of many, at both ends of the array.
 func TestMeasure(t *testing.T) {
 	for _, set := range sets()[len(sets())-1:] {
-		l := Measure(set, 2, []int{4, 64, 292}, time.Microsecond)
+		var l Limits
+		l.Measure(set, 2, Caches(set), []int{0, 4, 64, 292}, time.Microsecond)
 		if l.Threads != 2 || l.MultiplyAdds <= 0 || l.Exponentials <= 0 {
 			t.Errorf("%s: %+v", set, l)
 		}
@@ -72,12 +73,17 @@ func TestExponentials(t *testing.T) {
 	}
 }
 
-func TestAtLeast(t *testing.T) {
-	a, b := Limits{MultiplyAdds: 2}, Limits{MultiplyAdds: 1, Exponentials: 3}
-	a.Levels[1].Reads, b.Levels[1].Reads = map[int]float64{0: 3, 8: 1}, map[int]float64{0: 2, 8: 5}
-	c := a.AtLeast(b)
-	if reads := c.Levels[1].Reads; c.MultiplyAdds != 2 || c.Exponentials != 3 || reads[0] != 3 || reads[8] != 5 {
-		t.Errorf("%+v", c)
+// Rates never decrease, nor do those of a copy change.
+func TestLimitsOnlyRise(t *testing.T) {
+	l := Limits{MultiplyAdds: 1e18, Exponentials: 1}
+	l.Levels[1].Reads = map[int]float64{0: 1e18, 8: 1}
+	before := l
+	l.Measure("go", 1, [Levels]int{1 << 14, 1 << 15, 1 << 16}, []int{0, 8}, time.Microsecond)
+	if reads := l.Levels[1].Reads; l.MultiplyAdds != 1e18 || l.Exponentials <= 1 || reads[0] != 1e18 || reads[8] <= 1 {
+		t.Errorf("%+v", l)
+	}
+	if before.Levels[1].Reads[8] != 1 {
+		t.Error("a copy has changed")
 	}
 }
 
