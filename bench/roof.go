@@ -107,7 +107,7 @@ func (r *roof) lines(stage string) (lines []*line) {
 		worst := slices.MaxFunc(lines, func(a, b *line) int { return cmp.Compare(a.seconds-a.least, b.seconds-b.least) })
 		sum.reason = strings.TrimSpace(worst.name)
 	}
-	if 20*other.seconds < sum.seconds {
+	if 20*other.seconds < sum.seconds || len(lines) == 1 {
 		lines = lines[:len(lines)-1]
 	}
 	return slices.Insert(lines, 0, sum)

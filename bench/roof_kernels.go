@@ -162,7 +162,7 @@ func dropout(drop *kernels.Dropout, n int) (kept, random float64) {
 	return float64(n) * (1 - float64(drop.P)), float64(n)
 }
 
-// pass runs a kernel with one pass over its operands. drop is dropout that it computes.
+// pass runs a kernel with one pass over its operands. drop is the dropout of which it computes the mask, or nil.
 func (o *watchedOps) pass(kernel string, call func(), drop *kernels.Dropout, operands ...kernels.Mat) {
 	o.run(fmt.Sprintf("%s x %d", kernel, operands[0].Cols), call, func(d *demand) {
 		_, random := dropout(drop, operands[0].Rows*operands[0].Cols)
@@ -199,7 +199,7 @@ func (o *watchedOps) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Drop
 }
 
 func (o *watchedOps) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
-	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, drop, dst, g, h)
+	o.pass("BiasELUDropoutGrad", func() { o.Ops.BiasELUDropoutGrad(dst, bias, g, h, drop) }, nil, dst, g, h)
 }
 
 func (o *watchedOps) ColumnSums(dst, g kernels.Mat, add bool) {
