@@ -193,8 +193,9 @@ func (o *watchedOps) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Drop
 				negative++
 			}
 		}
-		exponentials, random := dropout(drop, negative)
-		d.exponentials, d.random = d.exponentials+exponentials, d.random+random
+		kept, _ := dropout(drop, negative)
+		_, random := dropout(drop, z.Rows*z.Cols)
+		d.exponentials, d.random = d.exponentials+kept, d.random+random
 	}, dst, z)
 }
 

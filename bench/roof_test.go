@@ -176,12 +176,14 @@ func TestWorkOfOtherGathers(t *testing.T) {
 	}
 }
 
-// Only inputs below zero need an exponential.
+// Only inputs below zero that dropout keeps need an exponential, but all need a random number.
 func TestWorkOfELU(t *testing.T) {
-	o, of := counting(t)
-	o.BiasELUDropout(mat(2, 2), mat(2, 2, 1, -1, -1, 3), mat(1, 2, 0.5, -2), nil)
-	if d := of("BiasELUDropout x 2"); d.exponentials != 2 || d.random != 0 {
-		t.Errorf("%+v", d)
+	for drop, want := range map[float64][2]float64{0: {2, 0}, 0.5: {1, 4}} {
+		o, of := counting(t)
+		o.BiasELUDropout(mat(2, 2), mat(2, 2, 1, -1, -1, 3), mat(1, 2, 0.5, -2), &kernels.Dropout{P: drop})
+		if d := of("BiasELUDropout x 2"); d.exponentials != want[0] || d.random != want[1] {
+			t.Errorf("dropout %v: %+v, want %v", drop, d, want)
+		}
 	}
 }
 
