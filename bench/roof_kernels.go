@@ -307,7 +307,8 @@ func (o *watchedOps) Pack(p kernels.Packed, lo int, x kernels.Mat) (kept int) {
 func (o *watchedOps) SpMMPacked(dst kernels.Mat, e kernels.Edges, p kernels.Packed, kept int64, add bool) {
 	values := int(kept / max(o.worker.packed.Load(), 1))
 	o.gather("SpMMPacked", dst.Cols, func() { o.Ops.SpMMPacked(dst, e, p, kept, add) }, e,
-		[]source{{0, 4 * dst.Cols, max(4*values/lineBytes, 1) * lineBytes, 1}}, func(d *demand, n int) { d.multiplyAdds += float64(n * values) }, dst)
+		[]source{{0, 4 * dst.Cols, max(4*values/lineBytes, 1) * lineBytes, 1}},
+		func(d *demand, n int) { d.multiplyAdds += float64(n * values) }, dst)
 }
 
 // SpMMLists is not counted, because lists hide their non-zeros.
