@@ -197,7 +197,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 // torchTraining returns the run that PyTorch repeats, from the same initial weights.
 func torchTraining(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	network := "gcn"
-	if d.Meta.Relations != nil && c.Model == "rgcn" {
+	if c.Model == "sage" || c.Model == "gat" || d.Meta.Relations != nil && c.Model == "rgcn" {
 		network = c.Model
 	}
 	for _, r := range []struct{ flag, got, want string }{

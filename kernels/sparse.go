@@ -92,78 +92,79 @@ type sparseTask struct {
 }
 
 func (k *sparseTask) chunk(lo, hi int) {
-	var s keptNonZeros
+	s := keptNonZerosPool.Get().(*keptNonZeros)
+	defer keptNonZerosPool.Put(s)
 	if k.hub >= 0 {
-		k.pieces(&s, lo, hi)
+		k.pieces(s, lo, hi)
 		return
 	}
-	for r := lo; r < hi; r++ {
-		from, to := k.offsets[r], k.offsets[r+1]
-		if to-from > hubEdges && !k.scatter && k.lists.IsNil() {
+	for r := lo; r < hi; {
+		if k.isHub(r) {
 			k.hubs.leave(r)
+			r++
 			continue
 		}
-		if !k.lists.IsNil() {
-			s.list.begin(k.lists, k.first+r, from)
-			k.values(&s, nil, r, from, to, k.offsets[hi])
-			continue
+		end := k.together(r, hi)
+		if k.drop {
+			s.draw(k, r, end, k.offsets[r], k.offsets[end])
+			k.put(s, r, s.ends, s.index, s.vals)
+		} else {
+			k.put(s, r, k.offsets[r:end+1], k.index, k.vals)
 		}
-		k.row(&s, rowOf(k.dst, r, k.width), r, from, to, k.offsets[hi])
+		r = end
 	}
+}
+
+func (k *sparseTask) isHub(r int) bool {
+	return k.offsets[r+1]-k.offsets[r] > hubEdges && !k.scatter && k.lists.IsNil()
+}
+
+// together returns the end of the rows from r on that are computed at once: those before the next
+// hub and, with dropout, whose non-zeros are at most filterBlock.
+func (k *sparseTask) together(r, hi int) int {
+	end := r + 1
+	for end < hi && !k.isHub(end) && (!k.drop || k.offsets[end+1]-k.offsets[r] <= filterBlock) {
+		end++
+	}
+	return end
 }
 
 func (k *sparseTask) pieces(s *keptNonZeros, lo, hi int) {
-	end := k.offsets[k.hub+1]
 	for p := lo; p < hi; p++ {
 		from := k.offsets[k.hub] + int64(p)*pieceEdges
-		to := min(from+pieceEdges, end)
-		k.row(s, rowOf(k.dst, p, k.width), k.hub, from, to, to)
+		to := min(from+pieceEdges, k.offsets[k.hub+1])
+		if k.drop {
+			s.draw(k, k.hub, k.hub+1, from, to)
+			k.put(s, p, s.ends, s.index, s.vals)
+		} else {
+			k.put(s, p, []int64{from, to}, k.index, k.vals)
+		}
 	}
 }
 
-// row sets dst to the sum over non-zeros [from, to) of row r. The chunk's non-zeros end at
-// last.
-func (k *sparseTask) row(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
-	clear(dst)
-	k.values(s, dst, r, from, to, last)
-}
-
-// values adds the kept non-zeros.
-func (k *sparseTask) values(s *keptNonZeros, dst []float32, r int, from, to, last int64) {
-	if !k.drop {
-		k.put(s, dst, k.index[from:], k.vals[from:to])
+// put sets the rows of dst from r on. Row r+i has the non-zeros [ends[i], ends[i+1]) of cols and vals.
+func (k *sparseTask) put(s *keptNonZeros, r int, ends []int64, cols []uint32, vals []float32) {
+	rows := len(ends) - 1
+	if k.lists.IsNil() && !k.scatter && k.set != avx.None {
+		k.set.Gather(k.dst[r*k.width:], &avx.Rows[float32]{Begin: ends[:rows], End: ends[1:], Cols: cols, Weights: vals,
+			X: k.x, Stride: k.width}, 0, rows, false)
 		return
 	}
-	for from < to {
-		if from >= s.end {
-			s.draw(k, r, from, last)
+	for i := range rows {
+		cols, vals := cols[ends[i]:ends[i+1]], vals[ends[i]:ends[i+1]]
+		if !k.lists.IsNil() {
+			s.list.begin(k.lists, k.first+r+i, k.offsets[r+i])
+			s.list.put(cols, vals)
+			continue
 		}
-		stop := min(to, s.end)
-		cols, vals := s.kept(from, stop)
-		k.put(s, dst, cols, vals)
-		from = stop
-	}
-}
-
-// put adds the rows cols of x times vals to dst; cols may be longer than vals. The sum does
-// not depend on how non-zeros are divided among calls.
-func (k *sparseTask) put(s *keptNonZeros, dst []float32, cols []uint32, vals []float32) {
-	switch {
-	case !k.lists.IsNil():
-		s.list.put(cols, vals)
-	case k.scatter:
-		for i, v := range vals {
-			dst[cols[i]] = v
+		dst := rowOf(k.dst, r+i, k.width)
+		clear(dst)
+		for at, v := range vals {
+			if k.scatter {
+				dst[cols[at]] = v
+			} else {
+				avx.AddScaled(dst, rowOf(k.x, int(cols[at]), k.width), v)
+			}
 		}
-	case k.set != avx.None:
-		k.set.GatherValues(dst, k.x, cols, vals)
-	default:
-		k.gather(dst, cols, vals)
-	}
-}
-
-func (k *sparseTask) gather(dst []float32, cols []uint32, vals []float32) {
-	for i, v := range vals {
-		avx.AddScaled(dst, rowOf(k.x, int(cols[i]), k.width), v)
 	}
 }

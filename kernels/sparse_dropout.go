@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"math/bits"
+	"sync"
 
 	"siafu/kernels/internal/avx"
 )
@@ -10,44 +11,76 @@ import (
 //
 // Variant: words are drawn for a block of non-zeros across rows, because package avx draws
 // several at once and a row may have few. Kept ones are compacted without a branch on the
-// mask, and a bit per non-zero gives the counts per row. The memory is on the worker's stack.
+// mask, and a bit per non-zero gives the counts per row. The memory is of the worker.
 //
 // Design note: storing the forward pass's mask for the backward pass would save the second
 // draw, but the transposed order would need each non-zero's position in the other order: more
 // memory than the values.
 
-// filterBlock is the number of non-zeros in a block, a multiple of 64.
-const filterBlock = 256
+// filterBlock is the number of non-zeros that are drawn at once, unless one row has more.
+const filterBlock = 512
 
-// keptNonZeros has the non-zeros of [begin, end) of a sparseTask that dropout keeps.
+// keptNonZeros has the non-zeros that dropout keeps, of a few rows of a sparseTask.
 type keptNonZeros struct {
-	begin, end int64
-	index      [filterBlock]uint32 // of retained non-zeros
-	vals       [filterBlock]float32
-	bits       [filterBlock / 64]uint64 // of all
-	lines, ids [filterBlock]uint32      // counter words
-	list       lister                   // of the current row, if lists are computed
+	index      []uint32
+	vals       []float32
+	ends       []int64  // of the rows in index and vals, which start at 0
+	bits       []uint64 // of all non-zeros
+	lines, ids []uint32 // counter words
+	list       lister   // of the current row, if lists are computed
 }
 
-// draw filters the non-zeros from e, in row r, up to last or until the block is full.
-func (s *keptNonZeros) draw(k *sparseTask, r int, e, last int64) {
-	s.begin, s.end = e, min(e+filterBlock, last)
-	for at := e; at < s.end; r++ {
-		stop := min(k.offsets[r+1], s.end)
-		s.fill(k.line(r), at-e, stop-e)
+var keptNonZerosPool = sync.Pool{New: func() any { return new(keptNonZeros) }}
+
+// draw filters the non-zeros [from, to) of rows [r, end).
+func (s *keptNonZeros) draw(k *sparseTask, r, end int, from, to int64) {
+	n := int(to - from)
+	s.index, s.vals = scratch(&s.index, n+spareLanes), scratch(&s.vals, n+spareLanes)
+	s.bits = scratch(&s.bits, n/64+1)
+	lines := scratch(&s.lines, n+spareLanes)
+	at := 0
+	for row := r; row < end; row++ {
+		stop, line := int(min(k.offsets[row+1], to)-from), k.line(row)
+		for ; at < stop; at += 4 { // the next row overwrites the lanes beyond
+			four := lines[at : at+4 : at+4]
+			four[0], four[1], four[2], four[3] = line, line, line, line
+		}
 		at = stop
 	}
-	index, vals := k.index[e:s.end], k.vals[e:s.end]
-	ids, cols := s.lines[:len(index)], index
+	lines = lines[:n]
+	index, vals := k.index[from:to], k.vals[from:to]
+	ids, cols := lines, index
 	if k.transposed {
-		ids, cols = s.idsOf(&k.mask, index), ids
+		ids, cols = s.idsOf(&k.mask, index), lines
 	}
 	if k.set != avx.None {
-		k.set.Sift(&k.mask.draw, s.index[:], s.vals[:], s.bits[:], ids, cols, index, vals)
-		return
+		k.set.Sift(&k.mask.draw, s.index, s.vals, s.bits, ids, cols, index, vals)
+	} else {
+		s.sift(&k.mask, ids, cols, index, vals)
 	}
-	s.sift(&k.mask, ids, cols, index, vals)
+	s.ends = append(s.ends[:0], 0)
+	at, kept := 0, 0
+	for row := r; row < end; row++ {
+		stop := int(min(k.offsets[row+1], to) - from)
+		kept += s.ones(at, stop)
+		s.ends = append(s.ends, int64(kept))
+		at = stop
+	}
 }
+
+// ones returns the number of kept non-zeros of [from, to).
+func (s *keptNonZeros) ones(from, to int) int {
+	n := 0
+	for from < to {
+		count := min(64-from%64, to-from)
+		n += bits.OnesCount64(s.bits[from/64] >> (from % 64) << (64 - count))
+		from += count
+	}
+	return n
+}
+
+// spareLanes is the space for a vector after the last non-zero.
+const spareLanes = 16
 
 // line returns the counter word of row r: a dataset id or, transposed, a column.
 func (k *sparseTask) line(r int) uint32 {
@@ -57,19 +90,12 @@ func (k *sparseTask) line(r int) uint32 {
 	return k.mask.id(r)
 }
 
-func (s *keptNonZeros) fill(line uint32, from, to int64) {
-	lines := s.lines[from:to]
-	for i := range lines {
-		lines[i] = line
-	}
-}
-
 // idsOf returns the dataset ids of vertices.
 func (s *keptNonZeros) idsOf(m *mask, vertices []uint32) []uint32 {
 	if m.ids == nil {
 		return vertices
 	}
-	ids := s.ids[:len(vertices)]
+	ids := scratch(&s.ids, len(vertices))
 	for i, v := range vertices {
 		ids[i] = m.ids[v]
 	}
@@ -92,22 +118,4 @@ func (s *keptNonZeros) sift(m *mask, ids, cols, index []uint32, vals []float32) 
 			n++
 		}
 	}
-}
-
-// kept returns the kept non-zeros, scaled, of [from, to), a part of the block.
-func (s *keptNonZeros) kept(from, to int64) (index []uint32, vals []float32) {
-	first, end := s.before(from-s.begin), s.before(to-s.begin)
-	return s.index[first:end], s.vals[first:end]
-}
-
-// before returns the number of kept ones among the first i of the block.
-func (s *keptNonZeros) before(i int64) int {
-	n := 0
-	for _, w := range s.bits[:i/64] {
-		n += bits.OnesCount64(w)
-	}
-	if rest := i % 64; rest > 0 {
-		n += bits.OnesCount64(s.bits[i/64] << (64 - rest))
-	}
-	return n
 }

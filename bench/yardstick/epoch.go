@@ -13,12 +13,13 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/kernels"
 	"siafu/ranks/config"
 )
 
 // Training is a run that PyTorch repeats: full graph, Adam, the network of a model.Spec.
 type Training struct {
-	Model        string  `json:"model"`        // gcn, gat or rgcn with independent matrices
+	Model        string  `json:"model"`        // gcn, sage, gat or rgcn with independent matrices
 	Device       string  `json:"device"`       // PyTorch's name, cpu or cuda:0
 	Dims         []int   `json:"dims"`         // input, hidden…, classes
 	Heads        int     `json:"heads"`        // of attention, in a hidden layer
@@ -71,10 +72,13 @@ type Variant string
 // BestOrder multiplies each layer in the order that gathers fewer columns. Once
 // does the same with ÂX computed before the first epoch, which input dropout
 // forbids. Sparse keeps sparse features sparse, as siafu does; the other two
-// make them dense. Matrices, Bags and Scatter are forms of the sparse products of rgcn.
+// make them dense. With bags a gather is a sum of weighted embeddings instead of a product with a CSR matrix.
+// Matrices, Bags and Scatter are forms of the sparse products of rgcn, Bags of attention.
 const (
 	BestOrder Variant = "best order"
 	Once      Variant = "ÂX once"
+	OrderBags Variant = "best order, embedding bags"
+	OnceBags  Variant = "ÂX once, embedding bags"
 	Sparse    Variant = "sparse X"
 	Matrices  Variant = "CSR matrices"
 	Bags      Variant = "embedding bags"
@@ -88,17 +92,19 @@ func (v Variant) module() string {
 	return map[Variant]string{PyG: "torch_geometric", DGL: "dgl"}[v]
 }
 
-// Variants returns the hand-written variants of a GCN or R-GCN that dataset and run allow.
+// Variants returns the hand-written variants that dataset and run allow.
 func (g Training) Variants(d *graph.Dataset) []Variant {
 	switch {
 	case g.Model == "rgcn" && d.Meta.Relations != nil:
 		return []Variant{Matrices, Bags, Scatter}
-	case g.Model != "gcn":
+	case g.Model == "gat" && g.Dropout+g.InputDropout+g.AttentionDropout+g.WeightDecay == 0 && d.Features.Sparse == nil:
+		return []Variant{Bags}
+	case g.Model != "gcn" && g.Model != "sage":
 		return nil
 	}
-	v := []Variant{BestOrder}
+	v := []Variant{BestOrder, OrderBags}
 	if g.InputDropout == 0 {
-		v = append(v, Once)
+		v = append(v, Once, OnceBags)
 	}
 	if d.Features.Sparse != nil {
 		v = append(v, Sparse)
@@ -132,8 +138,11 @@ func (l *Runner) StartPyTorch(ctx context.Context, d *graph.Dataset, g Training,
 	if m := v.module(); m != "" {
 		script, modules = "layers.py", append(modules, m)
 	}
-	if g.Model == "rgcn" {
+	switch {
+	case g.Model == "rgcn":
 		script = "rgcn.py"
+	case v == Bags:
+		script = "attention.py"
 	}
 	python, err := l.interpreter(ctx, modules)
 	if err != nil {
@@ -197,6 +206,9 @@ func tuned(threads int) []string {
 		if core != "" {
 			env = append(env, "OPENBLAS_CORETYPE="+core)
 		}
+	}
+	if kernels.Best() == "avx2" {
+		env = append(env, "ATEN_CPU_CAPABILITY=avx2")
 	}
 	return env
 }

@@ -8,10 +8,14 @@ import (
 	"siafu/kernels"
 )
 
-// SpMM starts the C loop for a whole square matrix (Base 0, Begin and End of one CSR, both
+// SpMM starts the C loop, with the instructions of siafu's best kernels, for a whole square matrix (Base 0, Begin and End of one CSR, both
 // scales given) and x [rows x width].
 func (l *Runner) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) ([]*Reference, error) {
-	program, err := l.compile(ctx, "spmm", "-fopenmp")
+	flags := []string{"-fopenmp"}
+	if kernels.Best() != "avx512" {
+		flags = append(flags, "-mno-avx512f")
+	}
+	program, err := l.compile(ctx, "spmm", flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,8 @@ type Pool struct {
 
 // NewPool starts workers-1 goroutines, because the caller of Run is a worker too. Close ends them.
 func NewPool(workers int) *Pool {
-	p := &Pool{workers: max(workers, 1), wake: make(chan Flow)}
+	p := &Pool{workers: max(workers, 1)}
+	p.wake = make(chan Flow, p.workers)
 	p.idle = sync.NewCond(&p.mu)
 	p.waited = make([]atomic.Int64, p.workers)
 	for w := range p.workers - 1 {
@@ -86,9 +87,38 @@ func (p *Pool) TakeWaited() time.Duration {
 func (p *Pool) AddWaited(d time.Duration) { p.waited[0].Add(int64(d) * int64(p.workers)) }
 
 func (p *Pool) serve(worker int) {
-	for f := range p.wake {
+	for {
+		f := p.next()
+		if f == nil {
+			return
+		}
 		p.work(worker, f)
 		p.done.Done()
+	}
+}
+
+// next returns the next flow, nil after Close. The next one often follows at once, and to wake a
+// worker that sleeps takes as long as a task of a small graph.
+func (p *Pool) next() Flow {
+	for began := time.Now(); time.Since(began) < restless; runtime.Gosched() {
+		select {
+		case f := <-p.wake:
+			return f
+		default:
+		}
+	}
+	return <-p.wake
+}
+
+// withdraw takes back the calls of workers that have not come.
+func (p *Pool) withdraw() {
+	for {
+		select {
+		case <-p.wake:
+			p.done.Done()
+		default:
+			return
+		}
 	}
 }
 
@@ -103,6 +133,7 @@ func (p *Pool) Run(f Flow) error {
 		p.wake <- f
 	}
 	p.work(0, f)
+	p.withdraw()
 	p.done.Wait()
 	return p.err
 }
@@ -241,6 +272,7 @@ func (p *Pool) sleep() {
 const (
 	eagerPolls = 400
 	rest       = 20 * time.Microsecond
+	restless   = 200 * time.Microsecond // of a worker between two calls of Run
 )
 
 // poll polls for messages once. If only tasks elsewhere are missing, Complete wakes the waiting

@@ -1,6 +1,7 @@
-"""Full-graph epochs of a GCN in PyTorch, as an experienced user writes them:
-CSR matrices of 32-bit ids, the cheaper order of products in each layer, a
-transpose made once for the gradient, no evaluation in an epoch.
+"""Full-graph epochs of a GCN, GraphSAGE or GAT in PyTorch, as an experienced user
+writes them: CSR matrices of 32-bit ids or bags of embeddings, the cheaper order
+of products in each layer, a transpose made once for the gradient, no evaluation
+in an epoch.
 
     epoch.py DIR
 """
@@ -14,14 +15,30 @@ import torch.nn.functional as F
 from yard import Weights, adam, config, device, here, read, serve
 
 warnings.filterwarnings("ignore", "Sparse CSR")
-dims = config["dims"]
+dims, model = config["dims"], config["model"]
+once, bags = "ÂX once" in config["variant"], "bags" in config["variant"]
 
 
 def ids(v):
     return here(v.astype(np.int32))
 
 
+class Bags:
+    """A sparse matrix whose products are sums of weighted embeddings."""
+
+    def __init__(self, offsets, cols, values, shape):
+        self.offsets, self.cols, self.values, self.shape = ids(offsets), ids(cols), values, shape
+
+    def times(self, h, values):
+        return F.embedding_bag(self.cols, h, self.offsets, mode="sum", per_sample_weights=values, include_last_offset=True)
+
+    def __matmul__(self, h):
+        return self.times(h, self.values)
+
+
 def csr(offsets, cols, values, shape):
+    if bags:
+        return Bags(offsets, cols, here(values.astype(np.float32)), shape)
     return torch.sparse_csr_tensor(ids(offsets), ids(cols), here(values.astype(np.float32)), size=shape)
 
 
@@ -40,9 +57,19 @@ def with_loops(offsets, cols, row_scale, col_scale):
     return csr(all_offsets, all_cols, row_scale[rows] * col_scale[all_cols], (n, n))
 
 
+def means(offsets, cols, in_offsets, transposed):
+    """D^-1 A, or its transpose: A's rows are those of offsets, D's those of in_offsets."""
+    scale = 1 / np.maximum(np.diff(in_offsets), 1)
+    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return csr(offsets, cols, scale[cols if transposed else rows], (len(offsets) - 1,) * 2)
+
+
 def adjacency():
     """A normalised, and its transpose."""
     offsets, cols = read("offsets", np.int64), read("cols", np.uint32)
+    if model == "sage":
+        out = (read("out_offsets", np.int64), read("out_cols", np.uint32)) if config["directed"] else (offsets, cols)
+        return means(offsets, cols, offsets, False), means(*out, offsets, True)
     in_scale = 1 / np.sqrt(np.diff(offsets) + 1.0)
     if not config["directed"]:
         a = with_loops(offsets, cols, in_scale, in_scale)
@@ -102,41 +129,46 @@ if config["sparse_features"]:
         X = X.dense()
 else:
     X = here(read("x", np.float32).reshape(n, dims[0]))
-once = config["variant"] == "ÂX once"
-if once:
-    X = A @ X
+AX = A @ X if once else None
 
 weights, layers = Weights(), []
 for fan_in, fan_out in zip(dims, dims[1:]):
-    layers.append((weights.take(fan_in, fan_out).requires_grad_(), weights.take(fan_out).requires_grad_()))
-optimizer = adam([w for l, (w, _) in enumerate(layers) if l == 0 or config["decay_all"]],
-                 [w for l, (w, _) in enumerate(layers) if l > 0 and not config["decay_all"]] + [b for _, b in layers])
+    matrices = [weights.take(fan_in, fan_out).requires_grad_() for _ in range(2 if model == "sage" else 1)]
+    layers.append((*matrices, weights.take(fan_out).requires_grad_()))
+optimizer = adam([w for l, layer in enumerate(layers) for w in layer[:-1] if l == 0 or config["decay_all"]],
+                 [w for l, layer in enumerate(layers) for w in layer[:-1] if l > 0 and not config["decay_all"]]
+                 + [layer[-1] for layer in layers])
 
 
 def gather(h):
     return Multiply.apply(h, A, At)
 
 
-def first(w):
+def first(w, own):
     """The product of the first layer: features need no gradient, so gathering
     them costs one pass, gathering their product two."""
     if isinstance(X, SparseFeatures):
-        return gather(X.times(w))
+        product = X.times(w)
+        return gather(product) + (X.times(own[0]) if own else 0)
     x = F.dropout(X, config["input_dropout"]) if config["input_dropout"] else X
     if once:
-        return x @ w
-    if w.shape[0] <= 2 * w.shape[1]:
-        return (A @ x) @ w
-    return gather(x @ w)
+        h = AX @ w
+    elif w.shape[0] <= 2 * w.shape[1]:
+        h = (A @ x) @ w
+    else:
+        h = gather(x @ w)
+    return h + x @ own[0] if own else h
 
 
 def forward():
-    h = first(layers[0][0]) + layers[0][1]
-    for w, b in layers[1:]:
+    (w, *own, b), *rest = layers
+    h = first(w, own) + b
+    for w, *own, b in rest:
         h = F.relu(h)
         if config["dropout"]:
             h = F.dropout(h, config["dropout"])
-        h = (gather(h) @ w if w.shape[0] < w.shape[1] else gather(h @ w)) + b
+        near = h @ own[0] if own else 0
+        h = (gather(h) @ w if w.shape[0] < w.shape[1] else gather(h @ w)) + near + b
     return h
 
 

@@ -1,9 +1,8 @@
 // dst[r] = row[r] * sum over the edges e of row r of col[c] * x[c], c = cols[e]
 //
-// The plain loop that a C programmer with AVX-512 writes: the sum of a row stays
-// in registers, 128 columns at a time, the last vector masked; rows of
-// neighbours are prefetched a fixed number of edges ahead; threads take 128 rows
-// at a time.
+// The plain loop that a C programmer writes for AVX-512 or, without it, for AVX2: the sum of a row
+// stays in registers, 8 vectors at a time, the last one masked; rows of neighbours are prefetched a
+// fixed number of edges ahead; threads take 128 rows at a time.
 //
 //	spmm DIR ROWS EDGES WIDTH THREADS
 
@@ -12,7 +11,35 @@
 #include <omp.h>
 #include <stdint.h>
 
-enum { LANES = 16, BLOCK = 8 * LANES, AHEAD = 16, GRAIN = 128 };
+#ifdef __AVX512F__
+enum { LANES = 16 };
+typedef __m512 vec;
+typedef __mmask16 lanes;
+#define ZERO _mm512_setzero_ps
+#define ALL _mm512_set1_ps
+#define LOAD _mm512_loadu_ps
+#define LOAD_MASKED(mask, p) _mm512_maskz_loadu_ps(mask, p)
+#define STORE _mm512_storeu_ps
+#define STORE_MASKED _mm512_mask_storeu_ps
+#define FMA _mm512_fmadd_ps
+#define MUL _mm512_mul_ps
+#define MASK(n) (0xffff >> (16 - (n)))
+#else
+enum { LANES = 8 };
+typedef __m256 vec;
+typedef __m256i lanes;
+#define ZERO _mm256_setzero_ps
+#define ALL _mm256_set1_ps
+#define LOAD _mm256_loadu_ps
+#define LOAD_MASKED(mask, p) _mm256_maskload_ps(p, mask)
+#define STORE _mm256_storeu_ps
+#define STORE_MASKED(p, mask, v) _mm256_maskstore_ps(p, mask, v)
+#define FMA _mm256_fmadd_ps
+#define MUL _mm256_mul_ps
+#define MASK(n) _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#endif
+
+enum { BLOCK = 8 * LANES, AHEAD = 16, GRAIN = 128 };
 
 static long rows, edges, width;
 static const int64_t *offsets;
@@ -20,30 +47,30 @@ static const uint32_t *cols;
 static const float *row_scale, *col_scale, *x;
 static float *dst;
 
-// block computes vectors*16 columns of row r from column j on, the last vector
+// block computes vectors*LANES columns of row r from column j on, the last vector
 // under a mask.
-static inline __attribute__((always_inline)) void block(long r, long j, const int vectors, __mmask16 mask) {
-    __m512 sum[8];
-    for (int v = 0; v < vectors; v++) sum[v] = _mm512_setzero_ps();
+static inline __attribute__((always_inline)) void block(long r, long j, const int vectors, lanes mask) {
+    vec sum[8];
+    for (int v = 0; v < vectors; v++) sum[v] = ZERO();
     for (int64_t e = offsets[r]; e < offsets[r + 1]; e++) {
         const char *next = (const char *)(x + cols[e + AHEAD] * width + j);
-        for (int v = 0; v < vectors; v++) _mm_prefetch(next + 64 * v, _MM_HINT_T0);
+        for (int d = 0; d < vectors * LANES * 4; d += 64) _mm_prefetch(next + d, _MM_HINT_T0);
         const float *from = x + cols[e] * width + j;
-        __m512 scale = _mm512_set1_ps(col_scale[cols[e]]);
+        vec scale = ALL(col_scale[cols[e]]);
         for (int v = 0; v < vectors - 1; v++)
-            sum[v] = _mm512_fmadd_ps(scale, _mm512_loadu_ps(from + LANES * v), sum[v]);
-        sum[vectors - 1] = _mm512_fmadd_ps(scale, _mm512_maskz_loadu_ps(mask, from + LANES * (vectors - 1)), sum[vectors - 1]);
+            sum[v] = FMA(scale, LOAD(from + LANES * v), sum[v]);
+        sum[vectors - 1] = FMA(scale, LOAD_MASKED(mask, from + LANES * (vectors - 1)), sum[vectors - 1]);
     }
-    __m512 scale = _mm512_set1_ps(row_scale[r]);
+    vec scale = ALL(row_scale[r]);
     float *to = dst + r * width + j;
-    for (int v = 0; v < vectors - 1; v++) _mm512_storeu_ps(to + LANES * v, _mm512_mul_ps(scale, sum[v]));
-    _mm512_mask_storeu_ps(to + LANES * (vectors - 1), mask, _mm512_mul_ps(scale, sum[vectors - 1]));
+    for (int v = 0; v < vectors - 1; v++) STORE(to + LANES * v, MUL(scale, sum[v]));
+    STORE_MASKED(to + LANES * (vectors - 1), mask, MUL(scale, sum[vectors - 1]));
 }
 
 // The number of vectors is a constant in each case, so that sums are registers.
 static inline void part(long r, long j, long n) {
     int vectors = (n + LANES - 1) / LANES;
-    __mmask16 mask = 0xffff >> (vectors * LANES - n);
+    lanes mask = MASK(n - (vectors - 1) * LANES);
     switch (vectors) {
     case 1: block(r, j, 1, mask); break;
     case 2: block(r, j, 2, mask); break;

@@ -34,148 +34,142 @@ TEXT ·gather512x1(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $-1, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $-1, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z1, K1, Z0
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z1, K1, Z0
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z1, K1, Z0
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, K1, Z0
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, K1, Z0
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, K1, Z0
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, K1, Z0
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, K1, Z0
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, K1, Z0
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z1
+	VBROADCASTSS (DI)(SI*4), Z1
 	VMULPS       Z1, Z0, Z0
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, K1, Z0
+	VADDPS (DI), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, K1, (DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -192,181 +186,19 @@ TEXT ·gatherWeighted512x1(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $-1, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $-1, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z1, K1, Z0
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z1
-	VBROADCASTSS (BX)(R9*4), Z2
-	VMULPS       Z2, Z1, Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z1, K1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z1
-	VBROADCASTSS (BX)(R9*4), Z2
-	VMULPS       Z2, Z1, Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z1, K1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, K1, Z0
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z1, K1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z1, K1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z1
-	VMULPS       Z1, Z0, Z0
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, K1, Z0
-
-done_store:
-	VMOVUPS Z0, K1, (R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $-1, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -386,41 +218,36 @@ row:
 	MOVQ         cols+32(FP), R10
 	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z1
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z1, Z0
+	VFMADD231PS  (R8), Z1, K1, Z0
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z1
+	VBROADCASTSS (DX)(R8*4), Z2
+	VMULPS       Z2, Z1, Z1
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z1, Z0
+	VFMADD231PS  (R8), Z1, K1, Z0
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -429,66 +256,57 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z1
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z1
+	VBROADCASTSS (DX)(R8*4), Z2
+	VMULPS       Z2, Z1, Z1
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z1, Z0
+	VFMADD231PS  (R8), Z1, K1, Z0
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z1
-	VPSLLD    $0x10, Z1, Z1
-	VADDPS    Z1, Z0, Z0
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, K1, Z0
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z1
-	VPSLLD    $0x10, Z1, Z1
-	VADDPS    Z1, Z0, Z0
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z1
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z1, K1, Z0
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z1
-	VPSLLD    $0x10, Z1, Z1
-	VADDPS    Z1, Z0, Z0
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z1
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z1, K1, Z0
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -516,6 +334,170 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $-1, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z1
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z1
+	VMULPS       Z1, Z0, Z0
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, K1, Z0
+
+done_store:
+	VMOVUPS Z0, K1, (DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x1(SB), NOSPLIT, $0-128
@@ -528,168 +510,162 @@ TEXT ·gatherHalfWeighted512x1(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $-1, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $-1, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z2
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z1
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z1
-	VBROADCASTSS (BX)(R9*4), Z2
+	VBROADCASTSS (R10)(SI*1), Z1
+	VBROADCASTSS (DX)(R8*4), Z2
 	VMULPS       Z2, Z1, Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z1
-	VBROADCASTSS (BX)(R9*4), Z2
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z1
+	VBROADCASTSS (DX)(R8*4), Z2
 	VMULPS       Z2, Z1, Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z1
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z1
 	VPSLLD    $0x10, Z1, Z1
 	VADDPS    Z1, Z0, Z0
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z2
+	VBROADCASTSS (R10)(SI*1), Z1
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z1
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z2
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z1
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z1
+	VBROADCASTSS (R8)(DI*4), Z1
 	VMULPS       Z1, Z0, Z0
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, K1, Z0
+	VADDPS (R8), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, K1, (R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -706,160 +682,154 @@ TEXT ·gather512x2(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+63, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+63, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z2, Z0
-	VFMADD231PS  64(R8), Z2, K1, Z1
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z2, Z0
-	VFMADD231PS  64(R8), Z2, K1, Z1
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z2, Z0
-	VFMADD231PS  64(R8), Z2, K1, Z1
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, K1, Z1
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, K1, Z1
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, K1, Z1
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z2
+	VBROADCASTSS (DI)(SI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, K1, Z1
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, K1, 64(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, K1, 64(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -876,193 +846,19 @@ TEXT ·gatherWeighted512x2(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+63, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+63, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z2
-	VBROADCASTSS (BX)(R9*4), Z3
-	VMULPS       Z3, Z2, Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z2
-	VBROADCASTSS (BX)(R9*4), Z3
-	VMULPS       Z3, Z2, Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, K1, Z1
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z2
-	VMULPS       Z2, Z0, Z0
-	VMULPS       Z2, Z1, Z1
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, K1, Z1
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, K1, 64(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+31, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -1083,47 +879,39 @@ row:
 	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z1
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z2
+	VBROADCASTSS (DX)(R8*4), Z3
+	VMULPS       Z3, Z2, Z2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z1
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -1132,78 +920,62 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z2
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z2
+	VBROADCASTSS (DX)(R8*4), Z3
+	VMULPS       Z3, Z2, Z2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R8), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VFMADD231PS  Z3, Z2, Z1
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z1, Z1
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z1, Z1
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(R8), Z2
-	VPSLLD    $0x10, Z2, Z2
-	VADDPS    Z2, Z1, Z1
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -1234,6 +1006,192 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+31, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(DI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, K1, 64(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x2(SB), NOSPLIT, $0-128
@@ -1246,190 +1204,184 @@ TEXT ·gatherHalfWeighted512x2(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+31, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+31, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z3
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z2
-	VBROADCASTSS (BX)(R9*4), Z3
+	VBROADCASTSS (R10)(SI*1), Z2
+	VBROADCASTSS (DX)(R8*4), Z3
 	VMULPS       Z3, Z2, Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z2
-	VBROADCASTSS (BX)(R9*4), Z3
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z2
+	VBROADCASTSS (DX)(R8*4), Z3
 	VMULPS       Z3, Z2, Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z2
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(R9), Z2
+	VPMOVZXWD 32(R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z1, Z1
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z3
+	VBROADCASTSS (R10)(SI*1), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z3
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z2
+	VBROADCASTSS (R8)(DI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, K1, Z1
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, K1, 64(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1446,172 +1398,166 @@ TEXT ·gather512x3(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+127, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+127, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z3, Z0
-	VFMADD231PS  64(R8), Z3, Z1
-	VFMADD231PS  128(R8), Z3, K1, Z2
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z3, Z0
-	VFMADD231PS  64(R8), Z3, Z1
-	VFMADD231PS  128(R8), Z3, K1, Z2
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z3, Z0
-	VFMADD231PS  64(R8), Z3, Z1
-	VFMADD231PS  128(R8), Z3, K1, Z2
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, K1, Z2
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, K1, Z2
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, K1, Z2
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z3
+	VBROADCASTSS (DI)(SI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, K1, Z2
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, K1, 128(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, K1, 128(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1628,205 +1574,19 @@ TEXT ·gatherWeighted512x3(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+127, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+127, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z3
-	VBROADCASTSS (BX)(R9*4), Z4
-	VMULPS       Z4, Z3, Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z3
-	VBROADCASTSS (BX)(R9*4), Z4
-	VMULPS       Z4, Z3, Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, K1, Z2
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z3
-	VMULPS       Z3, Z0, Z0
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z3, Z2, Z2
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, K1, Z2
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, K1, 128(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+63, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -1848,54 +1608,42 @@ row:
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z3
+	VBROADCASTSS (DX)(R8*4), Z4
+	VMULPS       Z4, Z3, Z3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -1904,91 +1652,67 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z3
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z3
+	VBROADCASTSS (DX)(R8*4), Z4
+	VMULPS       Z4, Z3, Z3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R8), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z2, Z2
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z2, Z2
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(R8), Z3
-	VPSLLD    $0x10, Z3, Z3
-	VADDPS    Z3, Z2, Z2
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -2022,6 +1746,216 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+63, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(DI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, K1, 128(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x3(SB), NOSPLIT, $0-128
@@ -2034,214 +1968,208 @@ TEXT ·gatherHalfWeighted512x3(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+63, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+63, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z4
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z3
-	VBROADCASTSS (BX)(R9*4), Z4
+	VBROADCASTSS (R10)(SI*1), Z3
+	VBROADCASTSS (DX)(R8*4), Z4
 	VMULPS       Z4, Z3, Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z3
-	VBROADCASTSS (BX)(R9*4), Z4
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z3
+	VBROADCASTSS (DX)(R8*4), Z4
 	VMULPS       Z4, Z3, Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z3
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(R9), Z3
+	VPMOVZXWD 32(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(R9), Z3
+	VPMOVZXWD 64(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z2, Z2
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z4
+	VBROADCASTSS (R10)(SI*1), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z4
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z3
+	VBROADCASTSS (R8)(DI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, K1, Z2
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, K1, 128(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, K1, 128(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2258,184 +2186,178 @@ TEXT ·gather512x4(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+191, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+191, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z4, Z0
-	VFMADD231PS  64(R8), Z4, Z1
-	VFMADD231PS  128(R8), Z4, Z2
-	VFMADD231PS  192(R8), Z4, K1, Z3
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z4, Z0
-	VFMADD231PS  64(R8), Z4, Z1
-	VFMADD231PS  128(R8), Z4, Z2
-	VFMADD231PS  192(R8), Z4, K1, Z3
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z4, Z0
-	VFMADD231PS  64(R8), Z4, Z1
-	VFMADD231PS  128(R8), Z4, Z2
-	VFMADD231PS  192(R8), Z4, K1, Z3
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, K1, Z3
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, K1, Z3
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, K1, Z3
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z4
+	VBROADCASTSS (DI)(SI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, K1, Z3
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, 128(R8)
-	VMOVUPS Z3, K1, 192(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, K1, 192(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2452,217 +2374,19 @@ TEXT ·gatherWeighted512x4(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+191, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+191, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z4
-	VBROADCASTSS (BX)(R9*4), Z5
-	VMULPS       Z5, Z4, Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z4
-	VBROADCASTSS (BX)(R9*4), Z5
-	VMULPS       Z5, Z4, Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, K1, Z3
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, K1, Z3
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, K1, 192(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+95, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -2685,60 +2409,45 @@ row:
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z3
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z4
+	VBROADCASTSS (DX)(R8*4), Z5
+	VMULPS       Z5, Z4, Z4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z3
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -2747,103 +2456,72 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z4
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z4
+	VBROADCASTSS (DX)(R8*4), Z5
+	VMULPS       Z5, Z4, Z4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R8), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VFMADD231PS  Z5, Z4, Z3
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z3, Z3
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z3, Z3
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(R8), Z4
-	VPSLLD    $0x10, Z4, Z4
-	VADDPS    Z4, Z3, Z3
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -2880,6 +2558,238 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+95, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(DI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, K1, 192(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x4(SB), NOSPLIT, $0-128
@@ -2892,236 +2802,230 @@ TEXT ·gatherHalfWeighted512x4(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+95, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+95, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z5
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z4
-	VBROADCASTSS (BX)(R9*4), Z5
+	VBROADCASTSS (R10)(SI*1), Z4
+	VBROADCASTSS (DX)(R8*4), Z5
 	VMULPS       Z5, Z4, Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z4
-	VBROADCASTSS (BX)(R9*4), Z5
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z4
+	VBROADCASTSS (DX)(R8*4), Z5
 	VMULPS       Z5, Z4, Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z4
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(R9), Z4
+	VPMOVZXWD 32(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(R9), Z4
+	VPMOVZXWD 64(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(R9), Z4
+	VPMOVZXWD 96(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z3, Z3
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z5
+	VBROADCASTSS (R10)(SI*1), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z5
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z4
+	VBROADCASTSS (R8)(DI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, K1, Z3
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, K1, 192(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, K1, 192(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -3138,167 +3042,161 @@ TEXT ·gather512x5(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+255, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+255, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z5, Z0
-	VFMADD231PS  64(R8), Z5, Z1
-	VFMADD231PS  128(R8), Z5, Z2
-	VFMADD231PS  192(R8), Z5, Z3
-	VFMADD231PS  256(R8), Z5, K1, Z4
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z5, Z0
-	VFMADD231PS  64(R8), Z5, Z1
-	VFMADD231PS  128(R8), Z5, Z2
-	VFMADD231PS  192(R8), Z5, Z3
-	VFMADD231PS  256(R8), Z5, K1, Z4
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z5, Z0
-	VFMADD231PS  64(R8), Z5, Z1
-	VFMADD231PS  128(R8), Z5, Z2
-	VFMADD231PS  192(R8), Z5, Z3
-	VFMADD231PS  256(R8), Z5, K1, Z4
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, K1, Z4
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, K1, Z4
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, K1, Z4
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z5
+	VBROADCASTSS (DI)(SI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
@@ -3306,28 +3204,28 @@ scale:
 	VMULPS       Z5, Z4, Z4
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, K1, Z4
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, 128(R8)
-	VMOVUPS Z3, 192(R8)
-	VMOVUPS Z4, K1, 256(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, K1, 256(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -3344,229 +3242,19 @@ TEXT ·gatherWeighted512x5(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+255, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+255, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z5
-	VBROADCASTSS (BX)(R9*4), Z6
-	VMULPS       Z6, Z5, Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z5
-	VBROADCASTSS (BX)(R9*4), Z6
-	VMULPS       Z6, Z5, Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, K1, Z4
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z5
-	VMULPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z5, Z2, Z2
-	VMULPS       Z5, Z3, Z3
-	VMULPS       Z5, Z4, Z4
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, K1, Z4
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, K1, 256(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+127, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -3590,67 +3278,48 @@ row:
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z4
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z5
+	VBROADCASTSS (DX)(R8*4), Z6
+	VMULPS       Z6, Z5, Z5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z4
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -3659,116 +3328,77 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z5
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z5
+	VBROADCASTSS (DX)(R8*4), Z6
+	VMULPS       Z6, Z5, Z5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R8), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VFMADD231PS  Z6, Z5, Z4
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z4, Z4
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z4, Z4
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(R8), Z5
-	VPSLLD    $0x10, Z5, Z5
-	VADDPS    Z5, Z4, Z4
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -3808,6 +3438,262 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+127, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(DI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z5
+	VMULPS       Z5, Z0, Z0
+	VMULPS       Z5, Z1, Z1
+	VMULPS       Z5, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z5, Z4, Z4
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, K1, 256(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x5(SB), NOSPLIT, $0-128
@@ -3820,231 +3706,225 @@ TEXT ·gatherHalfWeighted512x5(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+127, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+127, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z6
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z5
-	VBROADCASTSS (BX)(R9*4), Z6
+	VBROADCASTSS (R10)(SI*1), Z5
+	VBROADCASTSS (DX)(R8*4), Z6
 	VMULPS       Z6, Z5, Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z5
-	VBROADCASTSS (BX)(R9*4), Z6
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z5
+	VBROADCASTSS (DX)(R8*4), Z6
 	VMULPS       Z6, Z5, Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z5
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(R9), Z5
+	VPMOVZXWD 32(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(R9), Z5
+	VPMOVZXWD 64(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(R9), Z5
+	VPMOVZXWD 96(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(R9), Z5
+	VPMOVZXWD 128(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z4, Z4
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z6
+	VBROADCASTSS (R10)(SI*1), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z6
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z5
+	VBROADCASTSS (R8)(DI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
@@ -4052,28 +3932,28 @@ scale:
 	VMULPS       Z5, Z4, Z4
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, K1, Z4
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, K1, 256(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, K1, 256(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -4090,176 +3970,170 @@ TEXT ·gather512x6(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+319, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+319, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z6, Z0
-	VFMADD231PS  64(R8), Z6, Z1
-	VFMADD231PS  128(R8), Z6, Z2
-	VFMADD231PS  192(R8), Z6, Z3
-	VFMADD231PS  256(R8), Z6, Z4
-	VFMADD231PS  320(R8), Z6, K1, Z5
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z6, Z0
-	VFMADD231PS  64(R8), Z6, Z1
-	VFMADD231PS  128(R8), Z6, Z2
-	VFMADD231PS  192(R8), Z6, Z3
-	VFMADD231PS  256(R8), Z6, Z4
-	VFMADD231PS  320(R8), Z6, K1, Z5
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z6, Z0
-	VFMADD231PS  64(R8), Z6, Z1
-	VFMADD231PS  128(R8), Z6, Z2
-	VFMADD231PS  192(R8), Z6, Z3
-	VFMADD231PS  256(R8), Z6, Z4
-	VFMADD231PS  320(R8), Z6, K1, Z5
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, K1, Z5
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, K1, Z5
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, K1, Z5
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z6
+	VBROADCASTSS (DI)(SI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
@@ -4268,30 +4142,30 @@ scale:
 	VMULPS       Z6, Z5, Z5
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, K1, Z5
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, 128(R8)
-	VMOVUPS Z3, 192(R8)
-	VMOVUPS Z4, 256(R8)
-	VMOVUPS Z5, K1, 320(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, K1, 320(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -4308,241 +4182,19 @@ TEXT ·gatherWeighted512x6(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+319, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+319, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z6
-	VBROADCASTSS (BX)(R9*4), Z7
-	VMULPS       Z7, Z6, Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z6
-	VBROADCASTSS (BX)(R9*4), Z7
-	VMULPS       Z7, Z6, Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, K1, Z5
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z6, Z5, Z5
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, K1, Z5
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, K1, 320(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+159, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -4567,73 +4219,51 @@ row:
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z5
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z6
+	VBROADCASTSS (DX)(R8*4), Z7
+	VMULPS       Z7, Z6, Z6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z5
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -4642,128 +4272,82 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z6
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z6
+	VBROADCASTSS (DX)(R8*4), Z7
+	VMULPS       Z7, Z6, Z6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R8), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VFMADD231PS  Z7, Z6, Z5
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z5, Z5
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z5, Z5
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(R8), Z6
-	VPSLLD    $0x10, Z6, Z6
-	VADDPS    Z6, Z5, Z5
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -4806,6 +4390,284 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+159, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(DI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, K1, 320(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x6(SB), NOSPLIT, $0-128
@@ -4818,250 +4680,244 @@ TEXT ·gatherHalfWeighted512x6(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+159, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+159, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z7
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z6
-	VBROADCASTSS (BX)(R9*4), Z7
+	VBROADCASTSS (R10)(SI*1), Z6
+	VBROADCASTSS (DX)(R8*4), Z7
 	VMULPS       Z7, Z6, Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z6
-	VBROADCASTSS (BX)(R9*4), Z7
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z6
+	VBROADCASTSS (DX)(R8*4), Z7
 	VMULPS       Z7, Z6, Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z6
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(R9), Z6
+	VPMOVZXWD 32(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(R9), Z6
+	VPMOVZXWD 64(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(R9), Z6
+	VPMOVZXWD 96(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(R9), Z6
+	VPMOVZXWD 128(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(R9), Z6
+	VPMOVZXWD 160(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z5, Z5
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z7
+	VBROADCASTSS (R10)(SI*1), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z7
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z6
+	VBROADCASTSS (R8)(DI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
@@ -5070,30 +4926,30 @@ scale:
 	VMULPS       Z6, Z5, Z5
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, K1, Z5
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, K1, 320(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, K1, 320(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -5110,33 +4966,35 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+383, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+383, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -5144,151 +5002,143 @@ row:
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z7, Z0
-	VFMADD231PS  64(R8), Z7, Z1
-	VFMADD231PS  128(R8), Z7, Z2
-	VFMADD231PS  192(R8), Z7, Z3
-	VFMADD231PS  256(R8), Z7, Z4
-	VFMADD231PS  320(R8), Z7, Z5
-	VFMADD231PS  384(R8), Z7, K1, Z6
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	PREFETCHT0 384(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	PREFETCHT0 384(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z7, Z0
-	VFMADD231PS  64(R8), Z7, Z1
-	VFMADD231PS  128(R8), Z7, Z2
-	VFMADD231PS  192(R8), Z7, Z3
-	VFMADD231PS  256(R8), Z7, Z4
-	VFMADD231PS  320(R8), Z7, Z5
-	VFMADD231PS  384(R8), Z7, K1, Z6
-	ADDQ         $0x04, R10
-	DECQ         R11
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z7, Z0
-	VFMADD231PS  64(R8), Z7, Z1
-	VFMADD231PS  128(R8), Z7, Z2
-	VFMADD231PS  192(R8), Z7, Z3
-	VFMADD231PS  256(R8), Z7, Z4
-	VFMADD231PS  320(R8), Z7, Z5
-	VFMADD231PS  384(R8), Z7, K1, Z6
-	ADDQ         $0x04, R10
-	DECQ         R9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+104(FP), R8
-	TESTQ  R8, R8
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
 	JL     plain_ahead
-	ADDQ   DI, R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, K1, Z6
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	PREFETCHT0 384(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	PREFETCHT0 384(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, K1, Z6
-	ADDQ   $0x04, R10
-	DECQ   R11
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
+	ADDQ   $0x04, R9
+	DECQ   R10
 	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, K1, Z6
-	ADDQ   $0x04, R10
-	DECQ   R9
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Z7
+	VBROADCASTSS (DI)(SI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -5298,32 +5148,32 @@ scale:
 	VMULPS       Z7, Z6, Z6
 
 write:
-	MOVQ   dstStride+8(FP), R8
-	IMULQ  DI, R8
-	MOVQ   dst+0(FP), R9
-	ADDQ   R9, R8
-	MOVB   add+112(FP), R9
-	TESTB  R9, R9
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
 	JZ     done_store
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, K1, Z6
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, 128(R8)
-	VMOVUPS Z3, 192(R8)
-	VMOVUPS Z4, 256(R8)
-	VMOVUPS Z5, 320(R8)
-	VMOVUPS Z6, K1, 384(R8)
-	INCQ    DI
-	MOVQ    rows+64(FP), R8
-	CMPQ    DI, R8
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, K1, 384(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
 	JLT     row
 	VZEROUPPER
 	RET
@@ -5340,253 +5190,19 @@ TEXT ·gatherWeighted512x7(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+383, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+383, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	PREFETCHT0 384(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z7
-	VBROADCASTSS (BX)(R9*4), Z8
-	VMULPS       Z8, Z7, Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z7
-	VBROADCASTSS (BX)(R9*4), Z8
-	VMULPS       Z8, Z7, Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, K1, Z6
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	PREFETCHT0 384(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z7
-	VMULPS       Z7, Z0, Z0
-	VMULPS       Z7, Z1, Z1
-	VMULPS       Z7, Z2, Z2
-	VMULPS       Z7, Z3, Z3
-	VMULPS       Z7, Z4, Z4
-	VMULPS       Z7, Z5, Z5
-	VMULPS       Z7, Z6, Z6
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, K1, Z6
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, 320(R9)
-	VMOVUPS Z6, K1, 384(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+191, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -5612,80 +5228,54 @@ row:
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z6
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
 
 scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	PREFETCHT0 384(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z7
+	VBROADCASTSS (DX)(R8*4), Z8
+	VMULPS       Z8, Z7, Z7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z6
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
 	ADDQ         $0x04, R10
 	DECQ         R11
 	JMP          scaled_ahead
@@ -5694,141 +5284,87 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z7
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z7
+	VBROADCASTSS (DX)(R8*4), Z8
+	VMULPS       Z8, Z7, Z7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R8), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z7, Z6
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z6, Z6
+	MOVQ   self+104(FP), R8
+	TESTQ  R8, R8
+	JL     plain_ahead
+	ADDQ   DI, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	PREFETCHT0 384(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z6, Z6
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(R8), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z7, Z6, Z6
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -5874,6 +5410,308 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+191, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(DI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z7
+	VMULPS       Z7, Z0, Z0
+	VMULPS       Z7, Z1, Z1
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z7, Z5, Z5
+	VMULPS       Z7, Z6, Z6
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, K1, 384(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x7(SB), NOSPLIT, $0-128
@@ -5886,35 +5724,37 @@ TEXT ·gatherHalfWeighted512x7(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+191, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+191, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -5922,235 +5762,227 @@ row:
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z8
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z7
-	VBROADCASTSS (BX)(R9*4), Z8
+	VBROADCASTSS (R10)(SI*1), Z7
+	VBROADCASTSS (DX)(R8*4), Z8
 	VMULPS       Z8, Z7, Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z7
-	VBROADCASTSS (BX)(R9*4), Z8
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z7
+	VBROADCASTSS (DX)(R8*4), Z8
 	VMULPS       Z8, Z7, Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z7
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(R9), Z7
+	VPMOVZXWD 32(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(R9), Z7
+	VPMOVZXWD 64(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(R9), Z7
+	VPMOVZXWD 96(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(R9), Z7
+	VPMOVZXWD 128(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(R9), Z7
+	VPMOVZXWD 160(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(R9), Z7
+	VPMOVZXWD 192(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z6, Z6
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z8
+	VBROADCASTSS (R10)(SI*1), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z8
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z7
+	VBROADCASTSS (R8)(DI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -6160,32 +5992,32 @@ scale:
 	VMULPS       Z7, Z6, Z6
 
 write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+112(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, K1, Z6
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, 320(R9)
-	VMOVUPS Z6, K1, 384(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, 320(R8)
+	VMOVUPS Z6, K1, 384(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -6202,15 +6034,255 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+447, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+447, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	PREFETCHT0 384(AX)(R11*1)
+	PREFETCHT0 448(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	PREFETCHT0 256(AX)(R11*1)
+	PREFETCHT0 320(AX)(R11*1)
+	PREFETCHT0 384(AX)(R11*1)
+	PREFETCHT0 448(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+	ADDQ   $0x04, R9
+	DECQ   R10
+	JMP    plain_ahead
+
+plain_rest:
+	TESTQ  R8, R8
+	JZ     scale
+	MOVL   (R9), DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+	ADDQ   $0x04, R9
+	DECQ   R8
+	JMP    plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, K1, 448(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherWeighted512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherWeighted512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x02, BX
+	ADDQ  $+447, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -6237,14 +6309,13 @@ row:
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
 	VPXORD       Z7, Z7, Z7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Z8, Z0
@@ -6261,24 +6332,24 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	PREFETCHT0 384(R12)
-	PREFETCHT0 448(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	PREFETCHT0 384(AX)(R12*1)
+	PREFETCHT0 448(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	VBROADCASTSS (DX)(R8*4), Z9
+	VMULPS       Z9, Z8, Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Z8, Z0
@@ -6297,8 +6368,9 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	VBROADCASTSS (DX)(R8*4), Z9
+	VMULPS       Z9, Z8, Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Z8, Z0
@@ -6318,7 +6390,6 @@ plain:
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
-	SUBL   DX, R8
 	IMULQ  CX, R8
 	ADDQ   AX, R8
 	VADDPS (R8), Z0, Z0
@@ -6335,55 +6406,54 @@ plain_ahead:
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	PREFETCHT0 256(R12)
-	PREFETCHT0 320(R12)
-	PREFETCHT0 384(R12)
-	PREFETCHT0 448(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 256(AX)(R12*1)
+	PREFETCHT0 320(AX)(R12*1)
+	PREFETCHT0 384(AX)(R12*1)
+	PREFETCHT0 448(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, Z6
-	VADDPS 448(R8), Z7, K1, Z7
-	ADDQ   $0x04, R10
-	DECQ   R11
-	JMP    plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z8, Z0
+	VFMADD231PS  64(R8), Z8, Z1
+	VFMADD231PS  128(R8), Z8, Z2
+	VFMADD231PS  192(R8), Z8, Z3
+	VFMADD231PS  256(R8), Z8, Z4
+	VFMADD231PS  320(R8), Z8, Z5
+	VFMADD231PS  384(R8), Z8, Z6
+	VFMADD231PS  448(R8), Z8, K1, Z7
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ  R9, R9
-	JZ     scale
-	MOVL   (R10), R8
-	SUBL   DX, R8
-	IMULQ  CX, R8
-	ADDQ   AX, R8
-	VADDPS (R8), Z0, Z0
-	VADDPS 64(R8), Z1, Z1
-	VADDPS 128(R8), Z2, Z2
-	VADDPS 192(R8), Z3, Z3
-	VADDPS 256(R8), Z4, Z4
-	VADDPS 320(R8), Z5, Z5
-	VADDPS 384(R8), Z6, Z6
-	VADDPS 448(R8), Z7, K1, Z7
-	ADDQ   $0x04, R10
-	DECQ   R9
-	JMP    plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z8, Z0
+	VFMADD231PS  64(R8), Z8, Z1
+	VFMADD231PS  128(R8), Z8, Z2
+	VFMADD231PS  192(R8), Z8, Z3
+	VFMADD231PS  256(R8), Z8, Z4
+	VFMADD231PS  320(R8), Z8, Z5
+	VFMADD231PS  384(R8), Z8, Z6
+	VFMADD231PS  448(R8), Z8, K1, Z7
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -6432,256 +6502,6 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherWeighted512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherWeighted512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x02, SI
-	ADDQ  $+447, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	PREFETCHT0 384(R13)
-	PREFETCHT0 448(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z8
-	VBROADCASTSS (BX)(R9*4), Z9
-	VMULPS       Z9, Z8, Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z8
-	VBROADCASTSS (BX)(R9*4), Z9
-	VMULPS       Z9, Z8, Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ   self+104(FP), R9
-	TESTQ  R9, R9
-	JL     plain_ahead
-	ADDQ   R8, R9
-	SUBL   DX, R9
-	IMULQ  CX, R9
-	ADDQ   AX, R9
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, Z6
-	VADDPS 448(R9), Z7, K1, Z7
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 256(R13)
-	PREFETCHT0 320(R13)
-	PREFETCHT0 384(R13)
-	PREFETCHT0 448(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, Z6
-	VADDPS 448(R9), Z7, K1, Z7
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, 320(R9)
-	VMOVUPS Z6, 384(R9)
-	VMOVUPS Z7, K1, 448(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
-	JLT     row
-	VZEROUPPER
-	RET
-
 // func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-128
@@ -6694,15 +6514,343 @@ TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-128
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+223, SI
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+223, BX
 	TESTQ $0x0000003f, CX
 	JNZ   ragged
-	XORQ  SI, SI
+	XORQ  BX, BX
 
 ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Z8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(DI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+112(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+
+done_store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, K1, 448(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalfWeighted512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalfWeighted512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	IMULQ CX, DX
+	SUBQ  DX, AX
+	MOVQ  colScale+88(FP), DX
+	MOVQ  lanes+120(FP), BX
+	SHLQ  $0x01, BX
+	ADDQ  $+223, BX
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  BX, BX
+
+ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -6729,14 +6877,13 @@ row:
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
 	VPXORD       Z7, Z7, Z7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Z9
@@ -6769,20 +6916,20 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	VBROADCASTSS (DX)(R8*4), Z9
+	VMULPS       Z9, Z8, Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Z9
@@ -6817,8 +6964,9 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Z8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	VBROADCASTSS (DX)(R8*4), Z9
+	VMULPS       Z9, Z8, Z8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Z9
@@ -6854,7 +7002,6 @@ plain:
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
-	SUBL      DX, R8
 	IMULQ     CX, R8
 	ADDQ      AX, R8
 	VPMOVZXWD (R8), Z8
@@ -6887,83 +7034,82 @@ plain_ahead:
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z7, Z7
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(R8), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z7, Z7
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Z8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R8), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -7008,344 +7154,6 @@ done_store:
 	INCQ    DI
 	MOVQ    rows+64(FP), R8
 	CMPQ    DI, R8
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func gatherHalfWeighted512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalfWeighted512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	MOVQ  colScale+88(FP), BX
-	MOVQ  lanes+120(FP), SI
-	SHLQ  $0x01, SI
-	ADDQ  $+223, SI
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  SI, SI
-
-ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VPXORD       Z0, Z0, Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Z8
-	VBROADCASTSS (BX)(R9*4), Z9
-	VMULPS       Z9, Z8, Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z8
-	VBROADCASTSS (BX)(R9*4), Z9
-	VMULPS       Z9, Z8, Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
-	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(R9), Z8
-	VPSLLD    $0x10, Z8, Z8
-	VADDPS    Z8, Z7, Z7
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Z8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-
-write:
-	MOVQ   dstStride+8(FP), R9
-	IMULQ  R8, R9
-	MOVQ   dst+0(FP), R10
-	ADDQ   R10, R9
-	MOVB   add+112(FP), R10
-	TESTB  R10, R10
-	JZ     done_store
-	VADDPS (R9), Z0, Z0
-	VADDPS 64(R9), Z1, Z1
-	VADDPS 128(R9), Z2, Z2
-	VADDPS 192(R9), Z3, Z3
-	VADDPS 256(R9), Z4, Z4
-	VADDPS 320(R9), Z5, Z5
-	VADDPS 384(R9), Z6, Z6
-	VADDPS 448(R9), Z7, K1, Z7
-
-done_store:
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	VMOVUPS Z4, 256(R9)
-	VMOVUPS Z5, 320(R9)
-	VMOVUPS Z6, 384(R9)
-	VMOVUPS Z7, K1, 448(R9)
-	INCQ    R8
-	MOVQ    rows+64(FP), R9
-	CMPQ    R8, R9
 	JLT     row
 	VZEROUPPER
 	RET
@@ -7413,155 +7221,149 @@ TEXT ·gather256x1(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $-1, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $-1, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VMASKMOVPS   (R8), Y0, Y3
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VMASKMOVPS   (R8), Y0, Y3
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VMASKMOVPS   (R8), Y0, Y3
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VMASKMOVPS (R8), Y0, Y2
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VMASKMOVPS (R8), Y0, Y2
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VMASKMOVPS (R8), Y0, Y2
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y2
+	VBROADCASTSS (DI)(SI*4), Y2
 	VMULPS       Y2, Y1, Y1
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VMASKMOVPS (R8), Y0, Y2
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMASKMOVPS Y1, Y0, (DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -7577,187 +7379,19 @@ TEXT ·gatherWeighted256x1(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $-1, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $-1, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y2
-	VBROADCASTSS (BX)(R9*4), Y3
-	VMULPS       Y3, Y2, Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y2
-	VBROADCASTSS (BX)(R9*4), Y3
-	VMULPS       Y3, Y2, Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VMASKMOVPS (R9), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y2
-	VMULPS       Y2, Y1, Y1
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VMASKMOVPS (R9), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-
-done_store:
-	VMASKMOVPS Y1, Y0, (R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $-1, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -7777,18 +7411,16 @@ row:
 	MOVQ         cols+32(FP), R10
 	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y3
-	VPSLLD       $0x10, Y3, Y3
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
@@ -7796,21 +7428,20 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y2
+	VBROADCASTSS (DX)(R8*4), Y3
+	VMULPS       Y3, Y2, Y2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y3
-	VPSLLD       $0x10, Y3, Y3
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -7820,66 +7451,61 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y2
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y2
+	VBROADCASTSS (DX)(R8*4), Y3
+	VMULPS       Y3, Y2, Y2
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y3
-	VPSLLD       $0x10, Y3, Y3
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y2
-	VPSLLD    $0x10, Y2, Y2
-	VADDPS    Y2, Y1, Y1
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VMASKMOVPS (R8), Y0, Y2
+	VADDPS     Y2, Y1, Y1
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y2
-	VPSLLD    $0x10, Y2, Y2
-	VADDPS    Y2, Y1, Y1
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VMASKMOVPS   (R8), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y2
-	VPSLLD    $0x10, Y2, Y2
-	VADDPS    Y2, Y1, Y1
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VMASKMOVPS   (R8), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -7908,6 +7534,170 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $-1, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y2
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y2
+	VMULPS       Y2, Y1, Y1
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VMASKMOVPS (DI), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+
+done_store:
+	VMASKMOVPS Y1, Y0, (DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x1(SB), NOSPLIT, $0-128
@@ -7919,169 +7709,163 @@ TEXT ·gatherHalfWeighted256x1(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $-1, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $-1, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y3
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y2
-	VBROADCASTSS (BX)(R9*4), Y3
+	VBROADCASTSS (R10)(SI*1), Y2
+	VBROADCASTSS (DX)(R8*4), Y3
 	VMULPS       Y3, Y2, Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y2
-	VBROADCASTSS (BX)(R9*4), Y3
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y2
+	VBROADCASTSS (DX)(R8*4), Y3
 	VMULPS       Y3, Y2, Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y2
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y2
 	VPSLLD    $0x10, Y2, Y2
 	VADDPS    Y2, Y1, Y1
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y3
+	VBROADCASTSS (R10)(SI*1), Y2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y2
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y3
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y2
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y2
+	VBROADCASTSS (R8)(DI*4), Y2
 	VMULPS       Y2, Y1, Y1
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VMASKMOVPS (R9), Y0, Y2
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMASKMOVPS Y1, Y0, (R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -8097,165 +7881,159 @@ TEXT ·gather256x2(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+31, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+31, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y3, Y1
-	VMASKMOVPS   32(R8), Y0, Y4
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y3, Y1
-	VMASKMOVPS   32(R8), Y0, Y4
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y3, Y1
-	VMASKMOVPS   32(R8), Y0, Y4
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VMASKMOVPS 32(R8), Y0, Y3
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VMASKMOVPS 32(R8), Y0, Y3
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VMASKMOVPS 32(R8), Y0, Y3
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y3
+	VBROADCASTSS (DI)(SI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VMASKMOVPS 32(R8), Y0, Y3
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMASKMOVPS Y2, Y0, 32(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMASKMOVPS Y2, Y0, 32(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -8271,197 +8049,19 @@ TEXT ·gatherWeighted256x2(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+31, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+31, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y3
-	VBROADCASTSS (BX)(R9*4), Y4
-	VMULPS       Y4, Y3, Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y3
-	VBROADCASTSS (BX)(R9*4), Y4
-	VMULPS       Y4, Y3, Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VMASKMOVPS 32(R9), Y0, Y3
-	VADDPS     Y3, Y2, Y2
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y3
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y3, Y2, Y2
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VMASKMOVPS 32(R9), Y0, Y3
-	VADDPS     Y3, Y2, Y2
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMASKMOVPS Y2, Y0, 32(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+15, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -8482,21 +8082,17 @@ row:
 	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R8), Y4
-	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 
 scaled_ahead:
@@ -8504,24 +8100,21 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y3
+	VBROADCASTSS (DX)(R8*4), Y4
+	VMULPS       Y4, Y3, Y3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R8), Y4
-	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -8531,78 +8124,65 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y3
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y3
+	VBROADCASTSS (DX)(R8*4), Y4
+	VMULPS       Y4, Y3, Y3
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R8), Y4
-	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y2, Y2
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
+	VADDPS     Y3, Y2, Y2
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y2, Y2
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(R8), Y3
-	VPSLLD    $0x10, Y3, Y3
-	VADDPS    Y3, Y2, Y2
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -8634,6 +8214,192 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+15, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y3
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(DI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMASKMOVPS Y2, Y0, 32(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x2(SB), NOSPLIT, $0-128
@@ -8645,191 +8411,185 @@ TEXT ·gatherHalfWeighted256x2(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+15, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+15, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y4
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y3
-	VBROADCASTSS (BX)(R9*4), Y4
+	VBROADCASTSS (R10)(SI*1), Y3
+	VBROADCASTSS (DX)(R8*4), Y4
 	VMULPS       Y4, Y3, Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y3
-	VBROADCASTSS (BX)(R9*4), Y4
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y3
+	VBROADCASTSS (DX)(R8*4), Y4
 	VMULPS       Y4, Y3, Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y3
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(R9), Y3
+	VPMOVZXWD 16(R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y2, Y2
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y4
+	VBROADCASTSS (R10)(SI*1), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y3
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y4
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y3
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y3
+	VBROADCASTSS (R8)(DI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VMASKMOVPS 32(R9), Y0, Y3
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMASKMOVPS Y2, Y0, 32(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMASKMOVPS Y2, Y0, 32(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -8845,177 +8605,171 @@ TEXT ·gather256x3(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+63, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+63, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y4, Y1
-	VFMADD231PS  32(R8), Y4, Y2
-	VMASKMOVPS   64(R8), Y0, Y5
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y4, Y1
-	VFMADD231PS  32(R8), Y4, Y2
-	VMASKMOVPS   64(R8), Y0, Y5
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y4, Y1
-	VFMADD231PS  32(R8), Y4, Y2
-	VMASKMOVPS   64(R8), Y0, Y5
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VMASKMOVPS 64(R8), Y0, Y4
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VMASKMOVPS 64(R8), Y0, Y4
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VMASKMOVPS 64(R8), Y0, Y4
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y4
+	VBROADCASTSS (DI)(SI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VMASKMOVPS 64(R8), Y0, Y4
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMOVUPS    Y2, 32(R8)
-	VMASKMOVPS Y3, Y0, 64(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMASKMOVPS Y3, Y0, 64(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -9031,209 +8785,19 @@ TEXT ·gatherWeighted256x3(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+63, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+63, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y4
-	VBROADCASTSS (BX)(R9*4), Y5
-	VMULPS       Y5, Y4, Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y4
-	VBROADCASTSS (BX)(R9*4), Y5
-	VMULPS       Y5, Y4, Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VMASKMOVPS 64(R9), Y0, Y4
-	VADDPS     Y4, Y3, Y3
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VMASKMOVPS 64(R9), Y0, Y4
-	VADDPS     Y4, Y3, Y3
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMASKMOVPS Y3, Y0, 64(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+31, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -9255,24 +8819,18 @@ row:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 
 scaled_ahead:
@@ -9280,27 +8838,23 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y4
+	VBROADCASTSS (DX)(R8*4), Y5
+	VMULPS       Y5, Y4, Y4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -9310,90 +8864,70 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y4
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y4
+	VBROADCASTSS (DX)(R8*4), Y5
+	VMULPS       Y5, Y4, Y4
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R8), Y5
-	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y3, Y3
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
+	VADDPS     Y4, Y3, Y3
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y3, Y3
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(R8), Y4
-	VPSLLD    $0x10, Y4, Y4
-	VADDPS    Y4, Y3, Y3
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -9428,6 +8962,214 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+31, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y4
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(DI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMASKMOVPS Y3, Y0, 64(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x3(SB), NOSPLIT, $0-128
@@ -9439,213 +9181,207 @@ TEXT ·gatherHalfWeighted256x3(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+31, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+31, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y5
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y4
-	VBROADCASTSS (BX)(R9*4), Y5
+	VBROADCASTSS (R10)(SI*1), Y4
+	VBROADCASTSS (DX)(R8*4), Y5
 	VMULPS       Y5, Y4, Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y4
-	VBROADCASTSS (BX)(R9*4), Y5
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y4
+	VBROADCASTSS (DX)(R8*4), Y5
 	VMULPS       Y5, Y4, Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y4
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(R9), Y4
+	VPMOVZXWD 16(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(R9), Y4
+	VPMOVZXWD 32(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y3, Y3
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y5
+	VBROADCASTSS (R10)(SI*1), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y4
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y5
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y4
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y4
+	VBROADCASTSS (R8)(DI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VMASKMOVPS 64(R9), Y0, Y4
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMASKMOVPS Y3, Y0, 64(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMASKMOVPS Y3, Y0, 64(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -9661,187 +9397,181 @@ TEXT ·gather256x4(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+95, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+95, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y5, Y1
-	VFMADD231PS  32(R8), Y5, Y2
-	VFMADD231PS  64(R8), Y5, Y3
-	VMASKMOVPS   96(R8), Y0, Y6
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y5, Y1
-	VFMADD231PS  32(R8), Y5, Y2
-	VFMADD231PS  64(R8), Y5, Y3
-	VMASKMOVPS   96(R8), Y0, Y6
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y5, Y1
-	VFMADD231PS  32(R8), Y5, Y2
-	VFMADD231PS  64(R8), Y5, Y3
-	VMASKMOVPS   96(R8), Y0, Y6
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VMASKMOVPS 96(R8), Y0, Y5
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VMASKMOVPS 96(R8), Y0, Y5
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VMASKMOVPS 96(R8), Y0, Y5
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y5
+	VBROADCASTSS (DI)(SI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VMASKMOVPS 96(R8), Y0, Y5
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMOVUPS    Y2, 32(R8)
-	VMOVUPS    Y3, 64(R8)
-	VMASKMOVPS Y4, Y0, 96(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMASKMOVPS Y4, Y0, 96(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -9857,219 +9587,19 @@ TEXT ·gatherWeighted256x4(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+95, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+95, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y5
-	VBROADCASTSS (BX)(R9*4), Y6
-	VMULPS       Y6, Y5, Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y5
-	VBROADCASTSS (BX)(R9*4), Y6
-	VMULPS       Y6, Y5, Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VMASKMOVPS 96(R9), Y0, Y5
-	VADDPS     Y5, Y4, Y4
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y5
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y5, Y2, Y2
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y5, Y4, Y4
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VMASKMOVPS 96(R9), Y0, Y5
-	VADDPS     Y5, Y4, Y4
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMASKMOVPS Y4, Y0, 96(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+47, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -10092,27 +9622,19 @@ row:
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 
 scaled_ahead:
@@ -10120,30 +9642,24 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y5
+	VBROADCASTSS (DX)(R8*4), Y6
+	VMULPS       Y6, Y5, Y5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -10153,102 +9669,74 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y5
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y5
+	VBROADCASTSS (DX)(R8*4), Y6
+	VMULPS       Y6, Y5, Y5
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y4, Y4
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
+	VADDPS     Y5, Y4, Y4
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y4, Y4
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(R8), Y5
-	VPSLLD    $0x10, Y5, Y5
-	VADDPS    Y5, Y4, Y4
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -10286,6 +9774,236 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+47, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y5
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(DI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y5
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y5, Y4, Y4
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMASKMOVPS Y4, Y0, 96(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x4(SB), NOSPLIT, $0-128
@@ -10297,235 +10015,229 @@ TEXT ·gatherHalfWeighted256x4(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+47, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+47, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y6
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y5
-	VBROADCASTSS (BX)(R9*4), Y6
+	VBROADCASTSS (R10)(SI*1), Y5
+	VBROADCASTSS (DX)(R8*4), Y6
 	VMULPS       Y6, Y5, Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y5
-	VBROADCASTSS (BX)(R9*4), Y6
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y5
+	VBROADCASTSS (DX)(R8*4), Y6
 	VMULPS       Y6, Y5, Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y5
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(R9), Y5
+	VPMOVZXWD 16(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(R9), Y5
+	VPMOVZXWD 32(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(R9), Y5
+	VPMOVZXWD 48(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y6
+	VBROADCASTSS (R10)(SI*1), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y5
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y6
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y5
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y5
+	VBROADCASTSS (R8)(DI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VMASKMOVPS 96(R9), Y0, Y5
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMASKMOVPS Y4, Y0, 96(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMASKMOVPS Y4, Y0, 96(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -10541,169 +10253,163 @@ TEXT ·gather256x5(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+127, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+127, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y6, Y1
-	VFMADD231PS  32(R8), Y6, Y2
-	VFMADD231PS  64(R8), Y6, Y3
-	VFMADD231PS  96(R8), Y6, Y4
-	VMASKMOVPS   128(R8), Y0, Y7
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y6, Y1
-	VFMADD231PS  32(R8), Y6, Y2
-	VFMADD231PS  64(R8), Y6, Y3
-	VFMADD231PS  96(R8), Y6, Y4
-	VMASKMOVPS   128(R8), Y0, Y7
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y6, Y1
-	VFMADD231PS  32(R8), Y6, Y2
-	VFMADD231PS  64(R8), Y6, Y3
-	VFMADD231PS  96(R8), Y6, Y4
-	VMASKMOVPS   128(R8), Y0, Y7
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VMASKMOVPS 128(R8), Y0, Y6
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VMASKMOVPS 128(R8), Y0, Y6
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VMASKMOVPS 128(R8), Y0, Y6
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y6
+	VBROADCASTSS (DI)(SI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
@@ -10711,29 +10417,29 @@ scale:
 	VMULPS       Y6, Y5, Y5
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VMASKMOVPS 128(R8), Y0, Y6
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMOVUPS    Y2, 32(R8)
-	VMOVUPS    Y3, 64(R8)
-	VMOVUPS    Y4, 96(R8)
-	VMASKMOVPS Y5, Y0, 128(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMASKMOVPS Y5, Y0, 128(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -10749,231 +10455,19 @@ TEXT ·gatherWeighted256x5(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+127, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+127, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y6
-	VBROADCASTSS (BX)(R9*4), Y7
-	VMULPS       Y7, Y6, Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y6
-	VBROADCASTSS (BX)(R9*4), Y7
-	VMULPS       Y7, Y6, Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VMASKMOVPS 128(R9), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y6
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VMASKMOVPS 128(R9), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMASKMOVPS Y5, Y0, 128(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+63, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -10997,30 +10491,20 @@ row:
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 
 scaled_ahead:
@@ -11028,34 +10512,26 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y6
+	VBROADCASTSS (DX)(R8*4), Y7
+	VMULPS       Y7, Y6, Y6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -11065,115 +10541,79 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y6
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y6
+	VBROADCASTSS (DX)(R8*4), Y7
+	VMULPS       Y7, Y6, Y6
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R8), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y5, Y5
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
+	VADDPS     Y6, Y5, Y5
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y5, Y5
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(R8), Y6
-	VPSLLD    $0x10, Y6, Y6
-	VADDPS    Y6, Y5, Y5
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -11214,6 +10654,260 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+63, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y6
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(DI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMASKMOVPS Y5, Y0, 128(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x5(SB), NOSPLIT, $0-128
@@ -11225,229 +10919,223 @@ TEXT ·gatherHalfWeighted256x5(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+63, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+63, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y7
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y6
-	VBROADCASTSS (BX)(R9*4), Y7
+	VBROADCASTSS (R10)(SI*1), Y6
+	VBROADCASTSS (DX)(R8*4), Y7
 	VMULPS       Y7, Y6, Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y6
-	VBROADCASTSS (BX)(R9*4), Y7
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y6
+	VBROADCASTSS (DX)(R8*4), Y7
 	VMULPS       Y7, Y6, Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y6
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(R9), Y6
+	VPMOVZXWD 16(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(R9), Y6
+	VPMOVZXWD 32(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(R9), Y6
+	VPMOVZXWD 48(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(R9), Y6
+	VPMOVZXWD 64(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y5, Y5
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y7
+	VBROADCASTSS (R10)(SI*1), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y6
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y7
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y6
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y6
+	VBROADCASTSS (R8)(DI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
@@ -11455,29 +11143,29 @@ scale:
 	VMULPS       Y6, Y5, Y5
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VMASKMOVPS 128(R9), Y0, Y6
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMASKMOVPS Y5, Y0, 128(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMASKMOVPS Y5, Y0, 128(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -11493,176 +11181,170 @@ TEXT ·gather256x6(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+159, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+159, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y7, Y1
-	VFMADD231PS  32(R8), Y7, Y2
-	VFMADD231PS  64(R8), Y7, Y3
-	VFMADD231PS  96(R8), Y7, Y4
-	VFMADD231PS  128(R8), Y7, Y5
-	VMASKMOVPS   160(R8), Y0, Y8
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y7, Y1
-	VFMADD231PS  32(R8), Y7, Y2
-	VFMADD231PS  64(R8), Y7, Y3
-	VFMADD231PS  96(R8), Y7, Y4
-	VFMADD231PS  128(R8), Y7, Y5
-	VMASKMOVPS   160(R8), Y0, Y8
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y7, Y1
-	VFMADD231PS  32(R8), Y7, Y2
-	VFMADD231PS  64(R8), Y7, Y3
-	VFMADD231PS  96(R8), Y7, Y4
-	VFMADD231PS  128(R8), Y7, Y5
-	VMASKMOVPS   160(R8), Y0, Y8
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VMASKMOVPS 160(R8), Y0, Y7
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VMASKMOVPS 160(R8), Y0, Y7
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VMASKMOVPS 160(R8), Y0, Y7
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y7
+	VBROADCASTSS (DI)(SI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
@@ -11671,31 +11353,31 @@ scale:
 	VMULPS       Y7, Y6, Y6
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VMASKMOVPS 160(R8), Y0, Y7
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMOVUPS    Y2, 32(R8)
-	VMOVUPS    Y3, 64(R8)
-	VMOVUPS    Y4, 96(R8)
-	VMOVUPS    Y5, 128(R8)
-	VMASKMOVPS Y6, Y0, 160(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMASKMOVPS Y6, Y0, 160(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -11711,241 +11393,19 @@ TEXT ·gatherWeighted256x6(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+159, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+159, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y7
-	VBROADCASTSS (BX)(R9*4), Y8
-	VMULPS       Y8, Y7, Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y7
-	VBROADCASTSS (BX)(R9*4), Y8
-	VMULPS       Y8, Y7, Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VMASKMOVPS 160(R9), Y0, Y7
-	VADDPS     Y7, Y6, Y6
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y7
-	VMULPS       Y7, Y1, Y1
-	VMULPS       Y7, Y2, Y2
-	VMULPS       Y7, Y3, Y3
-	VMULPS       Y7, Y4, Y4
-	VMULPS       Y7, Y5, Y5
-	VMULPS       Y7, Y6, Y6
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VMASKMOVPS 160(R9), Y0, Y7
-	VADDPS     Y7, Y6, Y6
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMASKMOVPS Y6, Y0, 160(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+79, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -11970,33 +11430,21 @@ row:
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 
 scaled_ahead:
@@ -12004,37 +11452,27 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y7
+	VBROADCASTSS (DX)(R8*4), Y8
+	VMULPS       Y8, Y7, Y7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -12044,127 +11482,83 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y7
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y7
+	VBROADCASTSS (DX)(R8*4), Y8
+	VMULPS       Y8, Y7, Y7
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y6, Y6
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
+	VADDPS     Y7, Y6, Y6
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y6, Y6
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(R8), Y7
-	VPSLLD    $0x10, Y7, Y7
-	VADDPS    Y7, Y6, Y6
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -12208,6 +11602,282 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+79, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y7
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(DI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y7
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMASKMOVPS Y6, Y0, 160(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x6(SB), NOSPLIT, $0-128
@@ -12219,248 +11889,242 @@ TEXT ·gatherHalfWeighted256x6(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+79, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+79, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y8
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y7
-	VBROADCASTSS (BX)(R9*4), Y8
+	VBROADCASTSS (R10)(SI*1), Y7
+	VBROADCASTSS (DX)(R8*4), Y8
 	VMULPS       Y8, Y7, Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y7
-	VBROADCASTSS (BX)(R9*4), Y8
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y7
+	VBROADCASTSS (DX)(R8*4), Y8
 	VMULPS       Y8, Y7, Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y7
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(R9), Y7
+	VPMOVZXWD 16(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(R9), Y7
+	VPMOVZXWD 32(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(R9), Y7
+	VPMOVZXWD 48(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(R9), Y7
+	VPMOVZXWD 64(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(R9), Y7
+	VPMOVZXWD 80(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y6, Y6
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y8
+	VBROADCASTSS (R10)(SI*1), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y7
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y8
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y7
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y7
+	VBROADCASTSS (R8)(DI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
@@ -12469,31 +12133,31 @@ scale:
 	VMULPS       Y7, Y6, Y6
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VMASKMOVPS 160(R9), Y0, Y7
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMASKMOVPS Y6, Y0, 160(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMASKMOVPS Y6, Y0, 160(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -12509,33 +12173,35 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+191, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+191, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	XORQ DI, DI
+	XORQ SI, SI
 
 row:
-	MOVQ         begin+48(FP), R8
-	MOVQ         end+56(FP), R9
-	MOVQ         (R8)(DI*8), R8
-	MOVQ         (R9)(DI*8), R9
-	SUBQ         R8, R9
-	MOVQ         seen+72(FP), R11
-	SUBQ         R8, R11
-	XORQ         R10, R10
-	CMPQ         R11, R10
-	CMOVQLT      R10, R11
-	CMPQ         R9, R11
-	CMOVQLT      R9, R11
-	SUBQ         R11, R9
-	MOVQ         cols+32(FP), R10
-	LEAQ         (R10)(R8*4), R10
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -12543,151 +12209,143 @@ row:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R8
-	TESTQ        R8, R8
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
 	JL           scaled_ahead
-	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y8, Y1
-	VFMADD231PS  32(R8), Y8, Y2
-	VFMADD231PS  64(R8), Y8, Y3
-	VFMADD231PS  96(R8), Y8, Y4
-	VFMADD231PS  128(R8), Y8, Y5
-	VFMADD231PS  160(R8), Y8, Y6
-	VMASKMOVPS   192(R8), Y0, Y9
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 
 scaled_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         scaled_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y8, Y1
-	VFMADD231PS  32(R8), Y8, Y2
-	VFMADD231PS  64(R8), Y8, Y3
-	VFMADD231PS  96(R8), Y8, Y4
-	VFMADD231PS  128(R8), Y8, Y5
-	VFMADD231PS  160(R8), Y8, Y6
-	VMASKMOVPS   192(R8), Y0, Y9
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R10
-	DECQ         R11
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R9, R9
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y8, Y1
-	VFMADD231PS  32(R8), Y8, Y2
-	VFMADD231PS  64(R8), Y8, Y3
-	VFMADD231PS  96(R8), Y8, Y4
-	VFMADD231PS  128(R8), Y8, Y5
-	VFMADD231PS  160(R8), Y8, Y6
-	VMASKMOVPS   192(R8), Y0, Y9
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R10
-	DECQ         R9
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+104(FP), R8
-	TESTQ      R8, R8
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
 	JL         plain_ahead
-	ADDQ       DI, R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VMASKMOVPS 192(R8), Y0, Y8
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 plain_ahead:
-	TESTQ      R11, R11
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (R10), R8
-	MOVL       32(R10), R12
-	SUBL       DX, R12
-	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VMASKMOVPS 192(R8), Y0, Y8
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, R10
-	DECQ       R11
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VMASKMOVPS 192(R8), Y0, Y8
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, R10
-	DECQ       R9
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R8
-	TESTQ        R8, R8
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
 	JZ           write
-	VBROADCASTSS (R8)(DI*4), Y8
+	VBROADCASTSS (DI)(SI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -12697,33 +12355,33 @@ scale:
 	VMULPS       Y8, Y7, Y7
 
 write:
-	MOVQ       dstStride+8(FP), R8
-	IMULQ      DI, R8
-	MOVQ       dst+0(FP), R9
-	ADDQ       R9, R8
-	MOVB       add+112(FP), R9
-	TESTB      R9, R9
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
 	JZ         done_store
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VMASKMOVPS 192(R8), Y0, Y8
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (R8)
-	VMOVUPS    Y2, 32(R8)
-	VMOVUPS    Y3, 64(R8)
-	VMOVUPS    Y4, 96(R8)
-	VMOVUPS    Y5, 128(R8)
-	VMOVUPS    Y6, 160(R8)
-	VMASKMOVPS Y7, Y0, 192(R8)
-	INCQ       DI
-	MOVQ       rows+64(FP), R8
-	CMPQ       DI, R8
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMASKMOVPS Y7, Y0, 192(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
 	JLT        row
 	VZEROUPPER
 	RET
@@ -12739,253 +12397,19 @@ TEXT ·gatherWeighted256x7(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+191, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+191, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y8
-	VBROADCASTSS (BX)(R9*4), Y9
-	VMULPS       Y9, Y8, Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y8
-	VBROADCASTSS (BX)(R9*4), Y9
-	VMULPS       Y9, Y8, Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VMASKMOVPS 192(R9), Y0, Y8
-	VADDPS     Y8, Y7, Y7
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y8
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VMASKMOVPS 192(R9), Y0, Y8
-	VADDPS     Y8, Y7, Y7
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMOVUPS    Y6, 160(R9)
-	VMASKMOVPS Y7, Y0, 192(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+95, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -13011,36 +12435,22 @@ row:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 
 scaled_ahead:
@@ -13048,40 +12458,29 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y8
+	VBROADCASTSS (DX)(R8*4), Y9
+	VMULPS       Y9, Y8, Y8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -13091,139 +12490,88 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y8
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y8
+	VBROADCASTSS (DX)(R8*4), Y9
+	VMULPS       Y9, Y8, Y8
 	IMULQ        CX, R8
 	ADDQ         AX, R8
-	VPMOVZXWD    (R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
-	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R8), Y9
-	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 	ADDQ         $0x04, R10
 	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R8
-	TESTQ     R8, R8
-	JL        plain_ahead
-	ADDQ      DI, R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y7, Y7
+	MOVQ       self+104(FP), R8
+	TESTQ      R8, R8
+	JL         plain_ahead
+	ADDQ       DI, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
+	VADDPS     Y8, Y7, Y7
 
 plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y7, Y7
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(R8), Y8
-	VPSLLD    $0x10, Y8, Y8
-	VADDPS    Y8, Y7, Y7
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -13270,6 +12618,304 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+95, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y8
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(DI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMASKMOVPS Y7, Y0, 192(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
 // func gatherHalfWeighted256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x7(SB), NOSPLIT, $0-128
@@ -13281,35 +12927,37 @@ TEXT ·gatherHalfWeighted256x7(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+95, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+95, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
+	XORQ DI, DI
 
 row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -13317,231 +12965,223 @@ row:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
+	MOVQ         self+104(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y9
+	ADDQ         DI, R8
+	VBROADCASTSS (DX)(R8*4), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
 
 scaled_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y8
-	VBROADCASTSS (BX)(R9*4), Y9
+	VBROADCASTSS (R10)(SI*1), Y8
+	VBROADCASTSS (DX)(R8*4), Y9
 	VMULPS       Y9, Y8, Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y8
-	VBROADCASTSS (BX)(R9*4), Y9
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y8
+	VBROADCASTSS (DX)(R8*4), Y9
 	VMULPS       Y9, Y8, Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
+	MOVQ      self+104(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y8
+	ADDQ      DI, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(R9), Y8
+	VPMOVZXWD 16(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(R9), Y8
+	VPMOVZXWD 32(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(R9), Y8
+	VPMOVZXWD 48(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(R9), Y8
+	VPMOVZXWD 64(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(R9), Y8
+	VPMOVZXWD 80(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(R9), Y8
+	VPMOVZXWD 96(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y7, Y7
 
 plain_ahead:
-	TESTQ      R12, R12
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	IMULQ      CX, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y9
+	VBROADCASTSS (R10)(SI*1), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R12
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          plain_ahead
 
 plain_rest:
-	TESTQ        R10, R10
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y8
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y9
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R11
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          plain_rest
 
 scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
+	MOVQ         rowScale+96(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y8
+	VBROADCASTSS (R8)(DI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -13551,33 +13191,33 @@ scale:
 	VMULPS       Y8, Y7, Y7
 
 write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+112(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VMASKMOVPS 192(R9), Y0, Y8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMOVUPS    Y6, 160(R9)
-	VMASKMOVPS Y7, Y0, 192(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMOVUPS    Y6, 160(R8)
+	VMASKMOVPS Y7, Y0, 192(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -13593,15 +13233,253 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+223, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+223, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ      R8, R8
+	JZ         scale
+	MOVL       (R9), DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+	ADDQ       $0x04, R9
+	DECQ       R8
+	JMP        plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMOVUPS    Y7, 192(DI)
+	VMASKMOVPS Y8, Y0, 224(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherWeighted256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+223, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -13628,14 +13506,13 @@ row:
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Y9, Y1
@@ -13653,20 +13530,20 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	VBROADCASTSS (DX)(R8*4), Y10
+	VMULPS       Y10, Y9, Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Y9, Y1
@@ -13686,8 +13563,9 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	VBROADCASTSS (DX)(R8*4), Y10
+	VMULPS       Y10, Y9, Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VFMADD231PS  (R8), Y9, Y1
@@ -13708,7 +13586,6 @@ plain:
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
-	SUBL       DX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
 	VADDPS     (R8), Y1, Y1
@@ -13726,53 +13603,52 @@ plain_ahead:
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	PREFETCHT0 128(R12)
-	PREFETCHT0 192(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VADDPS     192(R8), Y7, Y7
-	VMASKMOVPS 224(R8), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, R10
-	DECQ       R11
-	JMP        plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y9, Y1
+	VFMADD231PS  32(R8), Y9, Y2
+	VFMADD231PS  64(R8), Y9, Y3
+	VFMADD231PS  96(R8), Y9, Y4
+	VFMADD231PS  128(R8), Y9, Y5
+	VFMADD231PS  160(R8), Y9, Y6
+	VFMADD231PS  192(R8), Y9, Y7
+	VMASKMOVPS   224(R8), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ      R9, R9
-	JZ         scale
-	MOVL       (R10), R8
-	SUBL       DX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VADDPS     192(R8), Y7, Y7
-	VMASKMOVPS 224(R8), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, R10
-	DECQ       R9
-	JMP        plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y9, Y1
+	VFMADD231PS  32(R8), Y9, Y2
+	VFMADD231PS  64(R8), Y9, Y3
+	VFMADD231PS  96(R8), Y9, Y4
+	VFMADD231PS  128(R8), Y9, Y5
+	VFMADD231PS  160(R8), Y9, Y6
+	VFMADD231PS  192(R8), Y9, Y7
+	VMASKMOVPS   224(R8), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -13822,254 +13698,6 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherWeighted256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gatherWeighted256x8(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x02, SI
-	ADDQ    $+223, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y9
-	VBROADCASTSS (BX)(R9*4), Y10
-	VMULPS       Y10, Y9, Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y9
-	VBROADCASTSS (BX)(R9*4), Y10
-	VMULPS       Y10, Y9, Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ       self+104(FP), R9
-	TESTQ      R9, R9
-	JL         plain_ahead
-	ADDQ       R8, R9
-	SUBL       DX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VADDPS     192(R9), Y7, Y7
-	VMASKMOVPS 224(R9), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y9
-	VMULPS       Y9, Y1, Y1
-	VMULPS       Y9, Y2, Y2
-	VMULPS       Y9, Y3, Y3
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y9, Y5, Y5
-	VMULPS       Y9, Y6, Y6
-	VMULPS       Y9, Y7, Y7
-	VMULPS       Y9, Y8, Y8
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VADDPS     192(R9), Y7, Y7
-	VMASKMOVPS 224(R9), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMOVUPS    Y6, 160(R9)
-	VMOVUPS    Y7, 192(R9)
-	VMASKMOVPS Y8, Y0, 224(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
-	JLT        row
-	VZEROUPPER
-	RET
-
 // func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-128
@@ -14081,15 +13709,339 @@ TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-128
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+111, SI
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+111, BX
 	TESTQ   $0x0000003f, CX
 	JNZ     ragged
-	XORQ    SI, SI
+	XORQ    BX, BX
 
 ragged:
+	XORQ SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	TESTQ        DX, DX
+	JZ           plain
+	MOVQ         self+104(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+scaled_ahead:
+	TESTQ      R10, R10
+	JZ         scaled_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         scaled_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+scaled_whole:
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R8, R8
+	JZ           scale
+	MOVL         (R9), DI
+	VBROADCASTSS (DX)(DI*4), Y9
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(DI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R9
+	DECQ         R8
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	IMULQ      CX, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	TESTQ      BX, BX
+	JZ         plain_whole
+	ADDQ       BX, R11
+	PREFETCHT0 (AX)(R11*1)
+
+plain_whole:
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+	ADDQ      $0x04, R9
+	DECQ      R10
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+	ADDQ      $0x04, R9
+	DECQ      R8
+	JMP       plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+112(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+done_store:
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMOVUPS    Y7, 192(DI)
+	VMASKMOVPS Y8, Y0, 224(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalfWeighted256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+111, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
+
+ragged:
+	MOVQ weights+80(FP), SI
+	SUBQ cols+32(FP), SI
 	XORQ DI, DI
 
 row:
@@ -14116,14 +14068,13 @@ row:
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           plain
 	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (DX)(R8*4), Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Y10
@@ -14156,18 +14107,18 @@ scaled_ahead:
 	JZ         scaled_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         scaled_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 scaled_whole:
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	VBROADCASTSS (DX)(R8*4), Y10
+	VMULPS       Y10, Y9, Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Y10
@@ -14202,8 +14153,9 @@ scaled_rest:
 	TESTQ        R9, R9
 	JZ           scale
 	MOVL         (R10), R8
-	VBROADCASTSS (BX)(R8*4), Y9
-	SUBL         DX, R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	VBROADCASTSS (DX)(R8*4), Y10
+	VMULPS       Y10, Y9, Y9
 	IMULQ        CX, R8
 	ADDQ         AX, R8
 	VPMOVZXWD    (R8), Y10
@@ -14239,7 +14191,6 @@ plain:
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
-	SUBL      DX, R8
 	IMULQ     CX, R8
 	ADDQ      AX, R8
 	VPMOVZXWD (R8), Y9
@@ -14272,81 +14223,80 @@ plain_ahead:
 	JZ         plain_rest
 	MOVL       (R10), R8
 	MOVL       32(R10), R12
-	SUBL       DX, R12
 	IMULQ      CX, R12
-	ADDQ       AX, R12
-	PREFETCHT0 (R12)
-	PREFETCHT0 64(R12)
-	TESTQ      SI, SI
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	TESTQ      BX, BX
 	JZ         plain_whole
-	PREFETCHT0 (R12)(SI*1)
+	ADDQ       BX, R12
+	PREFETCHT0 (AX)(R12*1)
 
 plain_whole:
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y8, Y8
-	ADDQ      $0x04, R10
-	DECQ      R11
-	JMP       plain_ahead
+	VBROADCASTSS (R10)(SI*1), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JMP          plain_ahead
 
 plain_rest:
-	TESTQ     R9, R9
-	JZ        scale
-	MOVL      (R10), R8
-	SUBL      DX, R8
-	IMULQ     CX, R8
-	ADDQ      AX, R8
-	VPMOVZXWD (R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(R8), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y8, Y8
-	ADDQ      $0x04, R10
-	DECQ      R9
-	JMP       plain_rest
+	TESTQ        R9, R9
+	JZ           scale
+	MOVL         (R10), R8
+	VBROADCASTSS (R10)(SI*1), Y9
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R8), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R10
+	DECQ         R9
+	JMP          plain_rest
 
 scale:
 	MOVQ         rowScale+96(FP), R8
@@ -14392,340 +14342,6 @@ done_store:
 	INCQ       DI
 	MOVQ       rows+64(FP), R8
 	CMPQ       DI, R8
-	JLT        row
-	VZEROUPPER
-	RET
-
-// func gatherHalfWeighted256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalfWeighted256x8(SB), NOSPLIT, $0-128
-	MOVQ    lanes+120(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+16(FP), AX
-	MOVQ    stride+24(FP), CX
-	MOVL    base+40(FP), DX
-	MOVQ    colScale+88(FP), BX
-	MOVQ    lanes+120(FP), SI
-	SHLQ    $0x01, SI
-	ADDQ    $+111, SI
-	TESTQ   $0x0000003f, CX
-	JNZ     ragged
-	XORQ    SI, SI
-
-ragged:
-	MOVQ weights+80(FP), DI
-	SUBQ cols+32(FP), DI
-	XORQ R8, R8
-
-row:
-	MOVQ         begin+48(FP), R9
-	MOVQ         end+56(FP), R10
-	MOVQ         (R9)(R8*8), R9
-	MOVQ         (R10)(R8*8), R10
-	SUBQ         R9, R10
-	MOVQ         seen+72(FP), R12
-	SUBQ         R9, R12
-	XORQ         R11, R11
-	CMPQ         R12, R11
-	CMOVQLT      R11, R12
-	CMPQ         R10, R12
-	CMOVQLT      R10, R12
-	SUBQ         R12, R10
-	MOVQ         cols+32(FP), R11
-	LEAQ         (R11)(R9*4), R11
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	TESTQ        BX, BX
-	JZ           plain
-	MOVQ         self+104(FP), R9
-	TESTQ        R9, R9
-	JL           scaled_ahead
-	ADDQ         R8, R9
-	VBROADCASTSS (BX)(R9*4), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y8
-
-scaled_ahead:
-	TESTQ      R12, R12
-	JZ         scaled_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         scaled_whole
-	PREFETCHT0 (R13)(SI*1)
-
-scaled_whole:
-	VBROADCASTSS (R11)(DI*1), Y9
-	VBROADCASTSS (BX)(R9*4), Y10
-	VMULPS       Y10, Y9, Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          scaled_ahead
-
-scaled_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y9
-	VBROADCASTSS (BX)(R9*4), Y10
-	VMULPS       Y10, Y9, Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          scaled_rest
-
-plain:
-	MOVQ      self+104(FP), R9
-	TESTQ     R9, R9
-	JL        plain_ahead
-	ADDQ      R8, R9
-	SUBL      DX, R9
-	IMULQ     CX, R9
-	ADDQ      AX, R9
-	VPMOVZXWD (R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(R9), Y9
-	VPSLLD    $0x10, Y9, Y9
-	VADDPS    Y9, Y8, Y8
-
-plain_ahead:
-	TESTQ      R12, R12
-	JZ         plain_rest
-	MOVL       (R11), R9
-	MOVL       32(R11), R13
-	SUBL       DX, R13
-	IMULQ      CX, R13
-	ADDQ       AX, R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	TESTQ      SI, SI
-	JZ         plain_whole
-	PREFETCHT0 (R13)(SI*1)
-
-plain_whole:
-	VBROADCASTSS (R11)(DI*1), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R12
-	JMP          plain_ahead
-
-plain_rest:
-	TESTQ        R10, R10
-	JZ           scale
-	MOVL         (R11), R9
-	VBROADCASTSS (R11)(DI*1), Y9
-	SUBL         DX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	VPMOVZXWD    (R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
-	VPSLLD       $0x10, Y10, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R11
-	DECQ         R10
-	JMP          plain_rest
-
-scale:
-	MOVQ         rowScale+96(FP), R9
-	TESTQ        R9, R9
-	JZ           write
-	VBROADCASTSS (R9)(R8*4), Y9
-	VMULPS       Y9, Y1, Y1
-	VMULPS       Y9, Y2, Y2
-	VMULPS       Y9, Y3, Y3
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y9, Y5, Y5
-	VMULPS       Y9, Y6, Y6
-	VMULPS       Y9, Y7, Y7
-	VMULPS       Y9, Y8, Y8
-
-write:
-	MOVQ       dstStride+8(FP), R9
-	IMULQ      R8, R9
-	MOVQ       dst+0(FP), R10
-	ADDQ       R10, R9
-	MOVB       add+112(FP), R10
-	TESTB      R10, R10
-	JZ         done_store
-	VADDPS     (R9), Y1, Y1
-	VADDPS     32(R9), Y2, Y2
-	VADDPS     64(R9), Y3, Y3
-	VADDPS     96(R9), Y4, Y4
-	VADDPS     128(R9), Y5, Y5
-	VADDPS     160(R9), Y6, Y6
-	VADDPS     192(R9), Y7, Y7
-	VMASKMOVPS 224(R9), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-
-done_store:
-	VMOVUPS    Y1, (R9)
-	VMOVUPS    Y2, 32(R9)
-	VMOVUPS    Y3, 64(R9)
-	VMOVUPS    Y4, 96(R9)
-	VMOVUPS    Y5, 128(R9)
-	VMOVUPS    Y6, 160(R9)
-	VMOVUPS    Y7, 192(R9)
-	VMASKMOVPS Y8, Y0, 224(R9)
-	INCQ       R8
-	MOVQ       rows+64(FP), R9
-	CMPQ       R8, R9
 	JLT        row
 	VZEROUPPER
 	RET

@@ -12,7 +12,6 @@
 package avx
 
 //go:generate go run ./gen -part attention -out asm_attention_amd64.s -stubs asm_attention_amd64.go -pkg avx
-//go:generate go run ./gen -part bag -out asm_bag_amd64.s -stubs asm_bag_amd64.go -pkg avx
 //go:generate go run ./gen -part choose -out asm_choose_amd64.s -stubs asm_choose_amd64.go -pkg avx
 //go:generate go run ./gen -part coded -out asm_coded_amd64.s -stubs asm_coded_amd64.go -pkg avx
 //go:generate go run ./gen -part elu -out asm_elu_amd64.s -stubs asm_elu_amd64.go -pkg avx

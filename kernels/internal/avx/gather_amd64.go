@@ -77,14 +77,34 @@ func gather[E float32 | uint16](s Set, f *[9]gatherFunc[E], size int, dst []floa
 		}
 		return
 	}
-	self, rowScale := r.ofRow(lo)
-	for j := 0; j < r.Stride; j += 8 * s.lanes() {
-		vectors, lanes := s.panel(r.Stride, j)
-		f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
-			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights),
-			unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
+	for lo < hi {
+		next := hi
+		if r.Stride > 8*s.lanes() {
+			next = r.together(lo, hi)
+		}
+		self, rowScale := r.ofRow(lo)
+		for j := 0; j < r.Stride; j += 8 * s.lanes() {
+			vectors, lanes := s.panel(r.Stride, j)
+			f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
+				&r.Begin[lo], &r.End[lo], next-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights),
+				unsafe.SliceData(r.ColScale), rowScale, self, add, lanes)
+		}
+		lo = next
 	}
 }
+
+// together returns the end of the rows from lo on that are computed panel by panel. They have few edges, so
+// that the second panel finds the pages of x still known.
+func (r *Rows[E]) together(lo, hi int) int {
+	end, edges := lo+1, r.End[lo]-r.Begin[lo]
+	for end < hi && edges < edgesTogether {
+		edges += r.End[end] - r.Begin[end]
+		end++
+	}
+	return end
+}
+
+const edgesTogether = 64
 
 // ofRow returns the column of the self loop of a row, -1 without self loops, and its place in
 // RowScale.

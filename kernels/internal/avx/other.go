@@ -40,9 +40,8 @@ func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32)     { panic(none) }
 func (Set) Sift(_ *Draw, _ []uint32, _ []float32, _ []uint64, _, _, _ []uint32, _ []float32) {
 	panic(none)
 }
-func (Set) GatherValues(_, _ []float32, _ []uint32, _ []float32) { panic(none) }
-func (Set) SGD(_ *SGD, _, _, _ []float32)                        { panic(none) }
-func (Set) Adam(_ *Adam, _, _, _, _ []float32)                   { panic(none) }
+func (Set) SGD(_ *SGD, _, _, _ []float32)      { panic(none) }
+func (Set) Adam(_ *Adam, _, _, _, _ []float32) { panic(none) }
 func (Set) Scores(_ []float32, _, _ int, _ *Near, _ []float32, _ int, _ []uint32, _ float32, _ *Near) {
 	panic(none)
 }

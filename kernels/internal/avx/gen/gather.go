@@ -33,19 +33,17 @@ func gather(s isa, half, weighted bool, vectors int) {
 			"negative, of "+weight+"colScale[col] times the tile of row col-base.")
 	g.last = s.mask("lanes")
 	g.x, g.stride = arg("x"), arg("stride")
-	g.shared()
+	before := GP64()
+	Load(Param("base"), before.As32())
+	IMULQ(g.stride, before)
+	SUBQ(before, g.x) // to the row of column 0
+	g.colScale = arg("colScale")
 	g.lastByte(vectors, shift)
 	if weighted {
 		g.beside = arg("weights")
 		SUBQ(place(Param("cols")), g.beside)
 	}
 	g.run(vectors)
-}
-
-// shared reads the parameters that all gathers have.
-func (g *gathering) shared() {
-	g.base = Load(Param("base"), GP32())
-	g.colScale = arg("colScale")
 }
 
 // lastByte computes the offset of a tile's last byte, or 0 if rows are whole cache lines. Other
@@ -109,7 +107,7 @@ type gathering struct {
 	half, packed              bool
 	bytes                     int // of a vector in x
 	last, end                 Register
-	x, stride, base, colScale Register
+	x, stride, colScale       Register
 	bits                      Register // of packed rows
 	acc                       []VecVirtual
 	cols, looking, rest       Register // of the row: remaining edges that prefetch, and that do not
@@ -163,18 +161,19 @@ func (g *gathering) lookAhead(name string) {
 		return
 	}
 	q := g.col(ahead)
-	g.address(q)
+	IMULQ(g.stride, q)
 	g.prefetch(name, q)
 }
 
-// prefetch generates the prefetch of the row at q.
+// prefetch generates the prefetch of the row at the offset q.
 func (g *gathering) prefetch(name string, q Register) {
 	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
-		PREFETCHT0(Mem{Base: q, Disp: d})
+		PREFETCHT0(Mem{Base: g.x, Index: q, Scale: 1, Disp: d})
 	}
 	TESTQ(g.end, g.end)
 	JZ(LabelRef(name + "_whole"))
-	PREFETCHT0(Mem{Base: q, Index: g.end, Scale: 1})
+	ADDQ(g.end, q)
+	PREFETCHT0(Mem{Base: g.x, Index: q, Scale: 1})
 	Label(name + "_whole")
 }
 
@@ -187,7 +186,6 @@ func (g *gathering) col(at int) Register {
 
 // address replaces a column id by the address of its row.
 func (g *gathering) address(p Register) {
-	SUBL(g.base, p.(GPVirtual).As32())
 	IMULQ(g.stride, p)
 	ADDQ(g.x, p)
 }

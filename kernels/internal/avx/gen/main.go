@@ -259,7 +259,6 @@ func place(c gotypes.Component) Mem {
 // parts has the generators of each file of assembly, for one instruction set.
 var parts = map[string]func(isa){
 	"attention": attention,
-	"bag":       gatherValues,
 	"choose": func(s isa) {
 		if !s.wide {
 			choose()
