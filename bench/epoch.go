@@ -79,7 +79,7 @@ func printEpochs(w io.Writer, run *runfolder.Run) error {
 	epochs := run.Epochs[1:]
 	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %d threads, %d epochs\n",
 		run.Summary.Dataset, run.Summary.Ranks, run.Summary.Servers, run.Summary.Threads, len(epochs))
-	t := table.Right("", "min s|%.4f", "median s|%.4f")
+	t := table.Right("", "min s|%.3g", "median s|%.3g")
 	for _, task := range append([]string{"epoch"}, schedule.Kinds()...) {
 		var x []float64
 		for _, e := range epochs {
@@ -178,7 +178,7 @@ func epochInterleaved(ctx context.Context, o EpochOptions, p repetitions, w io.W
 			return err
 		}
 	}
-	t := table.Left("", "min s|%.4f", "ours/theirs|%.2f", "loss|%.5f", "ours|%.5f", "in epoch")
+	t := table.Left("", "min s|%.3g", "ours/theirs|%.2f", "loss|%.5f", "ours|%.5f", "in epoch")
 	for _, r := range references {
 		epoch, theirs, ours := lastLosses(losses[r], best)
 		if twin.Dropout == 0 && twin.InputDropout == 0 {

@@ -192,7 +192,7 @@ func (r *roof) print(w io.Writer) error {
 	fmt.Fprintf(w, "\nshares of the limits of %d threads; seconds of all threads / their number; work of a later epoch\n", r.top.Threads)
 	t := table.Left("", "G multiply-adds", "GB", "GB of rows", "seconds", "limited by", "share", "reason")
 	add := func(l *line) {
-		cells := []string{l.name, "", "", "", fmt.Sprintf("%.4f", l.seconds), l.limit, "", l.reason}
+		cells := []string{l.name, "", "", "", fmt.Sprintf("%.3g", l.seconds), l.limit, "", l.reason}
 		for k, amount := range l.work {
 			if l.limit != "" {
 				cells[1+k] = fmt.Sprintf("%.3f", amount/1e9)
