@@ -13,7 +13,8 @@ import (
 // are someIntervals. This is enough for workers to end at about the same time.
 //
 // Each interval has its own gradients of the weights. If all of these are larger than twice the
-// activations, there are only fewIntervals. Networks of relations have a matrix per relation and the
+// activations, there are only fewIntervals. A graph whose epochs take about a millisecond has half of them, and an even
+// number, because two workers would wait for an odd one. Networks of relations have a matrix per relation and the
 // columns of all kinds of vertices: their limit is a quarter of the activations. Bounded asynchrony has fewer intervals, because each of
 // them fetches weights from a server and sends its own rows. If sources are gathered block by block,
 // each interval reads all blocks. Intervals are then as large as the cache permits.
@@ -22,6 +23,7 @@ const (
 	leastRows     = 256
 	someIntervals = 8
 	fewIntervals  = 4
+	tinyGraph     = 4096
 	MostIntervals = 256
 
 	mostAsyncIntervals = 8
@@ -42,7 +44,11 @@ func (c *Config) IntervalsOf(s model.Spec, n int, edges int64) int {
 	if s.Custom == nil && model.KindOf(s.Kind).Relational {
 		activations /= 8
 	}
-	affordable := max(activations/max(s.NumWeights(), 1), fewIntervals)
+	affordable, few := activations/max(s.NumWeights(), 1), fewIntervals
+	if n < tinyGraph {
+		affordable, few = affordable&^1, few/2
+	}
+	affordable = max(affordable, few)
 	most := MostIntervals
 	if width := slices.Max(s.Dims[1:]); kernels.InBlocks(n, width, edges) {
 		most = max(size.Product(4, n, width)/kernels.BlockBytes, someIntervals)
