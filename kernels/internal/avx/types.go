@@ -49,7 +49,15 @@ type Product struct {
 	M, N, K              int
 	Add                  bool
 	Pack                 []float32 // scratch
+	Pairs                bool      // of MultiplyPairs
+	Next                 []float32 // is prefetched
 }
+
+// PairsSize returns the length of Pack for pairs and a transposed A with m columns.
+func PairsSize(m int) int { return 256 / 2 * (m + pairPadding) }
+
+// pairPadding is the number of elements between packed rows, so that they do not share sets of the cache.
+const pairPadding = 16
 
 // Block sizes of MultiplySparse: a transposed A has at most MostSparse columns, which are multiplied
 // with at most RowsOfBits rows and MostSummed columns of B.
