@@ -118,3 +118,100 @@ func firstDifference(a, b []float32) int {
 	}
 	return -1
 }
+
+// rounded returns x rounded to eight significant bits, ties to even, in another way than the kernels.
+func rounded(x float32) float64 {
+	fraction, exponent := math.Frexp(float64(x))
+	v := math.Ldexp(math.RoundToEven(fraction*256), exponent-8)
+	if math.Abs(v) < math.Ldexp(1, -56) {
+		return 0
+	}
+	return v
+}
+
+// A rounded product is the sum of the products of rounded operands, up to the roundings of the sum: for
+// tiles of each height and of one and two vectors, full and partial.
+func TestRoundedProductsOfDefinition(t *testing.T) {
+	team := roundingTeam(t, Best(), false, 1)
+	r := rand.New(rand.NewSource(3))
+	for m := 1; m <= 13; m++ {
+		for _, n := range []int{3, 16, 25, 32, 47} {
+			for _, k := range []int{1, 6, 31, 65, 300} {
+				a, b, dst := wideNumbers(r, m*k, 0.2), wideNumbers(r, k*n, 0), make([]float32, m*n)
+				turned := transpose(make([]float32, m*k), a, m, k)
+				for _, transposed := range []bool{false, true} {
+					if transposed {
+						team.MatMulTransA(HostMat(m, n, dst), HostMat(k, m, turned), HostMat(k, n, b), false)
+					} else {
+						team.MatMul(HostMat(m, n, dst), HostMat(m, k, a), HostMat(k, n, b), false)
+					}
+					for i := range dst {
+						want, size := 0.0, 0.0
+						for p := range k {
+							x := rounded(a[i/n*k+p]) * rounded(b[p*n+i%n])
+							want, size = want+x, size+math.Abs(x)
+						}
+						if d := math.Abs(float64(dst[i]) - want); !(d <= float64(k)*0x1p-24*size) {
+							t.Fatalf("%d x %d x %d, transposed %t: element %d is %v, want %v", m, k, n, transposed, i, dst[i], want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// NaNs, infinities and overflows reach the elements that they reach without rounding.
+func TestRoundedProductsPassNonFinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, emulates := range []bool{false, true} {
+		team := roundingTeam(t, Best(), emulates, 1)
+		for _, x := range []float32{inf, -inf, float32(math.NaN()), math.Float32frombits(0x7f800001), math.MaxFloat32} {
+			const m, k, n = 5, 37, 20
+			a, b, dst := slices.Repeat([]float32{1}, m*k), slices.Repeat([]float32{1}, k*n), make([]float32, m*n)
+			want := x
+			a[2*k+36] = x
+			if x == math.MaxFloat32 {
+				want = inf // its nearest number in bfloat16
+			}
+			team.MatMul(HostMat(m, n, dst), HostMat(m, k, a), HostMat(k, n, b), false)
+			for i, got := range dst {
+				if i/n != 2 && got != k || i/n == 2 && got != want && (got == got || want == want) {
+					t.Fatalf("%v, emulates %t: element %d is %v", x, emulates, i, got)
+				}
+			}
+		}
+	}
+}
+
+// Guards around operands and results are neither read nor written.
+func TestRoundedProductsStayInTheirMatrices(t *testing.T) {
+	const m, k, n, guard = 25, 43, 21, 64
+	team := roundingTeam(t, Best(), false, 1)
+	r := rand.New(rand.NewSource(5))
+	fenced := func(rows, cols int) ([]float32, []float32) {
+		all := slices.Repeat([]float32{float32(math.NaN())}, rows*cols+2*guard)
+		inner := all[guard:][:rows*cols]
+		copy(inner, wideNumbers(r, len(inner), 0))
+		return all, inner
+	}
+	_, a := fenced(m, k)
+	_, b := fenced(k, n)
+	_, g := fenced(m, n)
+	check := func(name string, all, inner []float32) {
+		for i, v := range all {
+			if inside := i >= guard && i < guard+len(inner); inside != (v == v) {
+				t.Fatalf("%s: element %d is %v", name, i-guard, v)
+			}
+		}
+	}
+	all, dst := fenced(m, n)
+	team.MatMul(HostMat(m, n, dst), HostMat(m, k, a), HostMat(k, n, b), false)
+	check("MatMul", all, dst)
+	all, dst = fenced(m, k)
+	team.MatMulTransB(HostMat(m, k, dst), HostMat(m, n, g), HostMat(k, n, b), false)
+	check("MatMulTransB", all, dst)
+	all, dst = fenced(k, n)
+	team.MatMulTransA(HostMat(k, n, dst), HostMat(m, k, a), HostMat(m, n, g), false)
+	check("MatMulTransA", all, dst)
+}
