@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"sync"
+
 	"gonum.org/v1/gonum/blas"
 
 	"siafu/kernels/internal/avx"
@@ -117,16 +119,11 @@ func (g *gemmTask) chunk(lo, hi int) { g.into(g.dst[lo*g.n:], lo, hi, 0, g.n) }
 
 // into computes columns [col, col+w) of rows [lo, hi); dst has only these rows.
 func (g *gemmTask) into(dst []float32, lo, hi, col, w int) {
-	if g.half == nil && !g.copies() {
-		g.columns(dst, g.a[lo*g.k:], hi-lo, col, w, w)
-		return
-	}
-	buffer := widenPool.Get().(*[]float32)
-	var a []float32
+	buffer, a := widenPool.Get().(*[]float32), []float32(nil)
 	if g.half != nil {
 		a = widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k)
 	} else {
-		a = g.a[lo*g.k : hi*g.k]
+		a = g.a[lo*g.k:]
 	}
 	g.columns(dst, g.roundA(buffer, g.set, a, g.k, hi-lo, g.k), hi-lo, col, w, w)
 	widenPool.Put(buffer)
@@ -273,13 +270,9 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(g.tall, g.m-i)
 		dst := g.dst[(block*g.m+i)*g.n:]
-		switch {
-		case g.half != nil || g.rounds:
+		if g.half != nil || g.rounds {
 			g.sumPieces(dst, i, rows, from, to)
-		case g.skips:
-			multiplySparse(g.set, avx.Product{C: dst, LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
-				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add})
-		default:
+		} else {
 			g.sum(dst, g.a[from*g.m+i:], g.m, g.b[from*g.n:], rows, to-from, g.add, nil, nil)
 		}
 	}
@@ -287,7 +280,7 @@ func (g *transATask) chunk(lo, hi int) {
 
 // sum adds the products of k rows of a and b.
 func (g *transATask) sum(dst, a []float32, stride int, b []float32, rows, k int, add bool, pack, next []float32) {
-	if g.rounds && (g.skips || g.pairs) {
+	if g.skips || g.pairs {
 		multiply(g.set, avx.Product{C: dst, LDC: g.n, A: a, RowStride: 1, ColStride: stride, B: b, LDB: g.n,
 			M: rows, N: g.n, K: k, Add: add, Pairs: g.pairs, Next: next, Pack: pack})
 		return
@@ -301,31 +294,30 @@ const halfRows = 256
 
 // sumPieces is sum for operands that must be converted.
 func (g *transATask) sumPieces(dst []float32, i, rows, from, to int) {
-	buffer, other, packed := widenPool.Get().(*[]float32), widenPool.Get().(*[]float32), widenPool.Get().(*[]float32)
+	x := piecesPool.Get().(*pieces)
+	defer piecesPool.Put(x)
 	for r := from; r < to; r += halfRows {
-		k := min(halfRows, to-r)
-		a, b, stride := []float32(nil), g.b[r*g.n:], g.m
+		k, a, stride := min(halfRows, to-r), []float32(nil), g.m
 		if g.half != nil {
-			a, stride = widenRows(g.set, buffer, g.half[r*g.m:], g.m, k, i, rows), rows
+			a, stride = widenRows(g.set, &x.a, g.half[r*g.m:], g.m, k, i, rows), rows
 		} else {
 			a = g.a[r*g.m+i:]
 		}
 		if g.copies() {
-			a, stride = g.roundA(buffer, g.set, a, stride, k, rows), rows
+			a, stride = g.roundA(&x.a, g.set, a, stride, k, rows), rows
 		}
-		var pack []float32
-		if g.pairs {
-			pack = scratch(packed, avx.PairsSize(rows))
-		}
+		b, pack := g.b[r*g.n:], []float32(nil)
 		if g.rounds {
-			b = g.roundB(other, g.set, b, k, g.n)
+			b, pack = g.roundB(&x.b, g.set, b, k, g.n), scratch(&x.pack, avx.PairsSize(rows))
 		}
 		g.sum(dst, a, stride, b, rows, k, g.add || r > from, pack, g.b[min((r+k)*g.n, len(g.b)-1):])
 	}
-	widenPool.Put(buffer)
-	widenPool.Put(other)
-	widenPool.Put(packed)
 }
+
+// pieces is scratch memory of one worker for converted operands.
+type pieces struct{ a, b, pack []float32 }
+
+var piecesPool = sync.Pool{New: func() any { return new(pieces) }}
 
 // sumParts adds the parts in t.floats, each of the size of dst, in order.
 func sumParts(t *Team, dst []float32, parts int, add bool) {

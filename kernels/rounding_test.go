@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+	"time"
 
 	"siafu/kernels/internal/avx"
 )
@@ -214,4 +215,46 @@ func TestRoundedProductsStayInTheirMatrices(t *testing.T) {
 	all, dst = fenced(k, n)
 	team.MatMulTransA(HostMat(k, n, dst), HostMat(m, k, a), HostMat(m, n, g), false)
 	check("MatMulTransA", all, dst)
+}
+
+// BenchmarkRoundedProducts compares the products of a layer in float32 and rounded to bfloat16, with one
+// worker: minima of interleaved runs.
+func BenchmarkRoundedProducts(b *testing.B) {
+	const rows, runs = 100_000, 12
+	for _, shape := range [][2]int{{128, 128}, {602, 128}, {256, 256}, {128, 41}, {64, 256}} {
+		k, n := shape[0], shape[1]
+		r := rand.New(rand.NewSource(1))
+		random := func(rows, cols int) Mat {
+			x := make([]float32, rows*cols)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			return HostMat(rows, cols, x)
+		}
+		h, w, g, z, gw, gh := random(rows, k), random(k, n), random(rows, n), random(rows, n), random(k, n), random(rows, k)
+		b.Run(fmt.Sprintf("%dx%d", k, n), func(b *testing.B) {
+			exact, rounding := NewTeam(1), NewTeam(1)
+			rounding.RoundOperands(true)
+			least := map[string]float64{}
+			run := func(name string, f func()) {
+				start := time.Now()
+				f()
+				if ms := time.Since(start).Seconds() * 1e3; least[name] == 0 || ms < least[name] {
+					least[name] = ms
+				}
+			}
+			for b.Loop() {
+				for range runs {
+					for name, team := range map[string]*Team{"float32": exact, "bf16": rounding} {
+						run("HW-"+name+"-ms", func() { team.MatMul(z, h, w, false) })
+						run("GWt-"+name+"-ms", func() { team.MatMulTransB(gh, g, w, false) })
+						run("HtG-"+name+"-ms", func() { team.MatMulTransA(gw, h, g, false) })
+					}
+				}
+			}
+			for name, ms := range least {
+				b.ReportMetric(ms, name)
+			}
+		})
+	}
 }
