@@ -140,15 +140,6 @@ func (g *gemmTask) columns(dst, a []float32, rows, col, w, stride int) {
 	g.Sgemm(blas.NoTrans, blas.NoTrans, rows, w, g.k, 1, a, g.k, g.b[col:], g.n, beta(g.add), dst, stride)
 }
 
-// multiply computes p, of pairs or with the zeros of A skipped.
-func multiply(set avx.Set, p avx.Product) {
-	if p.Pairs {
-		level3{set: set}.multiply(p)
-		return
-	}
-	multiplySparse(set, p)
-}
-
 func beta(add bool) float32 {
 	if add {
 		return 1

@@ -46,10 +46,6 @@ func (r rounding) roundA(buffer *[]float32, set avx.Set, a []float32, stride, ro
 		return a
 	}
 	dst := scratch(buffer, rows*cols)
-	if stride == cols {
-		roundRow(set, dst, a[:len(dst)])
-		return dst
-	}
 	for i := range rows {
 		roundRow(set, rowOf(dst, i, cols), a[i*stride:][:cols])
 	}

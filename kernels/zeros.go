@@ -80,14 +80,18 @@ func denseCost(width int) float64 {
 // scratches has the scratch memory of package avx.
 var scratches = sync.Pool{New: func() any { return new(avx.Scratch) }}
 
-func multiplySparse(set avx.Set, p avx.Product) {
-	if set == avx.None {
+// multiply computes p, of pairs or with the zeros of A skipped.
+func multiply(set avx.Set, p avx.Product) {
+	switch {
+	case p.Pairs:
+		level3{set: set}.multiply(p)
+	case set == avx.None:
 		multiplyPlain(p, true)
-		return
+	default:
+		scratch := scratches.Get().(*avx.Scratch)
+		set.MultiplySparse(p, scratch)
+		scratches.Put(scratch)
 	}
-	scratch := scratches.Get().(*avx.Scratch)
-	set.MultiplySparse(p, scratch)
-	scratches.Put(scratch)
 }
 
 // transposeTask sets or adds to dst [cols x rows] the transpose of x.
