@@ -17,8 +17,10 @@ func TestNothingIsAllocated(t *testing.T) {
 		t.Skip("the race detector makes pools forget what they hold")
 	}
 	const rows, width, classes, features = 3000, 24, 7, 50
-	team := kernels.NewTeam(2)
+	team, rounding := kernels.NewTeam(2), kernels.NewTeam(2)
 	defer team.Close()
+	defer rounding.Close()
+	rounding.RoundOperands(true)
 	arena := mapped.NewArena()
 	defer arena.Free()
 	g := ring(rows, 8)
@@ -57,6 +59,8 @@ func TestNothingIsAllocated(t *testing.T) {
 		"SpMMHalf":                  func() { flat.SpMMHalf(team, c, width, g, half, false) },
 		"NarrowRows":                func() { flat.NarrowRows(team, half, width, rows, width, a, nil) },
 		"MatMul":                    func() { flat.MatMul(team, c, rows, width, width, a, w, false) },
+		"rounded MatMul":            func() { flat.MatMul(rounding, c, rows, width, width, a, w, false) },
+		"rounded MatMulTransA":      func() { flat.MatMulTransA(rounding, w, width, width, rows, a, b, false) },
 		"MatMul wide":               func() { flat.MatMul(team, c, width, rows, width, w, a, true) },
 		"MatMulTransB":              func() { flat.MatMulTransB(team, c, rows, width, width, a, w, false) },
 		"MatMulTransA":              func() { flat.MatMulTransA(team, w, width, width, rows, a, b, false) },

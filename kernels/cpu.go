@@ -27,6 +27,7 @@ func (t *Team) Fork() Ops {
 	if f.Use(t.kernel) != nil {
 		panic("kernels: the kernels in use are missing")
 	}
+	f.rounds, f.emulates = t.rounds, t.emulates
 	return f
 }
 

@@ -34,7 +34,7 @@ func runDense(t *Team, args denseTask, rows int) {
 	if rows == 0 || p.n == 0 {
 		return
 	}
-	p.run(t, rows)
+	p.run(t, rows, 0)
 	if p.k == 0 {
 		clear(p.dst[:rows*p.n])
 		do(t, args.epilogueTask, rows, rowGrain(p.n))

@@ -22,10 +22,10 @@ func (t *Team) GradThrough(h, a, b, a2, b2 Mat, drop *Dropout) {
 		return
 	}
 	buffer := scratch(&t.floats, h.Cols*(a.Cols+a2.Cols))
-	args.products[0] = args.product(t, a, b, buffer)
+	args.products[0] = args.product(t, a, b, buffer, 0)
 	if !a2.IsNil() {
 		mustFit(h.Rows == a2.Rows && a2.Cols == b2.Cols && h.Cols == b2.Rows)
-		args.products[1] = args.product(t, a2, b2, buffer[h.Cols*a.Cols:])
+		args.products[1] = args.product(t, a2, b2, buffer[h.Cols*a.Cols:], 1)
 		args.products[1].add = true
 	}
 	do(t, args, h.Rows, t.product.rows)
@@ -41,9 +41,9 @@ type fusedGradTask struct {
 }
 
 // product returns the task a bᵀ, with b transposed in buffer.
-func (k *fusedGradTask) product(t *Team, a, b Mat, buffer []float32) gemmTask {
+func (k *fusedGradTask) product(t *Team, a, b Mat, buffer []float32, which int) gemmTask {
 	g := gemmTask{a: a.Host(), b: transpose(buffer[:k.cols*a.Cols], b.Host(), k.cols, a.Cols), n: k.cols, k: a.Cols}
-	g.run(t, a.Rows)
+	g.run(t, a.Rows, which)
 	return g
 }
 

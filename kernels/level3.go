@@ -62,7 +62,7 @@ func (l level3) multiply(p avx.Product) {
 		multiplyPlain(p, false)
 		return
 	}
-	if p.ColStride != 1 {
+	if p.Pack == nil && (p.ColStride != 1 || p.Pairs) {
 		pack := packs.Get().(*[avx.PackSize]float32)
 		defer packs.Put(pack)
 		p.Pack = pack[:]

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"sync"
+
 	"gonum.org/v1/gonum/blas"
 
 	"siafu/kernels/internal/avx"
@@ -17,6 +19,8 @@ import (
 // little work compared with the product. In MatMulTransA, k is cut into blocks by a rule that
 // depends only on shapes; the blocks' products are summed in order.
 //
+// With RoundOperands, products are those of operands rounded to bfloat16 (rounding).
+//
 // As in BLAS, a NaN or an infinity times a zero of the other operand may or may not reach dst.
 
 // product is an implementation, and the size of its calls.
@@ -32,6 +36,7 @@ type product struct {
 const (
 	avxRows      = 96
 	avxTall      = 192
+	pairsTall    = 768 // each call rounds b
 	openblasRows = 1024
 )
 
@@ -68,14 +73,18 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 	if transB == blas.Trans {
 		g.b = transpose(scratch(&t.floats, g.k*g.n), g.b, g.n, g.k)
 	}
-	g.run(t, m)
+	g.run(t, m, 0)
 	do(t, g, m, t.product.rows)
 }
 
-// run selects how t computes the product, of m rows.
-func (g *gemmTask) run(t *Team, m int) {
+// run selects how t computes the product, of m rows. which is its number among the products of a task.
+func (g *gemmTask) run(t *Team, m, which int) {
 	g.product, g.set = t.product, t.set
-	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, max(g.k, avx.RowsOfBits)) > 0
+	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, max(g.k, avx.RowsOfBits), t.pairs()) > 0
+	g.rounding = t.rounding(g.skips)
+	if g.rounds {
+		g.b = g.roundB(&t.rounded[which], g.set, g.b, g.k, g.n)
+	}
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].
@@ -96,6 +105,7 @@ func clearUnless(add bool, dst []float32) {
 
 type gemmTask struct {
 	product
+	rounding
 	dst, a []float32
 	half   []uint16 // in the place of a
 	b      []float32
@@ -105,30 +115,26 @@ type gemmTask struct {
 	set    avx.Set
 }
 
-func (g *gemmTask) chunk(lo, hi int) {
-	if g.half == nil {
-		g.rowsOf(g.a[lo*g.k:], lo, hi)
-		return
-	}
-	buffer := widenPool.Get().(*[]float32)
-	g.rowsOf(widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k), lo, hi)
-	widenPool.Put(buffer)
-}
-
-// rowsOf computes rows [lo, hi) of dst from the same rows of a.
-func (g *gemmTask) rowsOf(a []float32, lo, hi int) { g.columns(g.dst[lo*g.n:], a, hi-lo, 0, g.n, g.n) }
+func (g *gemmTask) chunk(lo, hi int) { g.into(g.dst[lo*g.n:], lo, hi, 0, g.n) }
 
 // into computes columns [col, col+w) of rows [lo, hi); dst has only these rows.
 func (g *gemmTask) into(dst []float32, lo, hi, col, w int) {
-	g.columns(dst, g.a[lo*g.k:], hi-lo, col, w, w)
+	buffer, a := widenPool.Get().(*[]float32), []float32(nil)
+	if g.half != nil {
+		a = widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k)
+	} else {
+		a = g.a[lo*g.k:]
+	}
+	g.columns(dst, g.roundA(buffer, g.set, a, g.k, hi-lo, g.k), hi-lo, col, w, w)
+	widenPool.Put(buffer)
 }
 
 // columns computes columns [col, col+w) of rows that are stride elements apart, from the rows
 // of a.
 func (g *gemmTask) columns(dst, a []float32, rows, col, w, stride int) {
-	if g.skips {
-		multiplySparse(g.set, avx.Product{C: dst, LDC: stride, A: a, RowStride: g.k, ColStride: 1,
-			B: g.b[col:], LDB: g.n, M: rows, N: w, K: g.k, Add: g.add})
+	if g.skips || g.pairs {
+		multiply(g.set, avx.Product{C: dst, LDC: stride, A: a, RowStride: g.k, ColStride: 1,
+			B: g.b[col:], LDB: g.n, M: rows, N: w, K: g.k, Add: g.add, Pairs: g.pairs})
 		return
 	}
 	g.Sgemm(blas.NoTrans, blas.NoTrans, rows, w, g.k, 1, a, g.k, g.b[col:], g.n, beta(g.add), dst, stride)
@@ -189,7 +195,8 @@ func (g *transATask) choose(t *Team) (turn, skips bool) {
 
 // compare is choose by an estimate for a number of reused rows.
 func (g *transATask) compare(t *Team, again int) (turn, skips bool) {
-	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, again)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, again)*float64(g.n)
+	pairs := t.pairs() && !g.add
+	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, again, pairs)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, again, pairs)*float64(g.n)
 	turned := g.narrow() + max(ofB, 0)
 	g.skips = ofA > 0 && ofA >= turned
 	return turned > 0 && !g.skips, ofB > 0
@@ -222,6 +229,9 @@ func mulTransposed(t *Team, g transATask, skips bool) {
 // sumBlocks computes the products of blocks, and sums them.
 func sumBlocks(t *Team, g transATask) {
 	size := g.m * g.n
+	if g.rounding = t.rounding(g.skips); g.pairs {
+		g.tall = pairsTall
+	}
 	g.blocks, g.tiles = blocksOf(g.k, size), (g.m+g.tall-1)/g.tall
 	dst, add := g.dst, g.add
 	if g.blocks > 1 {
@@ -235,6 +245,7 @@ func sumBlocks(t *Team, g transATask) {
 
 type transATask struct {
 	product
+	rounding
 	dst, a                 []float32
 	half                   []uint16 // in the place of a
 	b                      []float32
@@ -250,35 +261,54 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(g.tall, g.m-i)
 		dst := g.dst[(block*g.m+i)*g.n:]
-		if g.skips {
-			multiplySparse(g.set, avx.Product{C: dst, LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
-				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add})
-		} else if g.half == nil {
-			g.sum(dst, g.a[from*g.m+i:], g.m, rows, from, to, g.add)
+		if g.half != nil || g.rounds {
+			g.sumPieces(dst, i, rows, from, to)
 		} else {
-			g.sumHalf(dst, i, rows, from, to)
+			g.sum(dst, g.a[from*g.m+i:], g.m, g.b[from*g.n:], rows, to-from, g.add, nil, nil)
 		}
 	}
 }
 
-// sum adds the products of rows [from, to) of k; a starts at row from.
-func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool) {
-	g.Sgemm(blas.Trans, blas.NoTrans, rows, g.n, to-from, 1, a, stride, g.b[from*g.n:], g.n, beta(add), dst, g.n)
+// sum adds the products of k rows of a and b.
+func (g *transATask) sum(dst, a []float32, stride int, b []float32, rows, k int, add bool, pack, next []float32) {
+	if g.skips || g.pairs {
+		multiply(g.set, avx.Product{C: dst, LDC: g.n, A: a, RowStride: 1, ColStride: stride, B: b, LDB: g.n,
+			M: rows, N: g.n, K: k, Add: add, Pairs: g.pairs, Next: next, Pack: pack})
+		return
+	}
+	g.Sgemm(blas.Trans, blas.NoTrans, rows, g.n, k, 1, a, stride, b, g.n, beta(add), dst, g.n)
 }
 
-// halfRows is the number of rows of a bfloat16 matrix widened at a time, equal to package
-// avx's packing, so that sums have the same order.
+// halfRows is the number of rows converted at a time, equal to package avx's packing, so that sums have
+// the same order.
 const halfRows = 256
 
-func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
-	buffer := widenPool.Get().(*[]float32)
+// sumPieces is sum for operands that must be converted.
+func (g *transATask) sumPieces(dst []float32, i, rows, from, to int) {
+	x := piecesPool.Get().(*pieces)
+	defer piecesPool.Put(x)
 	for r := from; r < to; r += halfRows {
-		end := min(r+halfRows, to)
-		a := widenRows(g.set, buffer, g.half[r*g.m:], g.m, end-r, i, rows)
-		g.sum(dst, a, rows, rows, r, end, g.add || r > from)
+		k, a, stride := min(halfRows, to-r), []float32(nil), g.m
+		if g.half != nil {
+			a, stride = widenRows(g.set, &x.a, g.half[r*g.m:], g.m, k, i, rows), rows
+		} else {
+			a = g.a[r*g.m+i:]
+		}
+		if g.copies() {
+			a, stride = g.roundA(&x.a, g.set, a, stride, k, rows), rows
+		}
+		b, pack := g.b[r*g.n:], []float32(nil)
+		if g.rounds {
+			b, pack = g.roundB(&x.b, g.set, b, k, g.n), scratch(&x.pack, avx.PairsSize(rows))
+		}
+		g.sum(dst, a, stride, b, rows, k, g.add || r > from, pack, g.b[min((r+k)*g.n, len(g.b)-1):])
 	}
-	widenPool.Put(buffer)
 }
+
+// pieces is scratch memory of one worker for converted operands.
+type pieces struct{ a, b, pack []float32 }
+
+var piecesPool = sync.Pool{New: func() any { return new(pieces) }}
 
 // sumParts adds the parts in t.floats, each of the size of dst, in order.
 func sumParts(t *Team, dst []float32, parts int, add bool) {

@@ -22,10 +22,13 @@ type Team struct {
 	kernel  string
 	set     avx.Set // the instruction set of package avx
 	product product // of dense products
-	wake    chan struct{}
-	done    sync.WaitGroup
-	busy    atomic.Bool
-	closed  bool
+	rounds  bool    // operands of products, to bfloat16
+
+	emulates bool // instructions for bfloat16, in tests
+	wake     chan struct{}
+	done     sync.WaitGroup
+	busy     atomic.Bool
+	closed   bool
 
 	// The current work, written by the caller before it wakes workers.
 	work     task
@@ -42,6 +45,7 @@ type memory struct {
 	// Partial results, one per chunk, summed in order of chunks.
 	floats  []float32
 	turned  []float32 // a product that is transposed
+	rounded [2][]float32
 	sums    []float64
 	counts  []int64
 	hubs    hubs    // of the SpMM that runs

@@ -98,7 +98,7 @@ func (s *pairStage) compare(t *testing.T, list []feature) {
 		}
 		s.compared++
 		tolerance := 1e-4
-		if flags["gather"] == "bf16" || flags["features"] == "bf16" || flags["precision"] == "mixed" {
+		if flags["gather"] == "bf16" || flags["features"] == "bf16" || flags["products"] == "bf16" || flags["precision"] == "mixed" {
 			tolerance = 1e-2
 		}
 		plain := flags.only(isTrained)

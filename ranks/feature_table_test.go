@@ -81,7 +81,7 @@ var flagDecisions = map[string]decision{
 
 	"tensor": none(ofFunctions), "graph": none(ofMachine), "cuda-blas": none(ofMachine),
 	"kernel": leavesBytes("go"), "precision": trains("mixed"),
-	"gather": trains("bf16"), "features": trains("bf16 cache-input=on input-dropout=0"),
+	"gather": trains("bf16"), "products": trains("bf16"), "features": trains("bf16 cache-input=on input-dropout=0"),
 	"order":       leavesLosses("gather-first", "apply-first"),
 	"cache-input": leavesLosses("on input-dropout=0"), "recompute": leavesBytes("true"), "memory": leavesBytes("1MB force-memory=true"),
 	"edges":   leavesBytes("coded"),

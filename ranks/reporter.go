@@ -143,6 +143,9 @@ func (p *reporter) header(r *prepared) error {
 		"refresh=%s gather=%s codec=%s",
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode,
 		c.Staleness, c.Refresh, c.Gather, c.Codec)
+	if c.Precision == "mixed" || c.RoundsProducts() {
+		p.log("precision gather=%s features=%s products=%s", c.Gather, c.Features, c.Products)
+	}
 	if c.Predicts() {
 		p.log("predict kind=%s rows=%d history=%s", c.Predict, c.PredictRows, c.PredictHistory)
 		if c.TrainsPredictor() {

@@ -83,6 +83,6 @@ var defaults = sync.OnceValue(func() Config {
 	if err := kong.ApplyDefaults(&c, Variables()); err != nil {
 		panic("config: a default does not fit its field")
 	}
-	c.Gather, c.Features = "", "" // kong has validated them, and --precision is resolved later
+	c.Gather, c.Features, c.Products = "", "", "" // kong has validated them, and --precision is resolved later
 	return c
 })

@@ -89,6 +89,9 @@ func TestValidate(t *testing.T) {
 		"codec of async":         func(c *Config) { c.Codec, c.Mode = "auto", "async" },
 		"precision":              func(c *Config) { c.Precision = "half" },
 		"precision of gather":    func(c *Config) { c.Precision, c.Gather = "mixed", "float32" },
+		"precision of products":  func(c *Config) { c.Precision, c.Products = "mixed", "float32" },
+		"products on GPUs":       func(c *Config) { c.Products, c.Tensor = "bf16", "cuda" },
+		"products in functions":  func(c *Config) { c.Products, c.Tensor = "bf16", "lambda" },
 		"precision of features":  func(c *Config) { c.Precision, c.Features = "mixed", "float32" },
 		"tensor":                 func(c *Config) { c.Tensor = "tpu" },
 		"graph":                  func(c *Config) { c.GraphWork = "tpu" },
@@ -146,15 +149,17 @@ func TestValidate(t *testing.T) {
 
 // A precision sets those of its options that were not given, also if it is settled repeatedly.
 func TestPrecision(t *testing.T) {
-	for _, tc := range []struct{ precision, gather, wantGather, wantFeatures string }{
-		{"float32", "", "float32", "float32"}, {"float32", "bf16", "bf16", "float32"},
-		{"mixed", "", "bf16", "bf16"}, {"mixed", "bf16", "bf16", "bf16"},
+	for _, tc := range []struct{ precision, gather, tensor, wantGather, wantFeatures, wantProducts string }{
+		{"float32", "", "cpu", "float32", "float32", "float32"}, {"float32", "bf16", "cpu", "bf16", "float32", "float32"},
+		{"mixed", "", "cpu", "bf16", "bf16", "bf16"}, {"mixed", "bf16", "cpu", "bf16", "bf16", "bf16"},
+		{"mixed", "", "cuda", "bf16", "bf16", "float32"},
 	} {
 		c := Defaults()
-		c.Precision, c.Gather = tc.precision, tc.gather
+		c.Precision, c.Gather, c.Tensor = tc.precision, tc.gather, tc.tensor
 		for range 2 {
-			if err := c.Validate(); err != nil || c.Gather != tc.wantGather || c.Features != tc.wantFeatures {
-				t.Errorf("%+v: gather %s, features %s, %v", tc, c.Gather, c.Features, err)
+			err := c.Validate()
+			if err != nil || c.Gather != tc.wantGather || c.Features != tc.wantFeatures || c.Products != tc.wantProducts {
+				t.Errorf("%+v: gather %s, features %s, products %s, %v", tc, c.Gather, c.Features, c.Products, err)
 			}
 		}
 	}

@@ -167,6 +167,7 @@ var (
 	cachesNone  = fact{"--cache-input off", "cache-input", func(s situation) bool { return s.CacheInput == "off" }}
 	appliesIn   = fact{"--order apply-first", "order", func(s situation) bool { return s.Order == "apply-first" }}
 	openBLAS    = fact{"--kernel openblas", "kernel", func(s situation) bool { return s.Kernel == "openblas" }}
+	rounds      = fact{"--precision products=bf16", "products", func(s situation) bool { return s.RoundsProducts() }}
 	lambdaArch  = fact{"--lambda arch=ARCH", "lambda-arch", func(s situation) bool { return s.LambdaArch != "" }}
 	lambdaLocal = fact{"--lambda local", "lambda", func(s situation) bool { return s.Lambda == LambdaLocal }}
 	notLocal    = fact{"--lambda other than local", "lambda", func(s situation) bool { return s.Lambda != LambdaLocal }}
@@ -292,6 +293,7 @@ var conflicts = slices.Concat([]conflict{
 	{codesEdges, noGathers, plainEdges + "this model does not aggregate"},
 	{codesEdges, noSums, plainEdges + "attention, maxima and relations read plain columns"},
 	{codesEdges, notCPU, plainEdges + "only ranks on CPUs decode columns"},
+	{rounds, notCPU, "leave --precision products=bf16 out: only products on the ranks' processors round their operands"},
 	{preAggregate, noGathers, "leave --pre-aggregate out: this model does not aggregate"},
 	{preAggregate, noSums, "leave --pre-aggregate out: attention, maxima and relations need the rows of single vertices"},
 	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},

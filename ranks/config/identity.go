@@ -11,6 +11,7 @@ import (
 var identities = map[string]func(c *Config, net model.Spec) bool{
 	"always":    func(*Config, model.Spec) bool { return true },
 	"random":    func(c *Config, _ model.Spec) bool { return c.Init == "" },
+	"rounded":   func(c *Config, _ model.Spec) bool { return c.RoundsProducts() },
 	"momentum":  func(c *Config, _ model.Spec) bool { return c.Optimizer == "sgd" },
 	"batches":   func(c *Config, _ model.Spec) bool { return c.Batches() > 0 },
 	"pipelines": func(c *Config, _ model.Spec) bool { return c.Pipeline != "" },

@@ -16,6 +16,7 @@ func TestIdentity(t *testing.T) {
 		more map[string]string
 	}{
 		"gcn":  {func(*Config) {}, nil},
+		"sgc":  {func(c *Config) { c.Products = "bf16" }, map[string]string{"products": "bf16"}},
 		"gat":  {func(c *Config) { c.Heads = 2 }, map[string]string{"heads": "2", "output-heads": "1", "attention-dropout": "0.5"}},
 		"sign": {func(*Config) {}, map[string]string{"residual": "none", "activation": "auto", "alpha": "0", "theta": "0", "hops": "3"}},
 		"gcnii": {func(c *Config) { c.Init = "weights" }, map[string]string{

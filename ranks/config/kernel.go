@@ -14,3 +14,6 @@ func (c *Config) KernelVariant() string {
 	}
 	return cmp.Or(c.CommonKernel, kernels.Best())
 }
+
+// RoundsProducts reports whether the dense products of layers round their operands to bfloat16.
+func (c *Config) RoundsProducts() bool { return c.Products == "bf16" }

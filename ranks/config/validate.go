@@ -119,14 +119,17 @@ func (c *Config) checkMemory() error {
 
 // settlePrecision sets the formats that follow from --precision, unless they are given.
 func (c *Config) settlePrecision() error {
+	if c.Tensor != "cpu" {
+		c.Products = cmp.Or(c.Products, "float32")
+	}
 	rows := map[string]string{"mixed": "bf16"}[c.Precision]
-	for flag, value := range map[string]*string{"gather": &c.Gather, "features": &c.Features} {
+	for flag, value := range map[string]*string{"gather": &c.Gather, "features": &c.Features, "products": &c.Products} {
 		if *value == "" {
 			*value = cmp.Or(rows, "float32")
 		}
-		if rows != "" && *value != rows {
+		if rows != "" && *value != rows && (flag != "products" || c.Tensor == "cpu") {
 			return fault.New(fault.Usage, "train", "", "--precision %s:%s=%s", c.Precision, flag, *value).
-				Then("leave one of the two out: mixed means gather=%s,features=%s", rows, rows)
+				Then("leave one of the two out: mixed means gather=%s,features=%s,products=%s", rows, rows, rows)
 		}
 	}
 	return nil

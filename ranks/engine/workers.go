@@ -36,7 +36,13 @@ func newWorkers(r Rank) (*workers, error) {
 	c := &workers{fault: r.Fault}
 	ops := r.Ops
 	if ops == nil {
-		ops = func() (kernels.Ops, error) { return newTeam(&r.Config, 1) }
+		ops = func() (kernels.Ops, error) {
+			t, err := newTeam(&r.Config, 1)
+			if err == nil {
+				t.RoundOperands(r.Config.RoundsProducts())
+			}
+			return t, err
+		}
 	}
 	for w := range r.Threads {
 		o, err := ops()

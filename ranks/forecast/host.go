@@ -118,6 +118,8 @@ func (h *Host) row(f *Forecast) float64 {
 	defer a.Free()
 	fixed, each := rehearsalMemory(f)
 	n := int(min(int64(h.Rows), max((h.Memory-fixed)/each, 1)))
+	h.Team.RoundOperands(f.Config.RoundsProducts())
+	defer h.Team.RoundOperands(false)
 	return h.seconds(rehearsal(f.Net, h.Features, h.Labels, h.Split, n, h.Team, a)) / float64(max(n, 1))
 }
 

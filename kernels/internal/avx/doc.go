@@ -21,6 +21,7 @@ package avx
 //go:generate go run ./gen -part maxima -out asm_maxima_amd64.s -stubs asm_maxima_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
 //go:generate go run ./gen -part packed -out asm_packed_amd64.s -stubs asm_packed_amd64.go -pkg avx
+//go:generate go run ./gen -part pairs -out asm_pairs_amd64.s -stubs asm_pairs_amd64.go -pkg avx
 //go:generate go run ./gen -part quantise -out asm_quantise_amd64.s -stubs asm_quantise_amd64.go -pkg avx
 //go:generate go run ./gen -part random -out asm_random_amd64.s -stubs asm_random_amd64.go -pkg avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx

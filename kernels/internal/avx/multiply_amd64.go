@@ -37,8 +37,8 @@ const (
 	packedRows = 12 // of the tallest tile
 )
 
-// PackSize is the length of Product.Pack. The copy of the last row may write a vector.
-const PackSize = packedRows*packedK + line/4
+// PackSize is the length of Product.Pack: pairs of the rows of a tile, whole blocks of 32 elements.
+const PackSize = packedRows * (blockK + pairBlock) / 2
 
 // Multiply computes p. An element of C is the sum over blocks of K, each in ascending order,
 // independent of its position in a tile. K must be at least 1.
@@ -55,7 +55,7 @@ func (s Set) multiplyBlocks(p Product, scratch *Scratch) {
 	}
 	for k := 0; k < p.K; k += block {
 		part := p
-		part.A, part.B = p.A[k*p.ColStride:], p.B[k*p.LDB:]
+		part.A, part.B = p.A[k*p.ColStride:], p.B[p.rowsOfB(k)*p.LDB:]
 		part.K = min(block, p.K-k)
 		part.Add = p.Add || k > 0
 		switch packed := p.ColStride != 1; {
@@ -63,6 +63,8 @@ func (s Set) multiplyBlocks(p Product, scratch *Scratch) {
 			s.sumColumns(&part, scratch)
 		case scratch != nil:
 			s.multiplyRowsOf(&part, scratch)
+		case packed && p.Pairs:
+			s.multiplyPairs(&part)
 		case packed:
 			s.multiplyPacked(&part)
 		default:
@@ -73,10 +75,13 @@ func (s Set) multiplyBlocks(p Product, scratch *Scratch) {
 
 // tile returns the number of rows and the routines for the next rows of M. Rows are divided evenly,
 // because in a tile with few sums each addition waits for the one before.
-func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
+func (s Set) tile(rows int, pairs bool) (height int, f *[3]tileFunc) {
 	highest := len(tiles[s]) - 1
 	count := (rows + highest - 1) / highest
 	height = (rows + count - 1) / count
+	if pairs {
+		return height, &pairTiles[height]
+	}
 	return height, &tiles[s][height]
 }
 
@@ -88,7 +93,7 @@ func (s Set) Cost(m, n int) (cost int) {
 		pack = 7
 	)
 	for lanes := s.lanes(); m > 0; {
-		height, _ := s.tile(m)
+		height, _ := s.tile(m, false)
 		cost += pack
 		for j := 0; j < n; j += 2 * lanes {
 			vectors := min(2, (n-j+lanes-1)/lanes)
@@ -99,12 +104,19 @@ func (s Set) Cost(m, n int) (cost int) {
 	return cost
 }
 
-// multiply computes p and prefetches the next rows of A.
+// multiply computes p and prefetches the next rows of A and C.
 func (s Set) multiply(p *Product) {
 	for i := 0; i < p.M; {
-		h, f := s.tile(p.M - i)
-		next := p.A[min((i+h)*p.RowStride, len(p.A)-1):]
-		s.multiplyRows(p, f, i, &p.A[i*p.RowStride], 4*p.RowStride, 4*p.ColStride, next, h*p.K)
+		h, f := s.tile(p.M-i, p.Pairs)
+		a, stride := &p.A[i*p.RowStride], p.RowStride
+		if p.Pairs {
+			a, stride = &p.Pack[0], pairRows(p, i, h)
+		}
+		next := prefetch{{p.A[min((i+h)*p.RowStride, len(p.A)-1):], h * p.K}}
+		if p.Pairs {
+			next[1] = stretch{p.C[min((i+h)*p.LDC, len(p.C)-1):], h * p.N}
+		}
+		s.multiplyRows(p, f, i, a, 4*stride, 4, &next)
 		i += h
 	}
 }
@@ -116,11 +128,12 @@ func (s Set) multiplyPacked(p *Product) {
 	if 2*ahead > len(p.A) {
 		ahead = 0
 	}
-	next := p.B[min(p.K*p.LDB, len(p.B)-1):]
+	next := prefetch{{rest: p.B[min(p.K*p.LDB, len(p.B)-1):]}}
 	for i := 0; i < p.M; {
-		h, f := s.tile(p.M - i)
+		h, f := s.tile(p.M-i, false)
 		s.pack(&p.Pack[0], &p.A[i], 4*p.ColStride, p.K, h, 4*ahead)
-		next = s.multiplyRows(p, f, i, &p.Pack[0], 4, 4*h, next, h*p.K*p.N/p.M)
+		next[0].left = h * p.K * p.N / p.M
+		s.multiplyRows(p, f, i, &p.Pack[0], 4, 4*h, &next)
 		i += h
 	}
 }
@@ -128,21 +141,41 @@ func (s Set) multiplyPacked(p *Product) {
 // line is the size of a cache line in bytes.
 const line = 64
 
-// multiplyRows computes one tile of rows of C, from i on, for all columns. It prefetches the first
-// ahead elements of next and returns the rest.
-func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next []float32,
-	ahead int) []float32 {
-	lanes := s.lanes()
-	calls := (p.N + 2*lanes - 1) / (2 * lanes)
-	step := min((4*ahead+calls*p.K-1)/(calls*p.K), line)
+// stretch is memory to prefetch: the first left elements of rest, which has at least one.
+type stretch struct {
+	rest []float32
+	left int
+}
+
+// prefetch has two stretches, one after the other.
+type prefetch [2]stretch
+
+// take returns the place of the next lines, step bytes apart, and removes them.
+func (f *prefetch) take(lines, step int) *float32 {
+	s := &f[0]
+	if s.left <= 0 && f[1].left > 0 {
+		s = &f[1]
+	}
+	at := &s.rest[0]
+	s.left -= lines * step / 4
+	s.rest = s.rest[min(lines*step/4, len(s.rest)-1):]
+	return at
+}
+
+// multiplyRows computes one tile of rows of C, from i on, for all columns. Pairs need less time than memory, so
+// that lines are prefetched as early as possible.
+func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next *prefetch) {
+	lanes, k, step := s.lanes(), p.rowsOfB(p.K), line
+	if !p.Pairs {
+		calls := (p.N + 2*lanes - 1) / (2 * lanes)
+		step = min((4*next[0].left+calls*k-1)/(calls*k), line)
+	}
 	for j := 0; j < p.N; j += 2 * lanes {
 		w := min(2*lanes, p.N-j)
 		vectors := (w + lanes - 1) / lanes
 		f[vectors](&p.C[i*p.LDC+j], 4*p.LDC, a, rowStride, colStride,
-			&p.B[j], 4*p.LDB, p.K, p.Add, w-(vectors-1)*lanes, &next[0], step)
-		next = next[min(p.K*step/4, len(next)-1):]
+			&p.B[j], 4*p.LDB, k, p.Add, w-(vectors-1)*lanes, next.take(k, step), step)
 	}
-	return next
 }
 
 func (s Set) pack(dst, a *float32, stride, k, lanes, ahead int) {

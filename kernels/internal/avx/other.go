@@ -74,6 +74,9 @@ func (Set) Extent([]float32) (lo, hi float32, finite bool)                      
 func (Set) Codes(_ *Draw, _ []byte, _ []float32, _, _ float32, _ int, _ uint32) { panic(none) }
 func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool)           { panic(none) }
 func (Set) Cost(_, _ int) int                                                   { panic(none) }
+func (Set) HasPairs() bool                                                      { return false }
+func (Set) PairColumns(_ []float32, _ int, _ []float32, _, _, _ int)            { panic(none) }
+func (Set) Round(_, _ []float32) int                                            { panic(none) }
 func (Set) MultiplySparse(Product, *Scratch)                                    { panic(none) }
 func (Set) Choose(_, _, _ []uint32) int                                         { panic(none) }
 func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int                        { panic(none) }

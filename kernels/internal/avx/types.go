@@ -39,6 +39,9 @@ const (
 // Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
 // is A[i*RowStride+p*ColStride], and rows of B and C are LDB and LDC apart. If
 // ColStride is not 1, RowStride must be 1 and Pack must have PackSize elements.
+//
+// With Pairs, A and B are rounded to bfloat16: B has the pairs of its rows (PairColumns), and Multiply rounds A.
+// Pack must have PackSize elements or, if ColStride is not 1, PairsSize(M), and K must be at most 256.
 type Product struct {
 	C                    []float32
 	LDC                  int
@@ -49,7 +52,15 @@ type Product struct {
 	M, N, K              int
 	Add                  bool
 	Pack                 []float32 // scratch
+	Pairs                bool
+	Next                 []float32 // what the next product reads; prefetched with Pairs
 }
+
+// PairsSize returns the length of Pack for pairs and a transposed A with m columns.
+func PairsSize(m int) int { return 256 / 2 * (m + pairPadding) }
+
+// pairPadding is the number of elements between packed rows, so that they do not share sets of the cache.
+const pairPadding = 16
 
 // Block sizes of MultiplySparse: a transposed A has at most MostSparse columns, which are multiplied
 // with at most RowsOfBits rows and MostSummed columns of B.

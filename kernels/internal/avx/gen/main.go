@@ -12,6 +12,7 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
@@ -292,7 +293,7 @@ var parts = map[string]func(isa){
 		}
 		for height := highest; height > 0; height-- {
 			for vectors := 1; vectors <= 2; vectors++ {
-				tile(s, height, vectors)
+				tile(s, false, height, vectors)
 			}
 		}
 		pack(s)
@@ -321,6 +322,19 @@ var parts = map[string]func(isa){
 		for vectors := 1; vectors <= 8; vectors++ {
 			gatherPacked(s, vectors)
 		}
+	},
+	"pairs": func(s isa) {
+		round(s)
+		if !s.wide {
+			return
+		}
+		for height := 12; height > 0; height-- {
+			for vectors := 1; vectors <= 2; vectors++ {
+				tile(s, true, height, vectors)
+			}
+		}
+		pairRows(s)
+		pairColumns(s)
 	},
 	"quantise": func(s isa) {
 		extent(s)
@@ -369,5 +383,6 @@ func main() {
 	for _, s := range sets {
 		parts[*part](s)
 	}
+	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(encode))
 	Generate()
 }

@@ -23,9 +23,13 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 }
 
 // tile generates a block of a dense product: height rows of one or two vectors, accumulated in
-// registers over all of k.
-func tile(s isa, height, vectors int) {
-	routine(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors),
+// registers over all of k. With pairs, an element of a and b is a pair of numbers in bfloat16.
+func tile(s isa, pairs bool, height, vectors int) {
+	name, multiplyAdd := "tile", func(x, y, sum VecVirtual) { VFMADD231PS(x, y, sum) }
+	if pairs {
+		name, multiplyAdd = "pairs", dotPairs
+	}
+	routine(fmt.Sprintf("%s%sx%dx%d", name, s.name, height, vectors),
 		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32, step int)",
 		"Sets a block of c to, or adds to it, the sum over k of a's column times b's row. It prefetches k lines, step "+
 			"bytes apart, from next on. Strides are in bytes.")
@@ -65,7 +69,7 @@ func tile(s isa, height, vectors int) {
 			x := s.vec()
 			VBROADCASTSS(element(i), x)
 			for j := range row {
-				VFMADD231PS(row[j], x, acc[i*vectors+j])
+				multiplyAdd(row[j], x, acc[i*vectors+j])
 			}
 		}
 		for _, base := range bases {

@@ -3,6 +3,7 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // narrow generates the conversion of full vectors of scale*x to bfloat16, rounded to nearest, ties
@@ -17,25 +18,13 @@ func narrow(s isa) {
 	broadcastBits(0x7fff, bias)
 	broadcastBits(0x7fc00000, nan)
 	Label("next")
-	v, odd := s.vec(), s.vec()
+	v := s.vec()
 	VMULPS(Mem{Base: x}, scale, v)
-	VPSRLD(U8(16), v, odd)
+	s.roundBits(v, one, bias, nan)
 	if s.wide {
-		isNaN := K()
-		VPANDD(one, odd, odd)
-		VCMPPS(U8(3), v, v, isNaN) // unordered
-		VPADDD(bias, odd, odd)
-		VPADDD(odd, v, v)
-		VMOVDQA32(nan, isNaN, v)
 		VPSRLD(U8(16), v, v)
 		VPMOVDW(v, Mem{Base: dst})
 	} else {
-		isNaN := s.vec()
-		VPAND(one, odd, odd)
-		VCMPPS(U8(3), v, v, isNaN)
-		VPADDD(bias, odd, odd)
-		VPADDD(odd, v, v)
-		VBLENDVPS(isNaN, nan, v, v)
 		VPSRLD(U8(16), v, v)
 		VPACKUSDW(v, v, v)
 		VPERMQ(U8(0b1000), v, v)
@@ -46,6 +35,28 @@ func narrow(s isa) {
 	DECQ(n)
 	JNZ(LabelRef("next"))
 	leave()
+}
+
+// roundBits rounds v to bfloat16 in the upper halves.
+func (s isa) roundBits(v, one, bias, nan VecVirtual) {
+	const unordered = 3
+	odd := s.vec()
+	VPSRLD(U8(16), v, odd)
+	if s.wide {
+		isNaN := K()
+		VPANDD(one, odd, odd)
+		VCMPPS(U8(unordered), v, v, isNaN)
+		VPADDD(bias, odd, odd)
+		VPADDD(odd, v, v)
+		VMOVDQA32(nan, isNaN, v)
+	} else {
+		isNaN := s.vec()
+		VPAND(one, odd, odd)
+		VCMPPS(U8(unordered), v, v, isNaN)
+		VPADDD(bias, odd, odd)
+		VPADDD(odd, v, v)
+		VBLENDVPS(isNaN, nan, v, v)
+	}
 }
 
 // widen generates the conversion of full vectors of x from bfloat16 to float32. With add, the
