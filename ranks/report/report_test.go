@@ -123,22 +123,23 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Settings that runs decided are the last ones, and are removed before those of the user.
+// Settings that runs decided are the last ones. They and the validation score are removed before settings of the user.
 func TestDecidedSettings(t *testing.T) {
 	dir := t.TempDir()
 	for i, c := range []string{"auto", "on"} {
-		run := filepath.Join(dir, c)
-		lay(t, run, fmt.Sprintf("cache-input = %q\nlr = %d\nzeta = \"%s\"\nmonitor = \"m%d\"", c, i, strings.Repeat(c, 6), i), 0.5)
+		run := filepath.Join(dir, strings.Repeat(c, 10))
+		lay(t, run, fmt.Sprintf("cache-input = %q\nlr = %d\nzeta = \"%[3]s\"\nmonitor = \"m%[2]d\"", c, i, strings.Repeat(c, 5)), 0.5)
 		if c == "on" {
-			extend(t, run, `,"decided":{"cache-input":"on"},"chosen":[{"flag":"monitor","value":"m1"}]`)
+			extend(t, run, `,"ranks":8,"decided":{"cache-input":"on"},"chosen":[{"flag":"monitor","value":"m1"}]`)
 		}
 	}
 	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
-	if !strings.Contains(text, " lr zeta cache-input monitor ") {
+	if !strings.Contains(text, " servers lr zeta cache-input monitor ") {
 		t.Error(text)
 	}
 	text = words(said(t, Options{Runs: []string{dir}}))
-	if !strings.Contains(text, " lr zeta ") || strings.Contains(text, "cache-input") || strings.Contains(text, "monitor") {
+	if !strings.Contains(text, " ranks lr zeta test ") || strings.Contains(text, "cache-input") ||
+		strings.Contains(text, "monitor") || strings.Contains(text, "val acc") {
 		t.Error(text)
 	}
 }

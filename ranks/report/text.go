@@ -21,7 +21,7 @@ const (
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
 // Equal settings and those that runs decided are removed before them, other differing settings after them.
 var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %",
-	"ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy}
+	"ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy, "val acc", "val score"}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
