@@ -219,6 +219,7 @@ func TestLaunchUsage(t *testing.T) {
 	}{
 		{[]string{"train", "data", "--hiden", "3"}, 64, "--hidden"},
 		{[]string{"--", "train", "data", "--lr=-1"}, 64, "--lr"},
+		{[]string{"train", "data", "--checkpoint-every", "50"}, 64, "siafu: train: --checkpoint-every"},
 		{[]string{"--"}, 64, "it needs a command"},
 		{[]string{"--launcher", "ssh", "train", "data"}, 64, "--launcher"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
 
+	"siafu/internal/catalog"
 	"siafu/internal/fault"
 	"siafu/internal/screen"
 	"siafu/ranks/config"
@@ -107,7 +108,7 @@ func (s *settings) read(path string) error {
 			continue
 		}
 		return fault.New(fault.Config, "config", path, "line %d: unknown key %q", lineOf(string(text), key[0]), key).
-			Then("did you mean %q?", nearest(key.String(), configKeys()))
+			Then("did you mean %q?", catalog.Nearest(key.String(), configKeys()))
 	}
 	values := map[string]any{}
 	_, err = toml.Decode(string(text), &values)
@@ -215,35 +216,4 @@ func (s *settings) withSource(args []string, err error) error {
 		}
 	}
 	return err
-}
-
-// nearest returns the word of a list with the smallest edit distance to s.
-func nearest(s string, list []string) string {
-	best, least := "", 1<<30
-	for _, w := range list {
-		if d := distance(s, w); d < least {
-			best, least = w, d
-		}
-	}
-	return best
-}
-
-// distance returns the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

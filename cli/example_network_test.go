@@ -116,7 +116,7 @@ func TestAddedNetworkInACopy(t *testing.T) {
 		{"generate data --vertices 200 --edges 800", "", 0},
 		{"train data --model residual --epochs 2 --ranks 2 --out run", "", 0},
 		{"predict run data", "", 0},
-		{"export run --pytorch", "model.py does not implement the network residual", 78},
+		{"export run --pytorch", "model.py does not implement the network residual; train a network that it implements: gcn, sage", 78},
 	} {
 		cmd := exec.Command(filepath.Join(dir, "siafu-residual"), strings.Fields(c.args)...)
 		cmd.Dir = dir

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,6 +120,9 @@ func parseTrain(args []string) (*trainCmd, error) {
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			return nil, f
+		}
 		return nil, fault.New(fault.Usage, "", "", "%s", config.Spelled(err.Error())).Then(`see "siafu help train"`)
 	}
 	if err := g.Train.check(); err != nil {

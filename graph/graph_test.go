@@ -136,6 +136,17 @@ func compareFeatures(t *rapid.T, d *Dataset, c Content) {
 	}
 }
 
+func TestTrains(t *testing.T) {
+	for _, m := range []Meta{{Classes: 2}, {Task: Links}} {
+		if err := m.Trains("train", "data"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := new(Meta).Trains("train", "data"); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "siafu holdout") {
+		t.Error(err)
+	}
+}
+
 func TestCounts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "five")
 	got, err := Write(dir, five(), false)

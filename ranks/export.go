@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"siafu/internal/durable"
 	"siafu/internal/fault"
@@ -41,7 +42,7 @@ func Export(o ExportOptions, w io.Writer) error {
 	}
 	if !pytorch.Knows(m.Kind) {
 		return fault.New(fault.Config, "export", modelFile(o.Run), "model.py does not implement the network %s", m.Kind).
-			Then("add its formula to ranks/pytorch/model.py")
+			Then("train a network that it implements: %s", strings.Join(pytorch.Networks(), ", "))
 	}
 	dir := o.Run
 	if o.Out != "" {

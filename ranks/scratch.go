@@ -107,7 +107,7 @@ func (r *joined) place() error {
 		return nil
 	}
 	remedy := "use more ranks, or raise --memory"
-	if r.cfg.Scratch == "" {
+	if r.cfg.Scratch == "" && r.cfg.CanStream(r.net, r.meta.Task) {
 		remedy = "set --memory scratch=DIR to a folder with free disk space, or raise --memory"
 	}
 	return fault.New(fault.Config, "train", r.data, "rank %d needs %s of memory, but has %s", r.rank, megabytes(p.resident),

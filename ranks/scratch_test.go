@@ -137,6 +137,7 @@ func TestScratchRefuses(t *testing.T) {
 		text string
 	}{
 		"memory":            {func(c *Config) { c.Memory = "1MB" }, fault.Config, "--memory scratch=DIR"},
+		"memory, attention": {func(c *Config) { c.Memory, c.Model = "1MB", "gat" }, fault.Config, "; use more ranks, or raise --memory"},
 		"memory, scratch":   {func(c *Config) { c.Memory, c.Scratch = "1MB", t.TempDir() }, fault.Config, "raise --memory"},
 		"folder":            {func(c *Config) { c.Scratch = "/none" }, fault.Missing, "/none"},
 		"number":            {func(c *Config) { c.Memory = "much" }, fault.Usage, "8GB"},

@@ -108,6 +108,10 @@ func unrecognised(o Options) error {
 	if err := unreadTable(input{"import", o.Src}, "nodes"); err != nil {
 		return err
 	}
+	if len(tablesIn(filepath.Join(o.Src, kindFolder))) > 0 {
+		return fault.New(fault.Missing, "import", o.Src, "it has tables in the folder nodes, but none in a folder edges").
+			Then("write each relation as a table edges/FROM__RELATION__TO.csv")
+	}
 	e := fault.New(fault.Data, "import", o.Src, "the format is not recognised")
 	if tableFormatOf(o.Src) != nil || len(tablesIn(o.Src)) > 0 {
 		return e.Then("%s", nameTables(o.Src))

@@ -121,6 +121,7 @@ func (r *relatedImport) listTables(folder string) map[string]input {
 func (r *relatedImport) findTables() {
 	var tables []string
 	kinds, relations := r.listTables(kindFolder), r.listTables(relationFolder)
+	r.resources.require(len(kinds) > 0, "write a table nodes/KIND.csv with a column of labels", "there is no table in the folder nodes")
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		tables = append(tables, kindFolder+"/"+name)
 		r.addKind(name, filepath.Join(kindFolder, filepath.Base(kinds[name].path)))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph"
+	"siafu/internal/catalog"
 )
 
 // readRelations reads the edges of all relations.
@@ -29,8 +30,42 @@ func (r *relatedImport) readRelations() {
 		x.Ends = []string{e.names[e.ends[0]], e.names[e.ends[1]]}
 		list := r.lists[i].(edgeBuffer)
 		e.eachEdge(func(_ int64, _ [][]byte, pair [2]uint32, _ float32) { list.add(pair[:]) })
-		e.logOmitted()
+		if e.logOmitted(); e.rows == 0 {
+			r.Log("warning: relation %s has no edges: %s has no rows", r.of.Label(i), e.path)
+		}
 	}
+	for _, k := range r.imports {
+		if k.nodes == nil && r.like == nil {
+			r.warnOfTable(k)
+		}
+	}
+}
+
+// warnOfTable warns of a kind without a table, whose name may be a typing error.
+func (r *relatedImport) warnOfTable(k *tableImport) {
+	meant, least := "", len(k.kind)/3
+	ids := k.ids.ids()
+	for _, other := range r.tables() {
+		if d := catalog.Distance(k.kind, other.kind); d <= least {
+			meant, least = other.kind, d
+		} else if meant == "" && ids != nil && ids.Offsets != nil && k.within(other) { // numbers are ids of many kinds
+			meant = other.kind
+		}
+	}
+	if meant != "" {
+		meant = "; did you mean " + meant + "?"
+	}
+	r.Log("warning: kind %s has no table nodes/%s.csv: its vertices are the ids in its relations%s", k.kind, k.kind, meant)
+}
+
+// within reports whether all ids of a kind are also ids of another.
+func (im *tableImport) within(other *tableImport) bool {
+	for v := range im.ids.len() {
+		if _, known := other.ids.find(im.ids.at(uint32(v))); !known {
+			return false
+		}
+	}
+	return true
 }
 
 // openEdges finds the columns of a table of edges, and refuses weights.

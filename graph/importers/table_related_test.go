@@ -95,6 +95,9 @@ func TestRelatedTables(t *testing.T) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
 	}
+	if want := "warning: kind brand has no table nodes/brand.csv: its vertices are the ids in its relations\n"; !strings.Contains(log, want) {
+		t.Errorf("the log lacks %q:\n%s", want, log)
+	}
 	both := Options{Src: files(t, with(shop(), "edges/product__rev_buys__customer.csv", "a,b\nC,2\n"))}
 	if a, _ := written(t, "auto", both); len(a.Meta.Relations.Relations) != 5 || namedEdges(a)["product:C rev_buys customer:2"] != 1 {
 		t.Errorf("relations %v", a.Meta.Relations.Relations)
@@ -108,6 +111,33 @@ func TestRelatedTables(t *testing.T) {
 	}
 	if a, _ := written(t, "csv", off); len(a.Meta.Relations.Relations) != 3 || a.Meta.Edges != 8 {
 		t.Errorf("--reverse-relations off gives %d edges", a.Meta.Edges)
+	}
+}
+
+// TestRelatedWarnings: kinds that are probably typing errors, and empty relations.
+func TestRelatedWarnings(t *testing.T) {
+	const table = "has no table nodes/%s.csv: its vertices are the ids in its relations; did you mean %s?"
+	for _, c := range []struct{ file, text, want string }{
+		{"edges/customers__likes__product.csv", "a,b\n1,1\n", "kind customers " + fmt.Sprintf(table, "customers", "customer")},
+		{"edges/customer__likes__item.csv", "a,b\n1,B\n1,C\n", "kind item " + fmt.Sprintf(table, "item", "product")},
+		{"edges/customer__likes__product.csv", "a,b\n", "relation customer-likes-product has no edges"},
+	} {
+		_, log := written(t, "csv", Options{Src: files(t, with(shop(), c.file, c.text))})
+		if !strings.Contains(log, "warning: "+c.want) {
+			t.Errorf("the log lacks %q:\n%s", c.want, log)
+		}
+		if strings.Contains(log, "kind customer has no table") || strings.Contains(log, "relation product-of-brand has no edges") {
+			t.Errorf("wrong warnings:\n%s", log)
+		}
+	}
+	_, log := written(t, "csv", Options{Src: files(t, with(shop(), "edges/customer__in__group.csv", "a,b\n1,1\n2,2\n"))})
+	if !strings.Contains(log, "kind group has no table") || strings.Contains(log, "did you mean") { // numbers are ids of many kinds
+		t.Error(log)
+	}
+	src := files(t, map[string][]byte{"nodes/customer.csv": shop()["nodes/customer.csv"]})
+	if _, err := Import("auto", Options{Src: src, Dst: t.TempDir() + "/out"}); err == nil ||
+		!strings.Contains(err.Error(), "none in a folder edges; write each relation as a table edges/FROM__RELATION__TO.csv") {
+		t.Error(err)
 	}
 }
 
@@ -371,6 +401,7 @@ func TestBadRelatedTables(t *testing.T) {
 		"two tables":        {[]any{"nodes/customer.tsv", "id\n1\n"}, Options{}, "tables of the same name"},
 		"weights":           {[]any{buys, "customer,product,weight\n1,1,2\n"}, Options{}, "ignore it with --drop-weights"},
 		"spreadsheet":       {[]any{"nodes/shop.xlsx", "PK"}, Options{}, ".xlsx files are not supported"},
+		"no folder nodes":   {[]any{customers, nil, "nodes/product.csv", nil}, Options{}, "no table in the folder nodes; write a table nodes/"},
 		"no label":          {[]any{customers, "id,age\n1,2\n2,2\n3,4\n4,4\n"}, Options{}, "name the column with --label KIND.COLUMN"},
 		"other classes": {[]any{"nodes/product.csv", "sku,label\n1,red\nB,red\nC,red\n"}, Options{},
 			`the kinds "customer" and "product" have labels, but not of the same classes`},

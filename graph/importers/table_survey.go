@@ -51,7 +51,10 @@ func checkID(t *tableFile, column int, at int64, id []byte) {
 func (im *tableImport) addID(at int64, id []byte) {
 	checkID(im.nodes, im.id, at, id)
 	if v, fresh := im.ids.add(id); !fresh {
-		check(im.nodes.fault(at, im.id, id, "occurs twice: row %d has the same id", v+1).Then("give each vertex one row and a unique id"))
+		var rows []int64
+		im.nodes.each(func(at int64, _ [][]byte) { rows = append(rows, at) })
+		check(im.nodes.fault(at, im.id, id, "occurs twice: %s %d has the same id", im.nodes.unit, rows[v]).
+			Then("give each vertex one row and a unique id"))
 	}
 }
 

@@ -185,7 +185,7 @@ func TestBadTables(t *testing.T) {
 		{"an empty id", "id,label,x\na,p,1\n,q,2\n", edges, TableOptions{}, fault.Data,
 			[]string{`line 3 column 1 (id): "" is not an id`, "a unique id"}},
 		{"an id twice", "id,label,x\na,p,1\nb,p,1\n\na,q,2\n", edges, TableOptions{}, fault.Data,
-			[]string{`line 5 column 1 (id): "a" occurs twice`, "row 1"}},
+			[]string{`line 5 column 1 (id): "a" occurs twice: line 2 has the same id`}},
 		{"an id of two lines", "id,label,x\n\"a\nb\",p,1\n", edges, TableOptions{}, fault.Data,
 			[]string{`line 2 column 1 (id): "a\nb"`, "ids without control characters"}},
 		{"a quantity as label", "id,label,x\na,1,1\nb,2.5,2\n", edges, TableOptions{}, fault.Data,

@@ -12,6 +12,7 @@ type Names struct {
 	ints  map[int64]uint32
 	words map[string]uint32
 
+	of        *graph.Relations  // nil: the graph is not relational
 	relations map[string]uint16 // nil if the graph is not relational
 }
 
@@ -19,7 +20,7 @@ type Names struct {
 // are named KIND:ID.
 func NewNames(ds *graph.Dataset) *Names {
 	n, ids, r := ds.Meta.Vertices, ds.IDs, ds.Meta.Relations
-	names := &Names{n: n}
+	names := &Names{n: n, of: r}
 	switch {
 	case r != nil && len(r.Kinds) > 1, ids != nil && ids.Offsets != nil:
 		names.words = make(map[string]uint32, n)
@@ -43,6 +44,19 @@ func NewNames(ds *graph.Dataset) *Names {
 		names.relations[r.Label(i)] = uint16(i)
 	}
 	return names
+}
+
+// withKind returns the names KIND:ID of the vertices with an id in a graph of several kinds.
+func (n *Names) withKind(id string) (list []string) {
+	if n.of == nil || len(n.of.Kinds) < 2 {
+		return nil
+	}
+	for _, k := range n.of.Kinds {
+		if _, ok := n.words[k.Name+":"+id]; ok {
+			list = append(list, k.Name+":"+id)
+		}
+	}
+	return list
 }
 
 // word returns the vertex with the given id.

@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -89,6 +90,10 @@ func (r reader) bad(format string, args ...any) *fault.Error {
 
 // unknown returns the fault that no vertex has the id at a place of the file.
 func (r reader) unknown(place string, id any) error {
-	return r.bad("%s names %q, but no vertex has that id", place, id).
+	err := r.bad("%s names %q, but no vertex has that id", place, id)
+	if names := r.names.withKind(fmt.Sprint(id)); len(names) > 0 {
+		return err.Then("write KIND:ID: %s", strings.Join(names, " or "))
+	}
+	return err.
 		Then("give ids of the dataset; siafu info prints its number of vertices")
 }

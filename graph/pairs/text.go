@@ -83,17 +83,18 @@ func textPairs(r reader, s *Split) (err error) {
 				return nil
 			}
 		}
+		var ends [2]uint32
 		for i, to := range []*[]uint32{&s.Edges.Src, &s.Edges.Dst} {
 			v, err := r.vertex(line, row[at[i]])
 			if err != nil {
 				return err
 			}
-			*to = append(*to, v)
+			ends[i], *to = v, append(*to, v)
 		}
 		if at[2] < 0 {
 			return nil
 		}
-		relation, err := r.relation(line, row[at[2]])
+		relation, err := r.relation(line, row[at[2]], ends[0], ends[1])
 		s.Relations = append(s.Relations, relation)
 		return err
 	})

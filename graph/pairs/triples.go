@@ -146,15 +146,23 @@ func holdTriples(ds *graph.Dataset, o HoldOutOptions, shares [2]float64) (*graph
 }
 
 // relationRemedy is the remedy for pairs without a relation.
-const relationRemedy = "write a first line src,relation,dst and then the id, the name of a relation and the id of each edge"
+const relationRemedy = "write a first line src,relation,dst and then the id, the name of a relation and the id of each edge; " +
+	"a .tsv or .txt file without this first line has these three words between tabs in each line"
 
-// relation returns the relation of a line.
-func (r reader) relation(line int, name string) (uint16, error) {
+// relation returns the relation of a line with the ends src and dst.
+func (r reader) relation(line int, name string, src, dst uint32) (uint16, error) {
 	relation, ok := r.names.relations[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(r.names.relations))
 		return 0, r.bad("line %d names the relation %q, which the graph does not have", line, name).
 			Then("the graph's relations are %.500q", known[:min(len(known), 20)])
+	}
+	of := r.names.of
+	x, from, to := of.Relations[relation], of.KindOf(int64(src)), of.KindOf(int64(dst))
+	if x.From != from || x.To != to {
+		return 0, r.bad("line %d: relation %s leads from kind %s to %s, but the ends have the kinds %s and %s", line, name,
+			of.Kinds[x.From].Name, of.Kinds[x.To].Name, of.Kinds[from].Name, of.Kinds[to].Name).
+			Then("name vertices of the relation's kinds, or another relation")
 	}
 	return relation, nil
 }

@@ -27,11 +27,17 @@ func TestTripleNames(t *testing.T) {
 	if name := ds.VertexName(6); name != "item:4" {
 		t.Errorf("vertex 6 is %s", name)
 	}
-	for _, c := range [][2]string{{"2,buys,4\n", "give ids of the dataset"}, {"user:1,rev_buys,item:1\n", "the graph's relations are"},
+	for _, c := range [][2]string{{"2,buys,4\n", "write KIND:ID: user:2 or item:2"},
+		{"4,buys,item:4\n", "write KIND:ID: item:4"}, {"user:9,buys,item:4\n", "give ids of the dataset"},
+		{"item:1,buys,item:4\n", "line 2: relation buys leads from kind user to item, but the ends have the kinds item and item"},
+		{"user:1,buys,user:2\n", "name vertices of the relation's kinds"}, {"item:1,user-knows-user,user:1\n", "from kind user to user"},
+		{"user:1,rev_buys,item:1\n", "the graph's relations are"},
 		{"user:1,buys\n", "line 2"}} {
 		_, err := Read("test", file(t, "p.csv", "src,relation,dst\n"+c[0]), names)
 		says(t, err, "p.csv", c[1])
 	}
+	_, err = Read("test", file(t, "p.txt", "user:2\tbuys\n"), names)
+	says(t, err, "p.txt", "three words between tabs")
 }
 
 // A negative has another vertex of the same kind at one end, and is no known triple, even if only one is left. A

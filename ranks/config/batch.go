@@ -157,6 +157,8 @@ func (c *Config) checkBatch() error {
 	switch {
 	case c.Batch == "" || c.Batch == Full:
 		return nil
+	case c.kind().Relational: // whatever its form
+		return fault.New(fault.Usage, "train", "", "--batch=%s with --model=%s", c.Batch, c.Model).Then(noRelations)
 	case b.Count < 1 || max(b.Count, b.Clusters) > mostBatches:
 		return fault.New(fault.Usage, "train", "", "--batch=%q with --model=%s, which gathers in %d layers", c.Batch, c.Model, c.gathers()).
 			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with one number of neighbours per "+

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -161,6 +162,17 @@ func TestPrecision(t *testing.T) {
 			if err != nil || c.Gather != tc.wantGather || c.Features != tc.wantFeatures || c.Products != tc.wantProducts {
 				t.Errorf("%+v: gather %s, features %s, products %s, %v", tc, c.Gather, c.Features, c.Products, err)
 			}
+		}
+	}
+}
+
+// The remedy for --batch with relations is the same for every value.
+func TestBatchOfRelations(t *testing.T) {
+	for _, batch := range []string{"512", "history:4"} {
+		c := Defaults()
+		c.Model, c.Batch = "rgcn", batch
+		if err := c.Validate(); !strings.HasSuffix(fmt.Sprint(err), "; leave --batch out: batches have edges without relations") {
+			t.Error(err)
 		}
 	}
 }

@@ -244,6 +244,7 @@ const (
 	pipeBatches  = "choose --mode pipe: ranks must run their batches synchronously"
 	wholeGraph   = ": scores of pairs need the embeddings of the whole graph"
 	otherMonitor = ": use --monitor accuracy, loss, both or penalised"
+	noRelations  = "leave --batch out: batches have edges without relations"
 	plainEdges   = "leave --memory edges out: "
 	orUnweighted = ", or import the dataset with --drop-weights"
 )
@@ -298,7 +299,7 @@ var conflicts = slices.Concat([]conflict{
 	{preAggregate, noSums, "leave --pre-aggregate out: attention, maxima and relations need the rows of single vertices"},
 	{preAggregate, bounded, "leave --pre-aggregate out: each interval sends its own rows, but a sum has rows of several intervals"},
 	{relational, asynchronous, "leave --mode out: all intervals gather with the weights of one epoch"},
-	{relational, batches, "leave --batch out: batches have edges without relations"},
+	{relational, batches, noRelations},
 	{relational, notCPU, "leave --tensor out: only ranks on CPUs multiply by the matrices of relations"},
 
 	{bases, blocks, "leave one of them out: matrices are sums of bases, or consist of blocks"},

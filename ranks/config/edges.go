@@ -11,11 +11,18 @@ const (
 
 // CanCodeEdges reports whether the columns of edges of a run with this network may be coded.
 func (c *Config) CanCodeEdges(net model.Spec) bool {
-	coded := *c
-	coded.Edges = CodedEdges
-	s := situation{Config: &coded, net: net}
+	return situation{Config: c, net: net}.suits(codesEdges)
+}
+
+// CanStream reports whether a run of a task with this network may store values in a scratch file.
+func (c *Config) CanStream(net model.Spec, task string) bool {
+	return situation{Config: c, net: net, task: task}.suits(streams)
+}
+
+// suits reports whether no conflict with a holds.
+func (s situation) suits(a fact) bool {
 	for _, one := range conflicts {
-		if one.a.name == codesEdges.name && one.b.holds(s) {
+		if one.a.name == a.name && one.b.holds(s) {
 			return false
 		}
 	}

@@ -151,7 +151,7 @@ func (h *Host) attention(l model.Gathering, net model.Spec) (there, back float64
 	g, rows := h.Sample.gather(l.Width)
 	n, e := g.Rows(), g.Edges()
 	zeros := func(rows, cols int) kernels.Mat { return kernels.NewMat(h.Team, a, rows, cols) }
-	if net.AttentionDropout > 0 {
+	if net.AttentionDropout > 0 && l.Width == at.Emitted() { // rows of several relations have no dropout of attention
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](h.Team, a, max(rows, n))}
 	}
 	x, dst, grads := zeros(rows, l.Width), zeros(n, l.Width), zeros(max(rows, n), l.Columns)

@@ -34,4 +34,8 @@ func TestHost(t *testing.T) {
 			}
 		}
 	}
+	rows := model.Gathering{Width: 5 * 9, Columns: 8, Heads: 1} // of rgat with four relations
+	if there, back := h.attention(rows, model.Spec{AttentionDropout: 0.5}); !(there > 0 && back > 0) {
+		t.Errorf("rows of relations take %g and %g s", there, back)
+	}
 }

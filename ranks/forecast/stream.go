@@ -18,14 +18,17 @@ import (
 var streamable = []string{Kept, model.Streamed, graphwork.Trained, graphwork.Reversed, engine.VertexIDs,
 	graphwork.CodedEdges, graphwork.SliceSums}
 
-// window is the memory for the pages of files that tasks are using: some intervals of each thread.
+// window is the maximal memory for the pages of files that tasks are using: some intervals of each thread.
 const window int64 = 96 << 20
 
 // Resident returns the memory that a process with this rank cannot do without: all but most pages of
 // files.
 func (m Memory) Resident() int64 {
-	return size.Sum(m.Peak()-m.Of(Mapped), Program, window)
+	return size.Sum(m.beside(), min(window, size.Sum(m.Of(Mapped), m.Of(Disk))))
 }
+
+// beside returns the memory of a process with this rank, without pages of files.
+func (m Memory) beside() int64 { return size.Sum(m.Peak()-m.Of(Mapped), Program) }
 
 // Unlimited returns the memory of a process with this rank that reads nothing from files in an epoch.
 func (m Memory) Unlimited() int64 { return size.Sum(m.Peak(), m.Of(Disk), Program) }

@@ -30,6 +30,16 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// Pages of files take no more memory than the files.
+func TestResident(t *testing.T) {
+	for bytes, pages := range map[int64]int64{0: 0, 1 << 20: 3 << 20, 900 << 20: window} {
+		m := Memory{{engine.Activations, Array, 100 << 20}, {"files", Mapped, bytes}, {Kept, Disk, 2 * bytes}}
+		if got := m.Resident(); got != Program+100<<20+pages {
+			t.Errorf("%d bytes with files of %d", got, 3*bytes)
+		}
+	}
+}
+
 // The smallest number of slices that fits is chosen, or the number that needs least.
 func TestFitSlices(t *testing.T) {
 	need := func(c config.Config) (int64, error) {

@@ -81,7 +81,7 @@ type Files struct {
 func (f *Forecast) Files(m Memory, p partition.RankReport, verified int64) Files {
 	net := model.New(f.Net, f.Sparse)
 	epoch, evaluation := net.Passes(engine.Memory(f.Config, f.Graph))
-	all := Files{Verified: verified, Random: epoch.Random, Cache: max(f.Limit-(m.Resident()-window), 0)}
+	all := Files{Verified: verified, Random: epoch.Random, Cache: max(f.Limit-m.beside(), 0)}
 	for _, t := range m {
 		s := Stream{Name: t.Name, Home: InScratch, Bytes: t.Bytes}
 		if t.Kind == Mapped {

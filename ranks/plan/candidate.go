@@ -152,7 +152,7 @@ func (c *Candidate) codedWith(q *request, run config.Config) (Coded, error) {
 		one.Peak = one.memory.Resident()
 		err = forecast.CheckDisk(op, run.Scratch, size.Product(one.memory.Of(forecast.Disk), int64(q.link.RanksPerHost)))
 	}
-	one.Fits = one.Peak <= q.memory
+	one.Fits = one.Peak <= q.memory || run.Memory != "" && one.memory.Resident() <= q.memory // as train decides
 	return one, err
 }
 

@@ -327,6 +327,26 @@ func TestPlanWithScratch(t *testing.T) {
 	}
 }
 
+// With --memory, a plan accepts what train accepts: pages of files are not counted in full.
+func TestPlanLimit(t *testing.T) {
+	of := func(memory int64) *Candidate {
+		o := options(t, func(o *Options) {
+			o.Config.Ranks, o.Config.Partitioner, o.Config.Codec, o.Config.Edges, o.Config.CacheInput = 1, "hash", "none", "plain", "off"
+			o.Config.Memory, o.Scale = fmt.Sprint(memory)+"B", 1e4
+		})
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Candidates[0]
+	}
+	all := of(1 << 50)
+	need := all.Memory.Resident()
+	if need >= all.Codecs[0].Peak || !of(need).Codecs[0].Fits || of(need - 1).Codecs[0].Fits {
+		t.Errorf("%d bytes are needed, the peak is %d", need, all.Codecs[0].Peak)
+	}
+}
+
 // What does not fit is refused, and printed all the same.
 func TestPlanThatDoesNotFit(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -20,10 +20,13 @@ var script string
 // kindsInScript is the line of the script that lists its networks.
 var kindsInScript = regexp.MustCompile(`(?m)^ *if kind not in \((.*)\):$`)
 
-// Knows reports whether the script has a network of that kind.
-func Knows(kind string) bool {
-	return slices.Contains(strings.Split(kindsInScript.FindStringSubmatch(script)[1], ", "), `"`+kind+`"`)
+// Networks returns the kinds of networks in the script.
+func Networks() []string {
+	return strings.Split(strings.ReplaceAll(kindsInScript.FindStringSubmatch(script)[1], `"`, ""), ", ")
 }
+
+// Knows reports whether the script has a network of that kind.
+func Knows(kind string) bool { return slices.Contains(Networks(), kind) }
 
 // WriteScript writes the Python file to path, over one of an earlier version if need be.
 // Faults have kind Usage, IO or Missing.

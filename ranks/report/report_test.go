@@ -123,18 +123,44 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// score replaces the metrics, and the score's name, in the summary of a run.
-func score(t *testing.T, dir, metric, metrics string) {
+// Settings that runs decided are the last ones. They and the validation score are removed before settings of the user.
+func TestDecidedSettings(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []string{"auto", "on"} {
+		run := filepath.Join(dir, strings.Repeat(c, 10))
+		lay(t, run, fmt.Sprintf("cache-input = %q\nlr = %d\nzeta = \"%[3]s\"\nmonitor = \"m%[2]d\"", c, i, strings.Repeat(c, 5)), 0.5)
+		if c == "on" {
+			extend(t, run, `,"ranks":8,"decided":{"cache-input":"on"},"chosen":[{"flag":"monitor","value":"m1"}]`)
+		}
+	}
+	text := words(said(t, Options{Runs: []string{dir}, Columns: []string{allColumns}}))
+	if !strings.Contains(text, " servers lr zeta cache-input monitor ") {
+		t.Error(text)
+	}
+	text = words(said(t, Options{Runs: []string{dir}}))
+	if !strings.Contains(text, " ranks lr zeta test ") || strings.Contains(text, "cache-input") ||
+		strings.Contains(text, "monitor") || strings.Contains(text, "val acc") {
+		t.Error(text)
+	}
+}
+
+// extend adds fields to the summary of a run.
+func extend(t *testing.T, dir, fields string) {
 	t.Helper()
 	path := filepath.Join(dir, "summary.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(bytes.TrimSuffix(text, []byte("}")), `,"metric":"`+metric+`","metrics":`+metrics+"}"...)
-	if err := os.WriteFile(path, text, 0o666); err != nil {
+	if err := os.WriteFile(path, append(bytes.TrimSuffix(text, []byte("}")), fields+"}"...), 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// score replaces the metrics, and the score's name, in the summary of a run.
+func score(t *testing.T, dir, metric, metrics string) {
+	t.Helper()
+	extend(t, dir, `,"metric":"`+metric+`","metrics":`+metrics)
 }
 
 // --columns takes every metric of summary.json, of the test split if no split is named. CSV and JSON

@@ -149,6 +149,17 @@ func read(dir string) (*Run, error) {
 	return r, nil
 }
 
+// decided reports whether the run decided a setting: by the graph, a measurement or free memory.
+func (r *Run) decided(name string) bool {
+	s := cmp.Or(r.Summary, new(runfolder.Summary))
+	taken, _ := s.Taken.([]any)
+	_, measured := s.Decided[name]
+	return measured || slices.ContainsFunc(taken, func(x any) bool {
+		of, _ := x.(map[string]any)
+		return of["flag"] == name
+	})
+}
+
 // named returns the name of a dataset, with a note if it is generated.
 func named(dataset string, generated bool) string {
 	if generated {

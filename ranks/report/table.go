@@ -71,6 +71,7 @@ const maxSentences = 3
 
 type comparison struct {
 	settings []string // columns
+	decided  []string // settings that runs decided
 	numbers  []column
 	grouped  bool
 	groups   [][]*Run
@@ -93,6 +94,8 @@ func (o Options) compare(runs []*Run) (*comparison, error) {
 	t.settings = o.By
 	if len(o.By) == 0 {
 		t.settings = slices.DeleteFunc(differing, func(name string) bool { return slices.Contains(o.Over, name) })
+		t.decided = slices.DeleteFunc(slices.Clone(t.settings), func(name string) bool { return !isDecided(name, runs) })
+		t.settings = append(slices.DeleteFunc(t.settings, func(name string) bool { return isDecided(name, runs) }), t.decided...)
 	}
 	if !t.grouped {
 		for _, name := range []string{"servers", "ranks", "hidden", "layers", "model", "dataset"} { // the first columns of every table
@@ -102,6 +105,17 @@ func (o Options) compare(runs []*Run) (*comparison, error) {
 	}
 	t.group(runs)
 	return t, nil
+}
+
+// isDecided reports whether runs differ in a setting because some decided it themselves: the others have the same value.
+func isDecided(name string, runs []*Run) bool {
+	var other []string
+	for _, r := range runs {
+		if v := r.Settings[name]; !r.decided(name) && !slices.Contains(other, v) {
+			other = append(other, v)
+		}
+	}
+	return len(other) < 2 && slices.ContainsFunc(runs, func(r *Run) bool { return r.decided(name) })
 }
 
 // group groups runs with equal t.settings. Groups are in the order of their first runs.

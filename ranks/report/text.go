@@ -19,9 +19,9 @@ const (
 )
 
 // leastUseful lists columns in the order in which they are removed from a table that is too wide.
-// Settings that are equal in all runs are removed before them, differing settings after them.
+// Equal settings and those that runs decided are removed before them, other differing settings after them.
 var leastUseful = []string{"disk MB/s", "disk MiB", "servers", "layers", "ghost MiB", "majority", "seconds", "hidden", "disk wait %",
-	"ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy}
+	"ranks", "peak MiB", "dataset", "sent MiB", "of epochs", "epochs", stoppedBy, "val acc", "val score"}
 
 // allColumns is the value of --columns for every column.
 const allColumns = "all"
@@ -104,6 +104,7 @@ func (t *comparison) fit(shown *table.Table) (fitting *table.Table, left int) {
 	if len(shown.Rows) > 1 {
 		order = slices.DeleteFunc(slices.Clone(t.settings), differs)
 	}
+	order = append(order, t.decided...)
 	for _, name := range leastUseful {
 		switch {
 		case !differs(name):
