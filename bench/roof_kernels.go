@@ -147,7 +147,8 @@ func (o *watchedOps) MatMulTransB(dst, a, b kernels.Mat, add bool) {
 }
 
 func (o *watchedOps) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
-	o.product("MatMul", b.Cols, func() { o.Ops.MatMulBiasReLUDropout(dst, a, b, bias, relu, drop) }, dst, a, b, kernels.Mat{}, kernels.Mat{})
+	fused := func() { o.Ops.MatMulBiasReLUDropout(dst, a, b, bias, relu, drop) }
+	o.product("MatMul", b.Cols, fused, dst, a, b, kernels.Mat{}, kernels.Mat{})
 }
 
 func (o *watchedOps) GradThrough(h, a, b, a2, b2 kernels.Mat, drop *kernels.Dropout) {

@@ -53,7 +53,8 @@ func (m *Meta) Trains(op, dir string) error {
 		return nil
 	}
 	return fault.New(fault.Data, op, dir, "no vertex has a label").
-		Then("train on a dataset with labels, or hold out edges to predict with siafu holdout; siafu predict takes a dataset without labels")
+		Then("train on a dataset with labels, or hold out edges to predict with siafu holdout; " +
+			"siafu predict takes a dataset without labels")
 }
 
 // Check returns an error if an import or a network cannot rely on the schema.

@@ -95,7 +95,8 @@ func TestRelatedTables(t *testing.T) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
 	}
-	if want := "warning: kind brand has no table nodes/brand.csv: its vertices are the ids in its relations\n"; !strings.Contains(log, want) {
+	want := "warning: kind brand has no table nodes/brand.csv: its vertices are the ids in its relations\n"
+	if !strings.Contains(log, want) {
 		t.Errorf("the log lacks %q:\n%s", want, log)
 	}
 	both := Options{Src: files(t, with(shop(), "edges/product__rev_buys__customer.csv", "a,b\nC,2\n"))}
