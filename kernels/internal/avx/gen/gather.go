@@ -104,14 +104,14 @@ func (g *gathering) run(vectors int) {
 // gathering contains the shared state of the routine's parts.
 type gathering struct {
 	isa
-	half, packed              bool
-	bytes                     int // of a vector in x
-	last, end                 Register
-	x, stride, colScale       Register
-	bits                      Register // of packed rows
-	acc                       []VecVirtual
-	cols, looking, rest       Register // of the row: remaining edges that prefetch, and that do not
-	beside                    Register // distance of an edge's weight from its column; nil without weights
+	half, packed        bool
+	bytes               int // of a vector in x
+	last, end           Register
+	x, stride, colScale Register
+	bits                Register // of packed rows
+	acc                 []VecVirtual
+	cols, looking, rest Register // of the row: remaining edges that prefetch, and that do not
+	beside              Register // distance of an edge's weight from its column; nil without weights
 }
 
 // edges generates the lookup of a row's edges. It prefetches for later edges, including those of
