@@ -183,7 +183,7 @@ TEXT ·dots512(SB), NOSPLIT, $8-104
 four:
 	CMPQ n+48(FP), $0x04
 	JLT  one
-	MOVQ $0x00000020, BX
+	MOVQ $0x00000040, BX
 	CMPQ seen+56(FP), $0x04
 	JGE  edges4_seen
 	XORQ BX, BX
@@ -295,7 +295,7 @@ edges4_last:
 one:
 	CMPQ n+48(FP), $0x01
 	JLT  done
-	MOVQ $0x00000020, BX
+	MOVQ $0x00000040, BX
 	CMPQ seen+56(FP), $0x01
 	JGE  edges1_seen
 	XORQ BX, BX
@@ -401,7 +401,7 @@ TEXT ·dotsOfEight512(SB), NOSPLIT, $0-64
 	XORQ      R10, R10
 
 edge:
-	MOVQ       $0x00000020, R9
+	MOVQ       $0x00000040, R9
 	TESTQ      R8, R8
 	CMOVQLE    R10, R9
 	MOVL       (DX), R11
@@ -465,7 +465,7 @@ TEXT ·bentDotsOfEight512(SB), NOSPLIT, $0-76
 	XORQ         R10, R10
 
 edge:
-	MOVQ       $0x00000020, R9
+	MOVQ       $0x00000040, R9
 	TESTQ      R8, R8
 	CMOVQLE    R10, R9
 	MOVL       (DX), R11
@@ -568,7 +568,7 @@ tile8_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -641,7 +641,7 @@ tile7_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -709,7 +709,7 @@ tile6_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -772,7 +772,7 @@ tile5_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -830,7 +830,7 @@ tile4_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -883,7 +883,7 @@ tile3_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -931,7 +931,7 @@ tile2_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -974,7 +974,7 @@ tile1_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1064,7 +1064,7 @@ tile8_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1172,7 +1172,7 @@ tile7_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1271,7 +1271,7 @@ tile6_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1361,7 +1361,7 @@ tile5_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1442,7 +1442,7 @@ tile4_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1514,7 +1514,7 @@ tile3_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1577,7 +1577,7 @@ tile2_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1631,7 +1631,7 @@ tile1_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -1725,7 +1725,7 @@ tile8_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -1820,7 +1820,7 @@ tile7_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -1907,7 +1907,7 @@ tile6_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -1986,7 +1986,7 @@ tile5_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2057,7 +2057,7 @@ tile4_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2120,7 +2120,7 @@ tile3_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2175,7 +2175,7 @@ tile2_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2222,7 +2222,7 @@ tile1_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2321,7 +2321,7 @@ tile8_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2465,7 +2465,7 @@ tile7_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2595,7 +2595,7 @@ tile6_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2711,7 +2711,7 @@ tile5_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2813,7 +2813,7 @@ tile4_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2901,7 +2901,7 @@ tile3_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -2975,7 +2975,7 @@ tile2_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -3035,7 +3035,7 @@ tile1_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -3089,7 +3089,7 @@ TEXT ·bentDots512(SB), NOSPLIT, $0-116
 two:
 	CMPQ n+56(FP), $0x02
 	JLT  one
-	MOVQ $0x00000020, SI
+	MOVQ $0x00000040, SI
 	CMPQ seen+64(FP), $0x02
 	JGE  edges2_seen
 	XORQ SI, SI
@@ -3189,7 +3189,7 @@ edges2_last:
 one:
 	CMPQ n+56(FP), $0x01
 	JLT  done
-	MOVQ $0x00000020, SI
+	MOVQ $0x00000040, SI
 	CMPQ seen+64(FP), $0x01
 	JGE  edges1_seen
 	XORQ SI, SI
@@ -4865,7 +4865,7 @@ TEXT ·dots256(SB), NOSPLIT, $8-104
 four:
 	CMPQ n+48(FP), $0x04
 	JLT  one
-	MOVQ $0x00000020, BX
+	MOVQ $0x00000040, BX
 	CMPQ seen+56(FP), $0x04
 	JGE  edges4_seen
 	XORQ BX, BX
@@ -5007,7 +5007,7 @@ edges4_last:
 one:
 	CMPQ n+48(FP), $0x01
 	JLT  done
-	MOVQ $0x00000020, BX
+	MOVQ $0x00000040, BX
 	CMPQ seen+56(FP), $0x01
 	JGE  edges1_seen
 	XORQ BX, BX
@@ -5138,7 +5138,7 @@ tile8_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5209,7 +5209,7 @@ tile7_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5276,7 +5276,7 @@ tile6_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5338,7 +5338,7 @@ tile5_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5396,7 +5396,7 @@ tile4_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5449,7 +5449,7 @@ tile3_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5498,7 +5498,7 @@ tile2_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5542,7 +5542,7 @@ tile1_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5617,7 +5617,7 @@ tile4_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5691,7 +5691,7 @@ tile3_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5757,7 +5757,7 @@ tile2_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5814,7 +5814,7 @@ tile1_ahead:
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
-	MOVL         32(BX), R12
+	MOVL         64(BX), R12
 	IMULQ        DX, R12
 	ADDQ         CX, R12
 	PREFETCHT0   (R12)
@@ -5895,7 +5895,7 @@ tile4_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -5958,7 +5958,7 @@ tile3_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -6014,7 +6014,7 @@ tile2_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -6062,7 +6062,7 @@ tile1_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -6132,7 +6132,7 @@ tile2_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -6195,7 +6195,7 @@ tile1_ahead:
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
-	MOVL        32(BX), R12
+	MOVL        64(BX), R12
 	IMULQ       DX, R12
 	ADDQ        CX, R12
 	PREFETCHT0  (R12)
@@ -6257,7 +6257,7 @@ TEXT ·bentDots256(SB), NOSPLIT, $0-116
 two:
 	CMPQ n+56(FP), $0x02
 	JLT  one
-	MOVQ $0x00000020, SI
+	MOVQ $0x00000040, SI
 	CMPQ seen+64(FP), $0x02
 	JGE  edges2_seen
 	XORQ SI, SI
@@ -6391,7 +6391,7 @@ edges2_last:
 one:
 	CMPQ n+56(FP), $0x01
 	JLT  done
-	MOVQ $0x00000020, SI
+	MOVQ $0x00000040, SI
 	CMPQ seen+64(FP), $0x01
 	JGE  edges1_seen
 	XORQ SI, SI

@@ -79,7 +79,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -121,7 +121,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -233,7 +233,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -279,7 +279,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -393,7 +393,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -441,7 +441,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -559,7 +559,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -611,7 +611,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -729,7 +729,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -775,7 +775,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -895,7 +895,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -945,7 +945,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -1069,7 +1069,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -1126,7 +1126,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -1257,7 +1257,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -1318,7 +1318,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -1447,7 +1447,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -1497,7 +1497,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -1625,7 +1625,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -1679,7 +1679,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -1813,7 +1813,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -1880,7 +1880,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -2025,7 +2025,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -2096,7 +2096,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -2237,7 +2237,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -2291,7 +2291,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -2427,7 +2427,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -2485,7 +2485,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -2629,7 +2629,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -2705,7 +2705,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -2863,7 +2863,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -2943,7 +2943,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -3095,7 +3095,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -3153,7 +3153,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -3297,7 +3297,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -3359,7 +3359,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -3513,7 +3513,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -3599,7 +3599,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -3771,7 +3771,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -3861,7 +3861,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -4025,7 +4025,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -4087,7 +4087,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -4239,7 +4239,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -4305,7 +4305,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -4469,7 +4469,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -4564,7 +4564,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -4749,7 +4749,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -4848,7 +4848,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -5023,7 +5023,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -5089,7 +5089,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -5249,7 +5249,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -5319,7 +5319,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -5493,7 +5493,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -5598,7 +5598,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -5797,7 +5797,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -5906,7 +5906,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -6093,7 +6093,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -6163,7 +6163,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -6331,7 +6331,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -6405,7 +6405,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -6589,7 +6589,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -6703,7 +6703,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -6915,7 +6915,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -7033,7 +7033,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -7267,7 +7267,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -7312,7 +7312,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -7427,7 +7427,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -7476,7 +7476,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -7592,7 +7592,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -7640,7 +7640,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -7758,7 +7758,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -7810,7 +7810,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -7929,7 +7929,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -7977,7 +7977,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -8099,7 +8099,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -8151,7 +8151,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -8276,7 +8276,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -8333,7 +8333,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -8464,7 +8464,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -8525,7 +8525,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -8655,7 +8655,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -8707,7 +8707,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -8837,7 +8837,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -8893,7 +8893,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -9028,7 +9028,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -9094,7 +9094,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -9238,7 +9238,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -9308,7 +9308,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -9449,7 +9449,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -9504,7 +9504,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -9641,7 +9641,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -9700,7 +9700,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -9844,7 +9844,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -9919,7 +9919,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	TESTQ      BX, BX
@@ -10076,7 +10076,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -10155,7 +10155,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	TESTQ      BX, BX
@@ -10307,7 +10307,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -10366,7 +10366,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -10511,7 +10511,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -10574,7 +10574,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -10728,7 +10728,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -10813,7 +10813,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -10984,7 +10984,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -11073,7 +11073,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -11237,7 +11237,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -11299,7 +11299,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -11451,7 +11451,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -11517,7 +11517,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -11680,7 +11680,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -11774,7 +11774,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -11958,7 +11958,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -12056,7 +12056,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -12231,7 +12231,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -12297,7 +12297,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -12457,7 +12457,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -12527,7 +12527,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -12700,7 +12700,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -12803,7 +12803,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -13000,7 +13000,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -13107,7 +13107,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -13293,7 +13293,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -13362,7 +13362,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -13529,7 +13529,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -13602,7 +13602,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -13784,7 +13784,7 @@ scaled_ahead:
 	TESTQ      R10, R10
 	JZ         scaled_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -13896,7 +13896,7 @@ plain_ahead:
 	TESTQ      R10, R10
 	JZ         plain_rest
 	MOVL       (R9), DI
-	MOVL       32(R9), R11
+	MOVL       64(R9), R11
 	IMULQ      CX, R11
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
@@ -14106,7 +14106,7 @@ scaled_ahead:
 	TESTQ      R11, R11
 	JZ         scaled_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
@@ -14222,7 +14222,7 @@ plain_ahead:
 	TESTQ      R11, R11
 	JZ         plain_rest
 	MOVL       (R10), R8
-	MOVL       32(R10), R12
+	MOVL       64(R10), R12
 	IMULQ      CX, R12
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)

@@ -48,7 +48,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(CX), R8
+	MOVL       64(CX), R8
 	IMULQ      BX, R8
 	PREFETCHT0 (DX)(R8*1)
 	DECQ       DI
@@ -100,7 +100,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(CX), R10
+	MOVL       64(CX), R10
 	IMULQ      BX, R10
 	PREFETCHT0 (DX)(R10*1)
 	DECQ       R9
@@ -153,7 +153,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(CX), R9
+	MOVL       64(CX), R9
 	IMULQ      BX, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 (DX)(R9*1)
@@ -202,7 +202,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(CX), R8
+	MOVL       64(CX), R8
 	IMULQ      BX, R8
 	PREFETCHT0 (DX)(R8*1)
 	PREFETCHT0 64(DX)(R8*1)
@@ -266,7 +266,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(CX), R10
+	MOVL       64(CX), R10
 	IMULQ      BX, R10
 	PREFETCHT0 (DX)(R10*1)
 	PREFETCHT0 64(DX)(R10*1)
@@ -331,7 +331,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(CX), R9
+	MOVL       64(CX), R9
 	IMULQ      BX, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -388,7 +388,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(CX), R8
+	MOVL       64(CX), R8
 	IMULQ      BX, R8
 	PREFETCHT0 (DX)(R8*1)
 	PREFETCHT0 64(DX)(R8*1)
@@ -464,7 +464,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(CX), R10
+	MOVL       64(CX), R10
 	IMULQ      BX, R10
 	PREFETCHT0 (DX)(R10*1)
 	PREFETCHT0 64(DX)(R10*1)
@@ -541,7 +541,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(CX), R9
+	MOVL       64(CX), R9
 	IMULQ      BX, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -606,7 +606,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(CX), R8
+	MOVL       64(CX), R8
 	IMULQ      BX, R8
 	PREFETCHT0 (DX)(R8*1)
 	PREFETCHT0 64(DX)(R8*1)
@@ -694,7 +694,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(CX), R10
+	MOVL       64(CX), R10
 	IMULQ      BX, R10
 	PREFETCHT0 (DX)(R10*1)
 	PREFETCHT0 64(DX)(R10*1)
@@ -783,7 +783,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(CX), R9
+	MOVL       64(CX), R9
 	IMULQ      BX, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -852,7 +852,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(BX), R8
+	MOVL       64(BX), R8
 	IMULQ      DX, R8
 	PREFETCHT0 (CX)(R8*1)
 	DECQ       DI
@@ -907,7 +907,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(DI), R10
+	MOVL       64(DI), R10
 	IMULQ      DX, R10
 	PREFETCHT0 (CX)(R10*1)
 	DECQ       R9
@@ -962,7 +962,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(SI), R9
+	MOVL       64(SI), R9
 	IMULQ      DX, R9
 	PREFETCHT0 (BX)(R9*1)
 	PREFETCHT0 (CX)(R9*1)
@@ -1012,7 +1012,7 @@ next:
 	JZ         done
 	TESTQ      DI, DI
 	JLE        near
-	MOVL       32(BX), R8
+	MOVL       64(BX), R8
 	IMULQ      DX, R8
 	PREFETCHT0 (CX)(R8*1)
 	DECQ       DI
@@ -1079,7 +1079,7 @@ next:
 	JZ         done
 	TESTQ      R9, R9
 	JLE        near
-	MOVL       32(DI), R10
+	MOVL       64(DI), R10
 	IMULQ      DX, R10
 	PREFETCHT0 (CX)(R10*1)
 	DECQ       R9
@@ -1146,7 +1146,7 @@ next:
 	JZ         done
 	TESTQ      R8, R8
 	JLE        near
-	MOVL       32(SI), R9
+	MOVL       64(SI), R9
 	IMULQ      DX, R9
 	PREFETCHT0 (BX)(R9*1)
 	PREFETCHT0 (CX)(R9*1)

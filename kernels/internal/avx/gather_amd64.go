@@ -41,7 +41,7 @@ func (s Set) lanes() int {
 }
 
 // ahead is the number of edges by which the assembly prefetches a row before its use.
-const ahead = 8
+const ahead = 16
 
 // Gather sets the rows [lo, hi) of dst [rows x Stride] to, or adds to them,
 //

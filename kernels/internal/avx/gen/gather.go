@@ -10,7 +10,7 @@ import (
 
 // ahead is the number of edges by which a row is prefetched before its use. Package avx has the
 // same number.
-const ahead = 8
+const ahead = 16
 
 // gather generates a tile of rows of a sparse product, up to 8 vectors wide. Accumulators stay in
 // registers over all edges of a row.
