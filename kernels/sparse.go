@@ -137,7 +137,8 @@ func (k *sparseTask) pieces(s *keptNonZeros, lo, hi int) {
 			s.draw(k, k.hub, k.hub+1, from, to)
 			k.put(s, p, s.ends, s.index, s.vals)
 		} else {
-			k.put(s, p, []int64{from, to}, k.index, k.vals)
+			s.ends = append(s.ends[:0], from, to)
+			k.put(s, p, s.ends, k.index, k.vals)
 		}
 	}
 }
