@@ -123,6 +123,9 @@ func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
 // GatherValues gathers the values of all ranks on root, like Gather. It sends them as JSON.
 // Collective.
 func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
+	if c.Size() == 1 {
+		return []T{mine}, nil // no JSON in each epoch of a small graph
+	}
 	text, err := json.Marshal(mine)
 	if err != nil {
 		return nil, err
