@@ -48,9 +48,13 @@ func deepRun(t *testing.T, set func(*Config)) Config {
 func TestDeepBatchesAreExact(t *testing.T) {
 	t.Parallel()
 	all := deepNetworks()
-	for kind, data := range map[string]string{"dense": generated(t, false), "few targets": fewTargets(t, false),
-		"sparse": fewTargets(t, true)} {
-		for _, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
+	graphs := []string{generated(t, false), fewTargets(t, false), fewTargets(t, true)}
+	for g, kind := range []string{"dense", "few targets", "sparse"} {
+		data := graphs[g]
+		for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
+			if !hosttest.Sampled(2, g, k) {
+				continue
+			}
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				c := deepRun(t, all[name])
@@ -144,13 +148,15 @@ func TestDeepBatchesWhateverElse(t *testing.T) {
 				t.Errorf("the loss goes from %v to %v", first, last)
 			}
 			halves := filepath.Join(t.TempDir(), "halves")
-			run(func(c *Config) { c.Out, c.Epochs = halves, 4 })
-			for name, set := range map[string]func(*Config){
+			for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 				"nopipe": func(c *Config) { c.Mode = "nopipe" }, "four workers": func(c *Config) { c.Threads = 4 },
 				"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 }, "parts": func(c *Config) { c.Ranks, c.Parts = 2, 3 },
-				"resumed":   func(c *Config) { c.Out, c.Resume = halves, "auto" },
+				"resumed": func(c *Config) {
+					run(func(c *Config) { c.Out, c.Epochs = halves, 4 })
+					c.Out, c.Resume = halves, "auto"
+				},
 				"recompute": func(c *Config) { c.Recompute = i < 2 || i == 4 || i == 5 }, // not with sampled fields
-			} {
+			}) {
 				if got := run(set); !bytes.Equal(got.model, want.model) {
 					t.Errorf("%s: another model", name)
 				}
@@ -335,11 +341,11 @@ func TestDeepHistoriesAreReference(t *testing.T) {
 	t.Parallel()
 	const n, epochs, batches, lr = 40, 3, 4, 0.1
 	all := deepNetworks()
-	for i, tc := range hosttest.ShareOf(t, 2, []struct {
+	for i, tc := range hosttest.ShareOf(t, 4, []struct { // either kind is in each share
 		network, kind string
 		ranks         int
 	}{
-		{"gcnii", "history", 1}, {"gcnii", "history", 2}, {"gcnii", "variates", 2}, {"gcnii", "variates", 1}, {"appnp", "variates", 2},
+		{"gcnii", "history", 1}, {"gcnii", "variates", 2}, {"gcnii", "history", 2}, {"gcnii", "variates", 1}, {"appnp", "variates", 2},
 		{"gcn add", "history", 2}, {"gcn cat layer prelu", "variates", 2}, {"gcn max initial", "history", 2},
 		{"sage initial l2", "history", 2},
 	}) {

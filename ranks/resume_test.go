@@ -37,7 +37,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		refresh.NameNever: true, // has no state to resume
 		refresh.NameAuto:  true, // TestRefreshAutoGoesOn
 	}
-	commits := 2 // that test all cases
+	commits := 4 // that test all cases
 	if os.Getenv(kernels.CPUVariable) != "" {
 		commits = 6 // on each older processor
 	}

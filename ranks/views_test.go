@@ -240,9 +240,9 @@ func TestEndedAtAnyTime(t *testing.T) {
 	want := trainSpread(t, c, v, data)
 	rng := rand.New(rand.NewPCG(3, 5))
 	replaced := 0
-	runs := 4
-	if testing.Short() {
-		runs = 1
+	runs := 2
+	if hosttest.Big() {
+		runs = 8
 	}
 	for range runs {
 		c.Out = filepath.Join(t.TempDir(), "run")

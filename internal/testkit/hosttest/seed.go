@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -16,10 +17,7 @@ func CommitSeed(t testing.TB, variable string) uint64 {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
-		commit, _ := exec.Command("git", "rev-parse", "HEAD").Output() // none outside of a checkout
-		hash := fnv.New32()
-		hash.Write(commit)
-		text = strconv.FormatUint(uint64(hash.Sum32()), 10)
+		text = strconv.FormatUint(uint64(commitHash()), 10)
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -28,6 +26,14 @@ func CommitSeed(t testing.TB, variable string) uint64 {
 	t.Logf("%s=%d repeats this test", variable, seed)
 	return seed
 }
+
+// commitHash is a hash of the commit of the checkout, which no commit has outside of one.
+var commitHash = sync.OnceValue(func() uint32 {
+	commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
+	hash := fnv.New32()
+	hash.Write(commit)
+	return hash.Sum32()
+})
 
 // CasesVariable sets the seed of Share.
 const CasesVariable = "SIAFU_CASES_SEED"
