@@ -43,7 +43,7 @@ func TestPairsOfFeatures(t *testing.T) {
 }
 
 // pairsSampled is the number of commits that test all pairs.
-const pairsSampled = 90
+const pairsSampled = 135
 
 // othersTried is the number of values beside a pair, without those that the pair excludes.
 const othersTried = 9

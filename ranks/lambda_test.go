@@ -12,6 +12,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/testkit/functiontest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/lambda/local"
@@ -202,7 +203,7 @@ func TestLambdaAsync(t *testing.T) {
 func TestLambdaFaults(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
-	for name, set := range lambdaNetworks {
+	for name, set := range hosttest.Share(t, 3, lambdaNetworks) { // TestLambdaIsCPU trains all
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			c := quick(t)

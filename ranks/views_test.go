@@ -123,7 +123,7 @@ func TestPartsMove(t *testing.T) {
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
 		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
-	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 3, moved))) {
+	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 5, moved))) {
 		for servers := range 3 {
 			if servers != k%3 && !hosttest.Big() {
 				continue
