@@ -179,7 +179,7 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 	} {
 		data[name+"undirected"], data[name+"directed"] = sparseGraph(t, false, kind), sparseGraph(t, true, kind)
 	}
-	for k, tc := range hosttest.ShareOf(t, 2, []struct {
+	for k, tc := range hosttest.ShareOf(t, 3, []struct {
 		kind, edges string
 		layers      int
 		set         func(*Config)
