@@ -88,7 +88,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 func TestOneToManyLayers(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 3)
+	seed := hosttest.Turn(t, 3)
 	for k, kind := range model.Kinds() {
 		for l, layers := range []int{1, 2, 5} {
 			if !hosttest.Sampled(3, k, l, seed) {

@@ -35,7 +35,7 @@ func compared(t testing.TB, dropout float64) Config {
 // step in float32; 1e-4 allows 50 steps of Adam.
 func TestLossIndependentOfRanks(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 4)
+	seed := hosttest.Turn(t, 4)
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for p, dropout := range []float64{0, 0.5} {
@@ -85,7 +85,7 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 // SIAFU_BIG=1 on both.
 func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 4)
+	seed := hosttest.Turn(t, 4)
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {

@@ -122,7 +122,7 @@ var lambdaNetworks = map[string]func(*Config){
 func TestLambdaIsCPU(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
+	seed := hosttest.Turn(t, 2)
 	for k, name := range slices.Sorted(maps.Keys(lambdaNetworks)) {
 		set := lambdaNetworks[name]
 		for ranks := 1; ranks <= 2; ranks++ {

@@ -51,7 +51,7 @@ func TestLocalGhostsAreLists(t *testing.T) {
 // gradients and inputs, in another order of sums: about 1e-7 per step; 1e-5 allows 6 steps.
 func TestLocalGhosts(t *testing.T) {
 	t.Parallel()
-	dense, sparse, seed := generated(t, true), bag(t), int(hosttest.CommitSeed(t, hosttest.CasesVariable)%6)
+	dense, sparse, seed := generated(t, true), bag(t), hosttest.Turn(t, 6)
 	for k, kind := range model.Kinds() {
 		for o, order := range []string{"gather-first", "apply-first"} {
 			for d, data := range []string{dense, sparse} {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -93,8 +91,7 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 func TestBatchesWhateverElse(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
-	for k, kind := range []string{"gcn", "sage", "predicted", "variates", "neighbours", "clusters", "walks", "approximated"} {
+	for _, kind := range []string{"gcn", "sage", "predicted", "variates", "neighbours", "clusters", "walks", "approximated"} {
 		drawn := kind == "neighbours" || kind == "clusters" || kind == "walks" || kind == "approximated"
 		run := func(set func(*Config)) trained {
 			c := inBatches(t, 3, 5)
@@ -120,17 +117,12 @@ func TestBatchesWhateverElse(t *testing.T) {
 		if first, last := want.Epochs[0].Loss, want.Summary.FinalLoss; !(last < first) {
 			t.Errorf("%s: the loss goes from %v to %v", kind, first, last)
 		}
-		others := map[string]func(*Config){
+		for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 			"again": func(*Config) {}, "nopipe": func(c *Config) { c.Mode = "nopipe" }, "two workers": func(c *Config) { c.Threads = 2 },
 			"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 },
 			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
 			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
-		}
-		for i, name := range slices.Sorted(maps.Keys(others)) {
-			set := others[name]
-			if !hosttest.Sampled(2, i, k, seed) {
-				continue
-			}
+		}) {
 			if drawn && name == "recompute" || (kind == "walks" || kind == "approximated") && name != "two workers" && name != "parts" {
 				continue // refused, or as for clusters
 			}

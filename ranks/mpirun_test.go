@@ -138,7 +138,7 @@ func TestMpirunAsync(t *testing.T) {
 	t.Parallel()
 	siafu := program(t)
 	data := generated(t, true)
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
+	seed := hosttest.Turn(t, 2)
 	for i, kind := range []string{"gcn", "gat", "sage", "gatv2"} {
 		if !hosttest.Sampled(2, i, seed) {
 			continue

@@ -24,7 +24,7 @@ func TestEqualitiesOnOlderProcessors(t *testing.T) {
 		t.Skip("this is an older processor")
 	}
 	older := slices.DeleteFunc(kernels.Variants()[1:], func(cpu string) bool { return cpu == "openblas" })
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 6)
+	seed := hosttest.Turn(t, 6)
 	for k, cpu := range older {
 		var equalities []string
 		for i, name := range allEqualities {

@@ -16,7 +16,7 @@ import (
 // those of a run without a loss, to the bit, and forward passes of the step are not repeated.
 func TestStagesContinueOnShadows(t *testing.T) {
 	data := generatedSmall(t, false)
-	networks, seed := deepNetworks(), int(hosttest.CommitSeed(t, hosttest.CasesVariable)%2)
+	networks, seed := deepNetworks(), hosttest.Turn(t, 2)
 	for k, run := range []struct {
 		network, redundancy, schedule string
 		stages, pipelines             int

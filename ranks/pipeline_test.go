@@ -61,7 +61,7 @@ func TestPipelinesTrainLikeOneRank(t *testing.T) {
 // gradients like as many graph ranks.
 func TestOneMicrobatchIsAMiniBatch(t *testing.T) {
 	t.Parallel()
-	data, seed := generatedSmall(t, false), int(hosttest.CommitSeed(t, hosttest.CasesVariable)%2)
+	data, seed := generatedSmall(t, false), hosttest.Turn(t, 2)
 	for pipelines := 1; pipelines <= 3; pipelines++ {
 		for _, servers := range []int{0, 1} {
 			if !hosttest.Sampled(2, pipelines, servers, seed) {

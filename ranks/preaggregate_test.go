@@ -20,7 +20,7 @@ import (
 // on both.
 func TestPreAggregation(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 4)
+	seed := hosttest.Turn(t, 4)
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for i, kind := range model.Kinds() {

@@ -257,7 +257,7 @@ func TestPoliciesInTheirLimits(t *testing.T) {
 // trains every kind of network.
 func TestPreviousWhateverElse(t *testing.T) {
 	t.Parallel()
-	data, seed := generated(t, true), int(hosttest.CommitSeed(t, hosttest.CasesVariable)%2)
+	data, seed := generated(t, true), hosttest.Turn(t, 2)
 	for k, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {
 		run := func(set func(*Config)) trained {
 			c := quick(t)

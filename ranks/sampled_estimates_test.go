@@ -77,7 +77,7 @@ func TestSampledEdgeFeaturesAreEstimated(t *testing.T) {
 		pairs = append(pairs, uint32(v), uint32(v%20))
 	}
 	hubs.Edges = described{pairs, 100}
-	data, seed := []string{brought(t, 600, 100), write(t, hubs)}, int(hosttest.CommitSeed(t, hosttest.CasesVariable)%2)
+	data, seed := []string{brought(t, 600, 100), write(t, hubs)}, hosttest.Turn(t, 2)
 	for g, name := range []string{"even", "hubs"} {
 		for i, batch := range []string{"neighbor:2,2,2,10", "neighbor:5,5,5", "neighbor:40,40,40", "cluster:10,3",
 			"approximate:0.3", "approximate:1"} {

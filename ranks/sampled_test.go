@@ -20,7 +20,7 @@ import (
 // of them is exact; clusters and walks lack the edges between ranks.
 func TestFullSampleIsExact(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 4)
+	seed := hosttest.Turn(t, 4)
 	for d, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for k, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2"} {

@@ -72,7 +72,7 @@ func TestPredictedEmbeddingsHaveASmallerStaleness(t *testing.T) {
 	t.Parallel()
 	data := evolving(t)
 	// By policy: the error of predicted rows relative to that of stale ones, at most.
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) / 2 % 2)
+	seed := hosttest.Turn(t, 4) / 2
 	policies := hosttest.Share(t, 2,
 		map[string]float64{"every:10": 0.3, "delay:5": 0.3, "previous": 0.7, "previous:none": 0.7, "age:10,0.9": 0.3})
 	for i, policy := range slices.Sorted(maps.Keys(policies)) {

@@ -20,7 +20,7 @@ import (
 // and without cached ÂX, recomputation, and several ranks.
 func TestScratchGivesTheSameBits(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 4)
+	seed := hosttest.Turn(t, 4)
 	for d, directed := range []bool{false, true} {
 		data := filepath.Join(t.TempDir(), "planted")
 		if _, err := generate.Write(data,

@@ -137,7 +137,7 @@ func TestKilledStageContinuesOnItsShadow(t *testing.T) {
 		return model, string(log)
 	}
 	want, _ := run(t, "")
-	victim := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 3)
+	victim := hosttest.Turn(t, 3)
 	for i, carriers := range []string{"[2 1 2]", "[0 0 2]", "[0 1 1]"} {
 		if !hosttest.Sampled(3, i, -victim) {
 			continue // TestStagesContinueOnShadows loses each stage

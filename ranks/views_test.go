@@ -166,7 +166,7 @@ func TestViewsOtherwise(t *testing.T) {
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	want := trainSpread(t, c, v, data)
 	const same = "view number=1 carriers=[0 0 1 1 2]"
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
+	seed := hosttest.Turn(t, 2)
 	for i, f := range []struct {
 		fault, says string
 		after       []int

@@ -73,7 +73,7 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 // any number of threads, and other losses than without weights.
 func TestSampledWeights(t *testing.T) {
 	t.Parallel()
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
+	seed := hosttest.Turn(t, 2)
 	for d, directed := range []bool{false, true} {
 		data, plain := weightedGraph(t, directed), write(t, smallGraph(directed, false, 3))
 		for k, kind := range []string{"gcn", "sage", "gin", "gatv2"} {

@@ -109,7 +109,7 @@ func TestTimed(t *testing.T) {
 		refresh.NameAlways: true, "previous": true, // TestSources
 		refresh.NameNever: true, refresh.NameAuto: true, // in package ranks
 	}
-	seed := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 2)
+	seed := hosttest.Turn(t, 2)
 	for k, name := range slices.Sorted(maps.Keys(policies)) {
 		d := policies[name]
 		kind, _, _ := strings.Cut(name, ":")

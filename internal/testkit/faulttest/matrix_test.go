@@ -97,7 +97,7 @@ func (p point) scene() scene {
 // a random one; with SIAFU_BIG=1 all of them and 40.
 func TestMatrix(t *testing.T) {
 	stage := newStage(t)
-	turn := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 3)
+	turn := hosttest.Turn(t, 3)
 	for _, p := range fixed() {
 		if !hosttest.Sampled(3, 2*p[0], p[3], turn) {
 			continue

@@ -35,8 +35,14 @@ var commitHash = sync.OnceValue(func() uint32 {
 	return hash.Sum32()
 })
 
-// CasesVariable sets the seed of Share.
+// CasesVariable sets the seed of Turn.
 const CasesVariable = "SIAFU_CASES_SEED"
+
+// Turn returns a number below n that changes with the commit.
+func Turn(t testing.TB, n int) int {
+	t.Helper()
+	return int(CommitSeed(t, CasesVariable) % uint64(n))
+}
 
 // Share returns every n-th of a test's cases, by name. Each commit has its share, so that n commits
 // in a row test about all cases; the long variants test all at once.
@@ -56,7 +62,7 @@ func ShareOf[S ~[]V, V any](t testing.TB, n int, cases S) S {
 		return cases
 	}
 	var share S
-	for k := int(CommitSeed(t, CasesVariable) % uint64(n)); k < len(cases); k += n {
+	for k := Turn(t, n); k < len(cases); k += n {
 		share = append(share, cases[k])
 	}
 	return share
