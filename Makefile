@@ -15,7 +15,7 @@
 # make accuracy  the table of docs/results/accuracy.md, on the graphs in $SIAFU_TESTDATA
 # make dist    build/dist: archives and Debian packages of this tree, and their checksums
 # make wheel   build/dist: wheels of Python for pip, with the static program
-# make lint    gofmt, staticcheck, which go.mod pins, the language of comments, and size.txt
+# make lint    gofmt, go vet, staticcheck, which go.mod pins, the language of comments, and size.txt
 # make size    files, lines, packages and flags, as in size.txt
 # make fmt vet the usual
 SHELL := /bin/bash
@@ -108,9 +108,9 @@ test-long: export SIAFU_BIG = 1
 test-long:
 	$(MAKE) --no-print-directory TIMEOUT=180m test
 
-# Every test in one build, so that each package is compiled, vetted and linked once. Those
+# Every test in one build, so that each package is compiled and linked once. Those
 # under mpirun wait more than they compute: they begin first and run beside the others, one
-# package more at a time than there are processors. go vet looks at more than go test would.
+# package more at a time than there are processors. go vet is of make lint.
 # The tests of ranks and kernels take long, and begin before all others.
 # Tests that call t.Parallel wait for daemons and deadlines rather than compute: more of them
 # run at a time than there are processors.
@@ -123,7 +123,6 @@ TIMEOUT ?= 60m
 PARALLEL ?= 6
 unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
-	$(GO) vet -trimpath $(TAGS) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
 	GOGC=400 scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -parallel $(PARALLEL) $(LEAN) -vet=off -timeout $(TIMEOUT) $(TAGS) ./ranks $(if $(MPI),$(MPI_TESTS)) ./kernels ./...
 
@@ -233,6 +232,7 @@ vet: go
 # With the tags of the tests.
 .PHONY: lint
 lint: go
+	$(GO) vet -trimpath $(TAGS) ./...
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
 	$(GO) tool staticcheck $(TAGS) ./...
 	$(GO) run ./internal/testkit/prose README.md CONTRIBUTING.md docs main.go bench cli cuda graph halo internal kernels lambda ranks slurm

@@ -20,7 +20,7 @@ func TestEpochBesidePyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts PyTorch several times")
 	}
-	for name, tc := range hosttest.Share(t, 2, map[string]struct {
+	for name, tc := range hosttest.Share(t, 4, map[string]struct {
 		content graph.Content
 		model   string
 		want    []string

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"siafu/internal/mapped"
 	"siafu/internal/testkit/hosttest"
@@ -21,7 +20,7 @@ import (
 // arguments as its last.
 func child(t *testing.T, by []string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, by[0], append(append(by[1:], os.Args[0]), args...)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GOGC=100") // make test has a rarer collector

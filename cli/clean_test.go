@@ -32,7 +32,7 @@ func TestClean(t *testing.T) {
 		found, _ := filepath.Glob(filepath.Join(dir, "deep", ".data.tmp-*", "*"))
 		return found
 	}
-	for deadline := time.Now().Add(time.Minute); len(written()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); len(written()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	_ = cmd.Process.Signal(syscall.SIGSTOP) // so that it lives on
 	if out := must(t, "clean", dir); out != "" || len(left()) != 1 {

@@ -81,7 +81,7 @@ func TestBenchLinksInterrupted(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(hosttest.Patience):
 		t.Fatal("it does not end")
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(said.String(), "interrupted") {
@@ -94,7 +94,7 @@ func TestBenchLinksInterrupted(t *testing.T) {
 // bench ends because this machine cannot make hosts.
 func awaitMpirun(t *testing.T, cmd *exec.Cmd, ended <-chan error, said *bytes.Buffer) string {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-ended:
 			if cmd.ProcessState.ExitCode() == 66 {
@@ -137,7 +137,7 @@ func TestBenchLinksKilled(t *testing.T) {
 	mpirun := awaitMpirun(t, cmd, ended, &said)
 	_ = cmd.Process.Kill()
 	<-ended
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := os.Stat(mpirun); err != nil {
 			break
 		}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // sweepOf runs a sweep as a process.
@@ -58,7 +60,7 @@ func TestSweepInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := filepath.Join(dir, "seed=1")
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if info, err := os.Stat(filepath.Join(first, "metrics.jsonl")); err == nil && info.Size() > 0 {
 			break
 		}

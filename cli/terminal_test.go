@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // terminal returns the two ends of a pseudo terminal. Closing the user's end sends SIGHUP to a
@@ -98,9 +100,9 @@ func TestStopWithFullPipe(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			guard := time.AfterFunc(hosttest.Patience, func() { _ = cmd.Process.Kill() })
 			defer guard.Stop()
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 				if _, err := os.Stat(filepath.Join(out, "lock")); err == nil {
 					break
 				}
@@ -145,12 +147,12 @@ func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 		text, err := os.ReadFile(metrics)
 		return err == nil && bytes.Count(text, []byte("\n")) >= 3
 	}
-	for deadline := time.Now().Add(time.Minute); !trained() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(hosttest.Patience); !trained() && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	user.Close()
 	<-drained
-	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	guard := time.AfterFunc(hosttest.Patience, func() { _ = cmd.Process.Kill() })
 	defer guard.Stop()
 	var exited *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exited) {
@@ -216,13 +218,13 @@ func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) stri
 		t.Fatal(err)
 	}
 	said, drained := on(t, cmd, user, process)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if text, err := os.ReadFile(metrics); err == nil && bytes.Count(text, []byte("\n")) >= 300 {
 			break
 		}
 	}
 	_, _ = user.WriteString("\x03")
-	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	guard := time.AfterFunc(hosttest.Patience, func() { _ = cmd.Process.Kill() })
 	defer guard.Stop()
 	_ = cmd.Wait() // the state says it all
 	<-drained

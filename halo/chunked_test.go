@@ -12,6 +12,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -200,7 +201,7 @@ func TestMessagesMoveOnMeanwhile(t *testing.T) {
 		if err := e.BeginForward(matrix(cols, make([]float32, n*cols)), halo.Key{}); err != nil {
 			return err
 		}
-		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		for began := time.Now(); time.Since(began) < hosttest.Patience; time.Sleep(time.Millisecond) {
 			if here, err := e.Arrived(); here || err != nil {
 				break
 			}

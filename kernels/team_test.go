@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/testkit/kerneltest/flat"
 	"siafu/kernels"
 )
@@ -54,7 +55,7 @@ func TestWorkersWorkAtOnce(t *testing.T) {
 			}
 			select {
 			case <-all:
-			case <-time.After(2 * time.Minute):
+			case <-time.After(hosttest.Patience):
 				t.Error("a worker works alone")
 			}
 		})
@@ -81,7 +82,7 @@ func TestTeamForgetsItsArguments(t *testing.T) {
 				runtime.AddCleanup(&x[0], func(c chan struct{}) { close(c) }, freed)
 				kernel(make([]float32, 5000), x)
 			}()
-			for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+			for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); {
 				runtime.GC()
 				select {
 				case <-freed:

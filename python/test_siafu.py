@@ -234,6 +234,8 @@ class TestSiafu(unittest.TestCase):
 
     def test_interrupt(self):
         """Ctrl-C saves a checkpoint, from which the same call continues."""
+        # A job in the background of a shell ignores the signal, and the run would take all its epochs.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         stopped = threading.Event()
 
         def interrupt():

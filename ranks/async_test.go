@@ -191,7 +191,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		c.Epochs, c.Dropout, c.Layers, c.LR = 30, 0, 1+rng.IntN(3), 0.01
 		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks,
 			c.Servers), func(t *testing.T) {
-			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+			err := launch(graphRanks+c.Servers, world.Limits{Abort: hosttest.Patience}, IO{Out: io.Discard, Err: os.Stderr},
 				func(w world.Comm, kind string) error {
 					h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
 					return trainMember(c, data, world.View{}, h, kind)

@@ -53,7 +53,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
-	for i, kind := range hosttest.ShareOf(t, 2, model.Kinds()) {
+	for i, kind := range hosttest.ShareOf(t, 4, model.Kinds()) {
 		if kind == "sgc" {
 			continue // one matrix between means of neighbours and labels memorises too little
 		}
@@ -88,9 +88,10 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 func TestOneToManyLayers(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
+	seed := hosttest.Turn(t, 3)
 	for k, kind := range model.Kinds() {
 		for l, layers := range []int{1, 2, 5} {
-			if !hosttest.Sampled(2, k, l) {
+			if !hosttest.Sampled(3, k, l, seed) {
 				continue
 			}
 			if kind == "sgc" && layers > 2 {

@@ -105,7 +105,7 @@ func TestTrainingOnADevice(t *testing.T) {
 func TestTrainingWithCuBLAS(t *testing.T) {
 	t.Parallel()
 	data := generated(t, true)
-	for _, of := range []string{"gcn", "gat"} {
+	for _, of := range hosttest.ShareOf(t, 2, []string{"gcn", "gat"}) {
 		t.Run(of, func(t *testing.T) {
 			c := quick(t)
 			c.Model, c.Layers, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = of, 3, 48, 3, 2, 0.3, "off"

@@ -27,7 +27,7 @@ import (
 // differ by 2⁻⁸ where an ulp of float32 moves a number to the next bfloat16.
 func TestPairsOfFeatures(t *testing.T) {
 	t.Parallel()
-	seed, all := int(hosttest.CommitSeed(t, hosttest.CasesVariable)%pairsSampled), features()
+	seed, all := hosttest.Turn(t, pairsSampled), features()
 	stage, k := newPairStage(t), 0
 	for i, a := range all {
 		for _, b := range all[i+1:] {
@@ -43,7 +43,7 @@ func TestPairsOfFeatures(t *testing.T) {
 }
 
 // pairsSampled is the number of commits that test all pairs.
-const pairsSampled = 90
+const pairsSampled = 135
 
 // othersTried is the number of values beside a pair, without those that the pair excludes.
 const othersTried = 9

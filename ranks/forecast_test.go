@@ -51,7 +51,7 @@ func TestForecastIsExact(t *testing.T) {
 	half := planted(t, generate.Options{Vertices: 4200, Edges: 21000, FeatureFormat: graph.Bfloat16})
 	stretches := func(c *Config) { c.Mode, c.Staleness, c.CheckpointEvery = "async", 1, "1e" }
 	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
-	for name, tc := range hosttest.Share(t, 3, map[string]struct {
+	for name, tc := range hosttest.Share(t, 6, map[string]struct {
 		data   string
 		ranks  int
 		server int

@@ -90,7 +90,7 @@ func TestFreeUnderHostileDelivery(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("seed=%d %s %s bound=%d ranks=%d servers=%d", seed, c.Model, c.Refresh, c.DelayBound, graphRanks,
 			c.Servers), func(t *testing.T) {
-			err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+			err := launch(c.Ranks, world.Limits{Abort: hosttest.Patience}, IO{Out: io.Discard, Err: os.Stderr},
 				func(w world.Comm, kind string) error {
 					h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
 					return trainMember(c, data, world.View{}, h, kind)
@@ -139,7 +139,7 @@ func (s *standstill) Isend(buf []byte, dst, tag int) (world.Request, error) {
 }
 
 func (s *standstill) wait() {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if text, err := os.ReadFile(s.lines); err == nil && bytes.Count(text, []byte("\n")) >= s.epochs {
 			s.stood.Store(true)
 			return
@@ -158,7 +158,7 @@ func TestFreeWaitsForNoStraggler(t *testing.T) {
 	c := freely(quick(t), 3, 1, "every:2")
 	c.Epochs = 30
 	var slow *standstill
-	err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr},
+	err := launch(c.Ranks, world.Limits{Abort: hosttest.Patience}, IO{Out: io.Discard, Err: os.Stderr},
 		func(w world.Comm, kind string) error {
 			if w.Rank() == 1 {
 				slow = &standstill{Comm: w, lines: filepath.Join(c.Out, "metrics.jsonl"), epochs: 25}

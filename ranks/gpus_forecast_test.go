@@ -61,7 +61,7 @@ func TestGPUForecast(t *testing.T) {
 	t.Parallel()
 	planted, sparse, hubs := generated(t, true), bagOf(t, 3300), stars(t)
 	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
-	for name, of := range hosttest.Share(t, 3, map[string]struct {
+	for name, of := range hosttest.Share(t, 5, map[string]struct {
 		ranks int
 		data  string
 		set   func(c *Config)

@@ -153,7 +153,7 @@ func TestLocalRank(t *testing.T) {
 func TestOptionsOnGPUs(t *testing.T) {
 	t.Parallel()
 	data := generatedSmall(t, true)
-	for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
+	for name, set := range hosttest.Share(t, 4, map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
 		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous:none", "bf16" },
 		"delay":     func(c *Config) { c.Refresh, c.Codec = "delay:2", "bf16" },

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/runfolder"
 )
@@ -44,9 +45,9 @@ func (o output) String() string {
 // await waits for a condition of a run.
 func await(t *testing.T, what string, out output, done func() bool) {
 	t.Helper()
-	for late := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(hosttest.Patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("no %s after a minute\n%s", what, out)
+			t.Fatalf("no %s\n%s", what, out)
 		}
 	}
 }
@@ -81,7 +82,7 @@ func TestJoin(t *testing.T) {
 	cmd := mpitest.Recovering(mpitest.Mpirun(t, 3, siafu, line...))
 	cmd.Env = os.Environ()
 	out := startWith(t, cmd)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
 	defer cancel()
 	logged := func(text string) func() bool { return func() bool { return strings.Contains(out.String(), text) } }
 	await(t, "invitation", out, func() bool { return runfolder.ReadInvitation("join", run, new(invitation)) == nil })

@@ -13,6 +13,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/config"
 	"siafu/ranks/world/membership"
 	"siafu/ranks/world/parts"
@@ -41,7 +42,7 @@ func TestRequestsWhileStatesArrive(t *testing.T) {
 		if !got {
 			t.Error("no view is requested")
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(hosttest.Patience):
 		t.Fatal("the mutexes of the run and of its world are locked in both orders")
 	}
 }

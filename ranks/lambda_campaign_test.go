@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"siafu/internal/testkit/functiontest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/ranks/config"
@@ -23,7 +24,7 @@ func TestLambdaFaultCampaign(t *testing.T) {
 		"seed=%d,crash=0.1,lose=0.05,duplicate=0.05,corrupt=0.05,straggle=0.05,throttle=0.05,late=0.03,delay=450ms,start=0.03", seed)
 	t.Logf("--lambda faults=%s", faults)
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
-	for name, set := range lambdaNetworks {
+	for name, set := range hosttest.Share(t, 3, lambdaNetworks) { // TestLambdaIsCPU trains all
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			c := quick(t)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/testkit/functiontest"
+	"siafu/internal/testkit/hosttest"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
 	"siafu/lambda/local"
@@ -119,8 +122,13 @@ var lambdaNetworks = map[string]func(*Config){
 func TestLambdaIsCPU(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
-	for name, set := range lambdaNetworks {
+	seed := hosttest.Turn(t, 2)
+	for k, name := range slices.Sorted(maps.Keys(lambdaNetworks)) {
+		set := lambdaNetworks[name]
 		for ranks := 1; ranks <= 2; ranks++ {
+			if !hosttest.Sampled(2, k, ranks, seed) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s on %d", name, ranks), func(t *testing.T) {
 				c := quick(t)
 				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.EvalEvery = 4, ranks, 0, 3, 2, 2
@@ -202,7 +210,7 @@ func TestLambdaAsync(t *testing.T) {
 func TestLambdaFaults(t *testing.T) {
 	t.Parallel()
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
-	for name, set := range lambdaNetworks {
+	for name, set := range hosttest.Share(t, 3, lambdaNetworks) { // TestLambdaIsCPU trains all
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			c := quick(t)

@@ -51,12 +51,12 @@ func TestLocalGhostsAreLists(t *testing.T) {
 // gradients and inputs, in another order of sums: about 1e-7 per step; 1e-5 allows 6 steps.
 func TestLocalGhosts(t *testing.T) {
 	t.Parallel()
-	dense, sparse := generated(t, true), bag(t)
+	dense, sparse, seed := generated(t, true), bag(t), hosttest.Turn(t, 6)
 	for k, kind := range model.Kinds() {
 		for o, order := range []string{"gather-first", "apply-first"} {
 			for d, data := range []string{dense, sparse} {
 				for h, how := range []string{"layers:1", "layers:2", "all"} {
-					if !hosttest.Sampled(4, k, o, d, h) {
+					if !hosttest.Sampled(6, 6*o+3*d+h, 5*k, seed) {
 						continue
 					}
 					run := func(how string, set func(*Config)) trained {
@@ -179,7 +179,7 @@ func TestGhostsOfSparseGraph(t *testing.T) {
 	} {
 		data[name+"undirected"], data[name+"directed"] = sparseGraph(t, false, kind), sparseGraph(t, true, kind)
 	}
-	for k, tc := range hosttest.ShareOf(t, 2, []struct {
+	for k, tc := range hosttest.ShareOf(t, 3, []struct {
 		kind, edges string
 		layers      int
 		set         func(*Config)

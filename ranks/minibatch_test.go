@@ -13,6 +13,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/generate"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 )
@@ -116,12 +117,12 @@ func TestBatchesWhateverElse(t *testing.T) {
 		if first, last := want.Epochs[0].Loss, want.Summary.FinalLoss; !(last < first) {
 			t.Errorf("%s: the loss goes from %v to %v", kind, first, last)
 		}
-		for name, set := range map[string]func(*Config){
+		for name, set := range hosttest.Share(t, 2, map[string]func(*Config){
 			"again": func(*Config) {}, "nopipe": func(c *Config) { c.Mode = "nopipe" }, "two workers": func(c *Config) { c.Threads = 2 },
 			"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 },
 			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
 			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
-		} {
+		}) {
 			if drawn && name == "recompute" || (kind == "walks" || kind == "approximated") && name != "two workers" && name != "parts" {
 				continue // refused, or as for clusters
 			}

@@ -31,7 +31,7 @@ func TestPairTrafficEstimate(t *testing.T) {
 	t.Parallel()
 	const epochs = 20
 	data := map[bool]string{false: heldOut(t, false), true: heldOut(t, true)}
-	for name, tc := range hosttest.Share(t, 2, map[string]struct {
+	for name, tc := range hosttest.Share(t, 4, map[string]struct {
 		directed bool
 		parts    int
 		set      func(*Config)

@@ -62,7 +62,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
 		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
-	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, spread))) {
+	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 4, spread))) {
 		t.Run(name, func(t *testing.T) {
 			c := eight(t, 0)
 			spread[name](&c)

@@ -107,7 +107,7 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 func TestMpirunPartsMove(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	turn := int(hosttest.CommitSeed(t, hosttest.CasesVariable) % 8)
+	turn := hosttest.Turn(t, 8)
 	for k, args := range []string{
 		"--servers 1",
 		"--model gat --heads 2 --mode nopipe --servers 0",

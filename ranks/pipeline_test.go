@@ -37,7 +37,7 @@ func TestPipelinesTrainLikeOneRank(t *testing.T) {
 	networks := deepNetworks()
 	networks["gcn"] = func(*Config) {}
 	networks["sage residual"] = func(c *Config) { c.Model, c.Residual = "sage", "add" }
-	for k, name := range slices.Sorted(maps.Keys(networks)) {
+	for k, name := range hosttest.ShareOf(t, 2, slices.Sorted(maps.Keys(networks))) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := inStages(t, networks[name])
@@ -61,9 +61,12 @@ func TestPipelinesTrainLikeOneRank(t *testing.T) {
 // gradients like as many graph ranks.
 func TestOneMicrobatchIsAMiniBatch(t *testing.T) {
 	t.Parallel()
-	data := generatedSmall(t, false)
+	data, seed := generatedSmall(t, false), hosttest.Turn(t, 2)
 	for pipelines := 1; pipelines <= 3; pipelines++ {
 		for _, servers := range []int{0, 1} {
+			if !hosttest.Sampled(2, pipelines, servers, seed) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%d pipelines, %d servers", pipelines, servers), func(t *testing.T) {
 				t.Parallel()
 				c := inStages(t, func(c *Config) { c.Microbatches, c.Model, c.Residual, c.Servers = 1, "sage", "add", servers })

@@ -37,7 +37,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		refresh.NameNever: true, // has no state to resume
 		refresh.NameAuto:  true, // TestRefreshAutoGoesOn
 	}
-	commits := 2 // that test all cases
+	commits := 4 // that test all cases
 	if os.Getenv(kernels.CPUVariable) != "" {
 		commits = 6 // on each older processor
 	}
@@ -195,7 +195,7 @@ func stopAt(t *testing.T, c Config, data string, sig syscall.Signal, epoch int) 
 	lines := filepath.Join(c.Out, "metrics.jsonl")
 	ended := make(chan error, 1)
 	go func() { ended <- Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard}) }()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if text, err := os.ReadFile(lines); err == nil && bytes.Count(text, []byte("\n")) >= epoch {
 			break
 		}
@@ -249,7 +249,7 @@ func TestSignals(t *testing.T) {
 		saved := make(chan int, 1)
 		go func() {
 			defer func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }()
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 				if state, _, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir)); err == nil && state != nil {
 					saved <- state.Epoch
 					return

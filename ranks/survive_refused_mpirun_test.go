@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/testkit/mpitest"
 	"siafu/ranks/inject"
 )
@@ -36,7 +37,7 @@ func newSurvival(t *testing.T) *survival {
 // run trains and returns the exit code and the output.
 func (s *survival) run(t *testing.T, flags ...string) (code int, output string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
 	defer cancel()
 	line := slices.Concat([]string{"launch", "-n", "3", "--restarts", "0"}, s.launch,
 		[]string{"train", s.data, "--parts-dir", s.parts, "--parts", "4", "--servers", "0", "--survive", "spares=1", "--epochs", "8",
@@ -130,7 +131,7 @@ func TestDamagedShardAtATakeover(t *testing.T) {
 	damaged := make(chan error, 1)
 	go func() {
 		began := filepath.Join(s.out, "metrics.jsonl")
-		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if info, err := os.Stat(began); err == nil && info.Size() > 0 {
 				short := shard + ".short" // rank 1 has mapped the old file
 				if err := os.WriteFile(short, make([]byte, 1000), 0o644); err != nil {

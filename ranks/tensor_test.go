@@ -280,7 +280,7 @@ func TestTasksInAnotherProcess(t *testing.T) {
 			t.Error("the test shows nothing")
 		}
 	})
-	for turn, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 2, all))) {
+	for turn, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 4, all))) {
 		c := all[name]
 		one, opposite := wishes()[turn/2%4], wishes()[(turn/2+2)%4]
 		t.Run(name, func(t *testing.T) {

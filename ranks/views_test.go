@@ -123,7 +123,7 @@ func TestPartsMove(t *testing.T) {
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
 		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
-	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 3, moved))) {
+	for k, name := range slices.Sorted(maps.Keys(hosttest.Share(t, 5, moved))) {
 		for servers := range 3 {
 			if servers != k%3 && !hosttest.Big() {
 				continue
@@ -166,7 +166,8 @@ func TestViewsOtherwise(t *testing.T) {
 	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
 	want := trainSpread(t, c, v, data)
 	const same = "view number=1 carriers=[0 0 1 1 2]"
-	for _, f := range []struct {
+	seed := hosttest.Turn(t, 2)
+	for i, f := range []struct {
 		fault, says string
 		after       []int
 	}{
@@ -182,24 +183,24 @@ func TestViewsOtherwise(t *testing.T) {
 		{"0:opened:0:end", same, []int{0}},
 		{"4:AV:6:move", "", nil},
 	} {
-		for where, train := range map[string]func(testing.TB, Config, string) trained{
-			"on ranks":   func(t testing.TB, c Config, data string) trained { return trainThrough(t, c, v, data) },
-			"in process": train,
-		} {
-			t.Run(f.fault+" "+where, func(t *testing.T) {
-				c := c
-				c.Out = filepath.Join(t.TempDir(), "run")
-				strikes(t, f.fault)
-				got := train(t, c, data)
-				sameLosses(t, "moved", got.losses(), want.losses(), 0)
-				if !bytes.Equal(got.model, want.model) {
-					t.Error("model.safetensors differs")
-				}
-				if said := got.views(t, c.Out); f.after != nil || len(said) > 0 {
-					checkView(t, said, f.says, f.after)
-				}
-			})
+		train, where := train, "in process"
+		if (i+seed)%2 > 0 {
+			train = func(t testing.TB, c Config, data string) trained { return trainThrough(t, c, v, data) }
+			where = "on ranks"
 		}
+		t.Run(f.fault+" "+where, func(t *testing.T) {
+			c := c
+			c.Out = filepath.Join(t.TempDir(), "run")
+			strikes(t, f.fault)
+			got := train(t, c, data)
+			sameLosses(t, "moved", got.losses(), want.losses(), 0)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("model.safetensors differs")
+			}
+			if said := got.views(t, c.Out); f.after != nil || len(said) > 0 {
+				checkView(t, said, f.says, f.after)
+			}
+		})
 	}
 }
 
@@ -240,9 +241,9 @@ func TestEndedAtAnyTime(t *testing.T) {
 	want := trainSpread(t, c, v, data)
 	rng := rand.New(rand.NewPCG(3, 5))
 	replaced := 0
-	runs := 4
-	if testing.Short() {
-		runs = 1
+	runs := 2
+	if hosttest.Big() {
+		runs = 8
 	}
 	for range runs {
 		c.Out = filepath.Join(t.TempDir(), "run")

@@ -11,6 +11,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 )
 
 // heavy gives edges weights from 0.25 to 3.25.
@@ -72,9 +73,13 @@ func TestWeightsIndependentOfRanks(t *testing.T) {
 // any number of threads, and other losses than without weights.
 func TestSampledWeights(t *testing.T) {
 	t.Parallel()
-	for _, directed := range []bool{false, true} {
+	seed := hosttest.Turn(t, 2)
+	for d, directed := range []bool{false, true} {
 		data, plain := weightedGraph(t, directed), write(t, smallGraph(directed, false, 3))
-		for _, kind := range []string{"gcn", "sage", "gin", "gatv2"} {
+		for k, kind := range []string{"gcn", "sage", "gin", "gatv2"} {
+			if !hosttest.Sampled(2, d, k, seed) {
+				continue
+			}
 			run := func(data string, ranks, threads int, batch string) []float64 {
 				c := quick(t)
 				c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.CacheInput = ranks, 0, threads, 10, 0, "off"

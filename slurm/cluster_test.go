@@ -179,7 +179,7 @@ func (s *scene) over() bool {
 func (s *scene) await(pattern string) {
 	s.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		over := s.over()
 		if re.MatchString(s.log()) {
 			return
@@ -195,7 +195,7 @@ func (s *scene) await(pattern string) {
 // ends waits for the job's last state.
 func (s *scene) ends(want string) []Entry {
 	s.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
 	}
 	list, err := s.entries()
 	if err != nil {

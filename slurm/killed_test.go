@@ -35,7 +35,7 @@ func launcherKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left string
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if left = steps(t, s.id); left == "" {
 			return
 		}
@@ -46,7 +46,7 @@ func launcherKilled(t *testing.T) {
 // read waits for what the shell of an allocation writes beside the run folder.
 func (s *scene) read(suffix string) string {
 	s.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if text, _ := os.ReadFile(s.run + suffix); strings.HasSuffix(string(text), "\n") {
 			return strings.TrimSpace(string(text))
 		}

@@ -38,7 +38,7 @@ func TestSignalsOfLSF(t *testing.T) {
 		return cmd
 	}
 	job := start()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if text, _ := os.ReadFile(filepath.Join(s.run, "metrics.jsonl")); len(text) > 0 {
 			break
 		}

@@ -38,7 +38,7 @@ func nastyNames(t *testing.T) {
 	s.ends("COMPLETED")
 	want := "train\x00" + all + "\x00"
 	var text []byte
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && err == nil; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline) && err == nil; time.Sleep(50 * time.Millisecond) {
 		if text, err = os.ReadFile(j.Log(r.Job)); strings.Contains(string(text), want) {
 			break
 		}

@@ -192,7 +192,7 @@ func TestScriptInPBS(t *testing.T) {
 		t.Run("more processors than there are", func(t *testing.T) {
 			t.Parallel()
 			s := begin(t, use(func(j *Job) { j.CPUsPerTask = 1000 }))
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+			for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(100 * time.Millisecond) {
 				list, err := s.entries()
 				if err == nil && phase(list[0], false) == Queued && strings.Contains(list[0].Reason, "Insufficient amount of resource") {
 					break

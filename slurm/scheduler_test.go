@@ -116,7 +116,7 @@ func TestScriptOfLSFStops(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(10 * time.Millisecond) {
 				if _, err := os.Stat(dir + "/up"); err == nil {
 					break
 				}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // childImport has, for a child process, the archive and the dataset to write.
@@ -80,7 +82,7 @@ func TestKilled(t *testing.T) {
 			}
 			cmd := unpacking(t, filepath.Join(parent, below, "killed"))
 			file := filepath.Join(escapeGlob(parent), ".siafu-unpack*", "labels.bin")
-			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(time.Millisecond) {
 				if found, err := filepath.Glob(file); err != nil || len(found) > 0 {
 					break
 				}

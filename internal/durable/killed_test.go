@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 const child = "SIAFU_TEST_DURABLE_DIR"
@@ -90,7 +92,7 @@ func killed(t *testing.T, dir string, after time.Duration) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 		if now, err := os.Stat(file); err == nil && !os.SameFile(before, now) {
 			break
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // Lines come by time: often at first, then seldom; the first epoch and the last always.
@@ -124,7 +126,7 @@ func TestFullPipe(t *testing.T) {
 	Release(errs)
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(hosttest.Patience):
 		t.Fatal("a write does not end")
 	}
 	go func() {

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // A script of signals, with the milliseconds at which they come, and what a
@@ -137,7 +139,7 @@ func TestWatch(t *testing.T) {
 		if code != CodeNow {
 			t.Errorf("exit %d", code)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(hosttest.Patience):
 		t.Error("a second SIGINT is not heard")
 	}
 }

@@ -164,8 +164,10 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 // LayerCoefficients returns the kind of layer l, and the function that computes its coefficients.
 func (s Spec) LayerCoefficients(l int) (kind string, compute func(d Degrees, own int, a *mapped.Arena) Coefficients) {
 	k := s.kind()
-	if part := s.parts()[l].kind; s.Design.Kinds != "" && part.Coefficients != nil {
-		k = part
+	if s.Design.Kinds != "" { // parts takes long for many layers
+		if part := s.parts()[l].kind; part.Coefficients != nil {
+			k = part
+		}
 	}
 	return k.Name, k.Coefficients
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/task"
 )
@@ -50,7 +51,7 @@ func (h *held) Read(b []byte) (int, error) {
 		h.seen = append(h.seen, len(h.rows.rows))
 		h.rows.mu.Unlock()
 		return h.Reader.Read(b)
-	case <-time.After(2 * time.Minute):
+	case <-time.After(hosttest.Patience):
 		return 0, errors.New("nobody computes before the second half has come")
 	}
 }

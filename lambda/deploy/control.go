@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/internal/fault"
+	"siafu/lambda/invoke"
 )
 
 // tag is the key of the tag on all resources that siafu creates. Its value is the function's name.
@@ -44,7 +45,7 @@ var awsWaits = waits{step: time.Second, ready: 10 * time.Minute, role: time.Minu
 
 // open returns the control of the account that the SDK's configuration selects.
 func open(ctx context.Context, out io.Writer, dry bool) (*control, error) {
-	c, err := LoadAccount(ctx)
+	c, err := invoke.LoadAccount(ctx)
 	if ctx.Err() != nil {
 		return nil, explain("loading the credentials", ctx.Err())
 	}

@@ -5,5 +5,5 @@
 // with that tag. A deployment describes the desired function. Only settings that differ are
 // changed, so a second deployment makes no changing call. If a first deployment fails, the
 // resources that it created are removed. The package never invokes the function.
-// Package invoke does, in the account of LoadAccount.
+// Package invoke does, in the same account: that of invoke.LoadAccount.
 package deploy

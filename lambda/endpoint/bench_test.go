@@ -11,12 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/task"
 	"siafu/lambda"
 )
-
-// patience is the maximum wait of a test for something that should happen at once.
-const patience = 2 * time.Minute
 
 // grace is the time until connections are cut off.
 const grace = 2 * time.Second
@@ -59,7 +57,7 @@ func newBench(t testing.TB, o Options) bench {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(func() { transport.CloseIdleConnections(); _ = e.Close() })
-	return bench{e, t, &http.Client{Transport: transport, Timeout: patience}, make(chan []byte)}
+	return bench{e, t, &http.Client{Transport: transport, Timeout: hosttest.Patience}, make(chan []byte)}
 }
 
 // open opens a ticket and delivers its task, unless that is nil.
@@ -118,7 +116,7 @@ func (b bench) result() []byte {
 	select {
 	case r := <-b.results:
 		return r
-	case <-time.After(patience):
+	case <-time.After(hosttest.Patience):
 		b.t.Fatal("no result comes")
 		return nil
 	}
@@ -127,7 +125,7 @@ func (b bench) result() []byte {
 // until waits for a condition of the endpoint's statistics.
 func (b bench) until(what string, ok func(Stats) bool) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); !ok(b.Stats()); {
+	for end := time.Now().Add(hosttest.Patience); !ok(b.Stats()); {
 		if time.Now().After(end) {
 			b.t.Fatalf("%s: %+v", what, b.Stats())
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/task"
 	"siafu/lambda"
 )
@@ -77,7 +78,7 @@ func TestSlow(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			o := o
 			if strings.HasSuffix(name, "goes") {
-				o.Grace = patience
+				o.Grace = hosttest.Patience
 			}
 			size := 100
 			if strings.HasPrefix(name, "reader") {
@@ -102,7 +103,7 @@ func TestSlow(t *testing.T) {
 // rejected. After they close, functions are served again.
 func TestThousandConnections(t *testing.T) {
 	const bound, strangers = 40, 1000
-	b := newBench(t, Options{Connections: bound, Grace: patience})
+	b := newBench(t, Options{Connections: bound, Grace: hosttest.Patience})
 	before := runtime.NumGoroutine()
 	for range strangers {
 		c, err := net.Dial("tcp", b.Address())
@@ -157,7 +158,7 @@ func TestThousandFunctions(t *testing.T) {
 				t.Fatalf("%v comes twice: %v", name, err)
 			}
 			seen[name.Attempt] = true
-		case <-time.After(patience):
+		case <-time.After(hosttest.Patience):
 			t.Fatalf("%d ends, %d results: %+v", ends, len(seen), b.Stats())
 		}
 	}
@@ -222,7 +223,7 @@ func TestClose(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "Timeout") {
 				t.Error(err)
 			}
-		case <-time.After(patience):
+		case <-time.After(hosttest.Patience):
 			t.Fatal("somebody still waits")
 		}
 	}
@@ -231,7 +232,7 @@ func TestClose(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(hosttest.Patience):
 		t.Fatal("Close waits")
 	}
 	if s := b.Stats(); s.Held > 0 || s.Open > 0 || s.Connections > 0 {
@@ -248,7 +249,7 @@ func TestClose(t *testing.T) {
 	}
 	b.client.CloseIdleConnections()
 	_ = half.Close()
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hosttest.Patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			all := make([]byte, 1<<20)
 			t.Fatalf("goroutines are left:\n%s", all[:runtime.Stack(all, true)])

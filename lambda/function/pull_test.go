@@ -16,6 +16,7 @@ import (
 
 	"siafu/graph"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -198,7 +199,7 @@ func TestEndpointEnds(t *testing.T) {
 		_, err := f.Handle(context.Background(), r)
 		end <- err
 	}()
-	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(hosttest.Patience); e.Stats().Connections == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	_ = e.Close()
@@ -244,7 +245,7 @@ func TestRelay(t *testing.T) {
 	f.Close()
 	_ = e.Close()
 	relay.Close()
-	for until := time.Now().Add(20 * time.Second); through.Load() < reply.Spent.In && time.Now().Before(until); {
+	for until := time.Now().Add(hosttest.Patience); through.Load() < reply.Spent.In && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if through.Load() < reply.Spent.In {

@@ -12,7 +12,6 @@ import (
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"siafu/internal/fault"
-	"siafu/lambda/deploy"
 	"siafu/lambda/local"
 )
 
@@ -25,10 +24,10 @@ func Local(s *local.Service, atOnce int) *service.Client {
 	})
 }
 
-// AWS returns the SDK's client for AWS, in the account of deploy.LoadAccount. It returns a fault of kind
+// AWS returns the SDK's client for AWS, in the account of LoadAccount. It returns a fault of kind
 // Config if region or credentials are missing.
 func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
-	c, err := deploy.LoadAccount(ctx, config.WithHTTPClient(connections(atOnce)),
+	c, err := LoadAccount(ctx, config.WithHTTPClient(connections(atOnce)),
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
 	if f := (*fault.Error)(nil); errors.As(err, &f) {
 		return nil, f.Then("%s; --lambda local needs no account", f.Remedy)

@@ -19,6 +19,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -91,7 +92,7 @@ func TestSpent(t *testing.T) {
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(2 * time.Minute); ; {
+	for late := time.After(hosttest.Patience); ; {
 		select {
 		case a := <-transport.Answers():
 			if s := a.Spent; s == nil && a.Failed == nil {
@@ -161,7 +162,7 @@ func TestFailures(t *testing.T) {
 					c.name == "no right"; (a.Spent == nil) != turnedDown || !turnedDown && !a.Spent.Guessed {
 					t.Errorf("it has taken %+v", a.Spent)
 				}
-			case <-time.After(2 * time.Minute):
+			case <-time.After(hosttest.Patience):
 				t.Error("nothing comes")
 			}
 			if n.Load() != 1 {
@@ -190,7 +191,7 @@ func TestBoundAndClose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(2 * time.Minute); now.Load() < 3 && time.Now().Before(end); {
+	for end := time.Now().Add(hosttest.Patience); now.Load() < 3 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(20 * time.Millisecond)
@@ -216,7 +217,7 @@ func TestTimeout(t *testing.T) {
 			if f := a.Failed; f == nil || f.Final || f.Interval != 2 {
 				t.Errorf("%+v", a)
 			}
-		case <-time.After(2 * time.Minute):
+		case <-time.After(hosttest.Patience):
 			t.Fatalf("%d of 3 invocations end", k)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels/task"
 	"siafu/lambda"
 	"siafu/lambda/endpoint"
@@ -62,7 +63,7 @@ func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
 // end returns the result of an attempt, or its error.
 func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
 	t.Helper()
-	late := time.After(2 * time.Minute)
+	late := time.After(hosttest.Patience)
 	for {
 		select {
 		case a := <-transport.Answers():
@@ -129,7 +130,7 @@ func TestPull(t *testing.T) {
 			if name == "late" {
 				close(hold)
 			}
-			for until := time.Now().Add(2 * time.Minute); e.Stats().Open > 0 && time.Now().Before(until); {
+			for until := time.Now().Add(hosttest.Patience); e.Stats().Open > 0 && time.Now().Before(until); {
 				time.Sleep(time.Millisecond)
 			}
 			nothing(t, transport)
@@ -174,7 +175,7 @@ func TestPullLate(t *testing.T) {
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); begun.Load() == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(hosttest.Patience); begun.Load() == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if err := transport.Send(again); err != nil {
@@ -235,7 +236,7 @@ func TestAhead(t *testing.T) {
 	if err := transport.InvokeAhead(name); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); e.Stats().Connections == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(hosttest.Patience); e.Stats().Connections == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if err := transport.Send(m); err != nil {
@@ -268,7 +269,7 @@ func TestPullMemory(t *testing.T) {
 	if err := transport.Send(m); err != nil { // Close, which the test ends with, does not wait for it
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); e.Stats().Connections == 0 && time.Now().Before(until); {
+	for until := time.Now().Add(hosttest.Patience); e.Stats().Connections == 0 && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if s := e.Stats(); s.Held != 100 || s.Answered > 0 {

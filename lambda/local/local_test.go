@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/lambda"
 )
 
@@ -98,7 +99,7 @@ func newBench(t *testing.T, o Options) bench {
 
 func (b bench) invoke(w job) (*service.InvokeOutput, error) {
 	payload, _ := json.Marshal(w)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hosttest.Patience)
 	defer cancel()
 	return b.client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String("f"), Payload: payload, LogType: types.LogTypeTail})
 }
@@ -136,7 +137,7 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hosttest.Patience); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}

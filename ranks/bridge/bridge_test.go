@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -50,7 +51,7 @@ func (e *echo) give(a task.Answer) {
 func bridged(t *testing.T, parts int, send func(*echo, []byte) error, part func(*bridge.Client, int) error) (end error) {
 	t.Helper()
 	err := inproc.Run(parts+1, func(w world.Comm) (err error) {
-		w.SetLimits(world.Limits{Abort: 20 * time.Second})
+		w.SetLimits(world.Limits{Abort: hosttest.Patience})
 		if w.Rank() < parts {
 			c := bridge.NewClient(w, parts)
 			err := c.Begin(lambda.Network{Kernel: fmt.Sprint(w.Rank())})
@@ -140,7 +141,7 @@ func TestAnswers(t *testing.T) {
 					}
 					results[n.Interval] = true
 				}
-			case <-time.After(2 * time.Minute):
+			case <-time.After(hosttest.Patience):
 				return fmt.Errorf("part %d has %d results and %d failures", part, len(results), len(failures))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 )
 
 func environment(value string) func(string) string {
@@ -90,7 +91,7 @@ func TestOnceAtItsMoment(t *testing.T) {
 	}
 	passed := make(chan bool)
 	go func() { f.At("GA", 4); close(passed) }()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(mark); err == nil {
 			break
 		}

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"siafu/internal/mapped"
 	"siafu/internal/signals"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -67,7 +67,7 @@ func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 	t.Helper()
 	seen, slots := make([]outcome, graph), 2
 	err := inproc.Run(graph+servers, func(w world.Comm) error {
-		w.SetLimits(world.Limits{Abort: 20 * time.Second})
+		w.SetLimits(world.Limits{Abort: hosttest.Patience})
 		a := mapped.NewArena()
 		defer a.Free()
 		u, err := params.NewUpdater(adam, spec, true, nil, kernels.NewTeam(1), a)
@@ -126,7 +126,7 @@ func same(a, b [][]float32) bool {
 // as done.
 func TestAskedOfAServer(t *testing.T) {
 	err := inproc.Run(2, func(w world.Comm) error {
-		w.SetLimits(world.Limits{Abort: 20 * time.Second})
+		w.SetLimits(world.Limits{Abort: hosttest.Patience})
 		setting := params.Setting(1, 1, 0)
 		if w.Rank() == 0 {
 			c := params.NewClient(w, setting, []protocol.Range{{Hi: 2}}, 0)

@@ -332,7 +332,7 @@ func TestPlanLimit(t *testing.T) {
 	of := func(memory int64) *Candidate {
 		o := options(t, func(o *Options) {
 			o.Config.Ranks, o.Config.Partitioner, o.Config.Codec, o.Config.Edges, o.Config.CacheInput = 1, "hash", "none", "plain", "off"
-			o.Config.Memory, o.Scale = fmt.Sprint(memory)+"B", 1e4
+			o.Config.Memory, o.Scale = fmt.Sprint(memory)+"B", 1e3
 		})
 		p, err := New(o)
 		if err != nil {

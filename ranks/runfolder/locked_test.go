@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // Locked reports at once whether a process writes a folder, without taking its lock.
@@ -43,7 +45,7 @@ func TestLocked(t *testing.T) {
 	}
 	defer ended.Wait()
 	pid := ended.Process.Pid
-	for deadline := time.Now().Add(2 * time.Minute); isRunning(pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); isRunning(pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	// A living process, an id beyond the maximum, and an ended process.
 	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {

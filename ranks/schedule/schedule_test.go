@@ -14,6 +14,7 @@ import (
 
 	"siafu/internal/fault"
 	"siafu/internal/mapped"
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/schedule"
 )
 
@@ -244,7 +245,7 @@ func TestWorkersRunSideBySide(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(hosttest.Patience):
 		t.Fatal("one worker runs all")
 	}
 }

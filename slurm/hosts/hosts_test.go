@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 )
 
 // open makes hosts, or skips the test with the reason why it cannot.
@@ -66,7 +67,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if inside, err := exec.Command("ip", "netns", "pids", h.Name(1)).Output(); err == nil && len(inside) > 0 {
 			break
 		}

@@ -40,7 +40,7 @@ func (w *watched) String() string {
 // await waits until the run has printed a text.
 func (w *watched) await(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(w.String(), text); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); !strings.Contains(w.String(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no %q in\n%s", text, w)
 		}
@@ -106,7 +106,7 @@ func TestSurvivesTheLossOfAHost(t *testing.T) {
 			tc.lose(h, log)
 			select {
 			case err = <-ended:
-			case <-time.After(2 * time.Minute):
+			case <-time.After(hosttest.Patience):
 				_ = cmd.Process.Kill()
 				<-ended
 				err = fault.New(fault.Runtime, op, "", "the run does not end")

@@ -312,7 +312,7 @@ func testLinger(t *testing.T, status string) {
 	began := time.Now()
 	got, said := code(Run(o)), othersRemains.ReplaceAllString(out.String(), "")
 	if got != 0 || !strings.HasPrefix(said, "the run ended 50ms ago, and another rank or the launcher has not: it is killed\n") ||
-		time.Since(began) > 2*time.Minute {
+		time.Since(began) > hosttest.Patience/2 {
 		t.Errorf("exit %d after %v; said\n%s", got, time.Since(began), said)
 	}
 }

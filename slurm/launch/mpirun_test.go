@@ -63,7 +63,7 @@ func TestUnderMpirun(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			guard := time.AfterFunc(hosttest.Patience, func() { _ = cmd.Process.Kill() })
 			defer guard.Stop()
 			switch {
 			case tc.send == nil:

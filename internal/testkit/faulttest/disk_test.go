@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // fullDisk fills the disk at the moment at which the scene pauses. The run ends with exit code 74,
@@ -49,7 +51,7 @@ func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
 // await waits for the mark.
 func await(t *testing.T, j *job) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(j.mark); err == nil {
 			return
 		}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"siafu/internal/testkit/hosttest"
 )
 
 // If mpirun is killed, its ranks end, also stopped ones, and the run restarts. If siafu launch is
@@ -59,7 +61,7 @@ func (s *stage) begin(t *testing.T, x scene, more ...string) (run string, j *job
 // awaitStopped waits until a signal has stopped a process.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if bytes.Contains(stat, []byte(") T ")) {
 			return
@@ -93,7 +95,7 @@ func TestKilledWhilePartitioning(t *testing.T) {
 	j := start(t, run, exec.Command(s.siafu, append([]string{"launch", "-n", fmt.Sprint(size), "--restarts", "2", "--backoff", "100ms"},
 		s.train("pipe", run)...)...), "SIAFU_TEST_RUN="+run)
 	hidden := filepath.Join(s.data, "parts", ".*.tmp-*")
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Microsecond) {
+	for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(200 * time.Microsecond) {
 		if found, _ := filepath.Glob(hidden); found != nil {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/testkit/mpitest"
 )
 
@@ -143,7 +144,7 @@ func (j *job) killAll() {
 		}
 	}
 	for _, pid := range killed {
-		for deadline := time.Now().Add(patience); !ended(pid) && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(hosttest.Patience); !ended(pid) && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -70,7 +70,7 @@ func holds(name, text string) func(int) func(string) bool {
 
 // kill waits for the moment of a try, and kills siafu launch alone.
 func (x try) kill(t *testing.T, j *job) {
-	for deadline := time.Now().Add(patience); !x.then(x.run); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); !x.then(x.run); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("%s: its moment does not come", x.name)
 			break

@@ -27,7 +27,7 @@ const epochs = 12
 // Deadlines from a fault to the end of the ranks. A stopped rank is noticed
 // after --stall-abort, by servers a quarter later.
 const (
-	endsIn      = 2 * time.Minute // the ranks end within a second; a busy machine takes longer
+	endsIn      = hosttest.Patience / 4 // the ranks end within a second; a busy machine takes longer
 	stallAbort  = 6 * time.Second
 	stallEndsIn = stallAbort*5/4 + endsIn
 )
@@ -183,9 +183,6 @@ type job struct {
 	at     []time.Time // when each line came
 }
 
-// patience is for a job that has a restart behind it, on a busy machine.
-const patience = 5 * time.Minute
-
 func start(t *testing.T, mark string, cmd *exec.Cmd, env string) *job {
 	t.Helper()
 	j := &job{cmd: cmd, mark: mark, copied: make(chan struct{})}
@@ -231,7 +228,7 @@ func (j *job) read(out io.ReadCloser) {
 // wait waits for the job to end, and for all of its processes.
 func (j *job) wait(t *testing.T) {
 	t.Helper()
-	late := time.AfterFunc(patience, func() {
+	late := time.AfterFunc(hosttest.Patience, func() {
 		for _, pid := range append(j.processes(), fmt.Sprint(j.cmd.Process.Pid)) {
 			_ = exec.Command("kill", "-9", pid).Run() // it may have ended meanwhile
 		}

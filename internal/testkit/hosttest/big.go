@@ -1,6 +1,13 @@
 package hosttest
 
-import "os"
+import (
+	"os"
+	"time"
+)
+
+// Patience is how long a test waits for something that must happen. Only a hang takes that long: a busy
+// machine needs much less, so the limit costs nothing. A test of a delay that a user notices has its own limit.
+const Patience = 10 * time.Minute
 
 // Big reports whether to run the long variants of tests, which take minutes or tens of
 // gigabytes: SIAFU_BIG=1, as "make test-long" sets it.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -16,10 +17,7 @@ func CommitSeed(t testing.TB, variable string) uint64 {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
-		commit, _ := exec.Command("git", "rev-parse", "HEAD").Output() // none outside of a checkout
-		hash := fnv.New32()
-		hash.Write(commit)
-		text = strconv.FormatUint(uint64(hash.Sum32()), 10)
+		text = strconv.FormatUint(uint64(commitHash()), 10)
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -29,8 +27,22 @@ func CommitSeed(t testing.TB, variable string) uint64 {
 	return seed
 }
 
-// CasesVariable sets the seed of Share.
+// commitHash is a hash of the commit of the checkout, which no commit has outside of one.
+var commitHash = sync.OnceValue(func() uint32 {
+	commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
+	hash := fnv.New32()
+	hash.Write(commit)
+	return hash.Sum32()
+})
+
+// CasesVariable sets the seed of Turn.
 const CasesVariable = "SIAFU_CASES_SEED"
+
+// Turn returns a number below n that changes with the commit.
+func Turn(t testing.TB, n int) int {
+	t.Helper()
+	return int(CommitSeed(t, CasesVariable) % uint64(n))
+}
 
 // Share returns every n-th of a test's cases, by name. Each commit has its share, so that n commits
 // in a row test about all cases; the long variants test all at once.
@@ -50,7 +62,7 @@ func ShareOf[S ~[]V, V any](t testing.TB, n int, cases S) S {
 		return cases
 	}
 	var share S
-	for k := int(CommitSeed(t, CasesVariable) % uint64(n)); k < len(cases); k += n {
+	for k := Turn(t, n); k < len(cases); k += n {
 		share = append(share, cases[k])
 	}
 	return share

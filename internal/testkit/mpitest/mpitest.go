@@ -13,16 +13,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// hardLimit limits the duration of a run under mpirun.
-const hardLimit = 2 * time.Minute
+	"siafu/internal/testkit/hosttest"
+)
 
 // killDelay is the time for mpirun to end its ranks, before all are killed.
 const killDelay = 3 * time.Second
 
 // Mpirun returns the command that runs n ranks of a program on this machine, oversubscribed if
-// needed. It skips the test without mpirun. After two minutes, mpirun and its processes are
+// needed. It skips the test without mpirun. After hosttest.Patience, mpirun and its processes are
 // killed. The ranks inherit the command's environment variables.
 func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -46,7 +45,7 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 		}
 	}
 	line = append(append(line, binary), args...)
-	ctx, cancel := context.WithTimeout(ctx, hardLimit)
+	ctx, cancel := context.WithTimeout(ctx, hosttest.Patience)
 	cmd := exec.CommandContext(ctx, mpirun, line...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return end(cmd.Process.Pid) }

@@ -71,13 +71,14 @@ func deadline(c world.Comm) error {
 	return recvDeadline(c, last)
 }
 
-// withoutLast calls a collective of s on all ranks except the last one of c, which calls it after
-// the others have failed.
+// withoutLast calls a collective of s on all ranks except the last one of c, rank 0 of s, which calls it
+// after the others have failed. The others' messages that they have failed go through s too: on c a message
+// of one try that came late would end the next try.
 func withoutLast(c, s world.Comm, patience time.Duration, op string, call func(s world.Comm) error) error {
 	last := c.Size() - 1
 	if c.Rank() == last {
 		for q := range last {
-			if _, err := c.Recv(q, 1); err != nil {
+			if _, err := s.Recv(1+q, 1); err != nil {
 				return err
 			}
 		}
@@ -87,7 +88,7 @@ func withoutLast(c, s world.Comm, patience time.Duration, op string, call func(s
 	s.SetLimits(world.Limits{Abort: patience})
 	began := time.Now()
 	err := stalled(call(s), op, last, patience, began)
-	if sendErr := finish(c.Isend(nil, last, 1)); sendErr != nil {
+	if sendErr := finish(s.Isend(nil, 0, 1)); sendErr != nil {
 		return sendErr
 	}
 	return err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -118,7 +118,7 @@ func TestOverAWorld(t *testing.T) {
 		t.Run(fmt.Sprintf("s=%d", s), func(t *testing.T) {
 			c := Setting{Intervals: []int{3, 1, 2}, Servers: 2, Staleness: s}
 			err := inproc.Run(5, func(w world.Comm) error {
-				w.SetLimits(world.Limits{Abort: 20 * time.Second})
+				w.SetLimits(world.Limits{Abort: hosttest.Patience})
 				p := &peer{w, make([]float32, 5)}
 				if k := w.Rank() - c.Graph(); k >= 0 {
 					return p.serve(New(c, k, twoLayers, values(5), &sgd{}))

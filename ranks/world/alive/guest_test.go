@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/ranks/world"
 )
@@ -157,7 +158,7 @@ func TestStream(t *testing.T) {
 			received = append(received, b.ReceiveBlock(buffers[at], at))
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(hosttest.Patience); ; time.Sleep(time.Millisecond) {
 		waits := slices.ContainsFunc(append(sent, received...), func(r world.Request) bool { ended, _ := r.Test(); return !ended })
 		if !waits {
 			break
@@ -190,7 +191,7 @@ func TestBackPressure(t *testing.T) {
 	if ended, _ := sent[n-1].Test(); ended {
 		t.Errorf("the receiver has stored %d MiB", n)
 	}
-	for k, deadline := 0, time.Now().Add(time.Minute); k < n; time.Sleep(time.Millisecond) {
+	for k, deadline := 0, time.Now().Add(hosttest.Patience); k < n; time.Sleep(time.Millisecond) {
 		if _, ok := b.Receive(); ok {
 			k++
 		}

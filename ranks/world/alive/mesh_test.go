@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
@@ -38,10 +39,10 @@ func meshes(t *testing.T, n int, silent time.Duration, vet func(request []byte) 
 	return list
 }
 
-// next returns the next event, which must come within a minute.
+// next returns the next event, which must come within hosttest.Patience.
 func next(t *testing.T, m *Mesh) Event {
 	t.Helper()
-	late := time.AfterFunc(time.Minute, m.Break)
+	late := time.AfterFunc(hosttest.Patience, m.Break)
 	defer late.Stop()
 	e, ok := m.Next()
 	if !ok {
@@ -72,7 +73,7 @@ func TestMessages(t *testing.T) {
 
 // The end of a rank is noticed by all others at once, and with certainty. Messages to it are dropped.
 func TestEnd(t *testing.T) {
-	list := meshes(t, 4, time.Minute, nil)
+	list := meshes(t, 4, hosttest.Patience, nil)
 	began := time.Now()
 	list[1].Break()
 	for _, r := range []int{0, 2, 3} {
@@ -80,7 +81,7 @@ func TestEnd(t *testing.T) {
 			t.Errorf("rank %d: %+v", r, e)
 		}
 	}
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > hosttest.Patience/2 {
 		t.Errorf("noticed after %v", took)
 	}
 	for range 2 * queued {
@@ -115,7 +116,7 @@ func TestCutInMessage(t *testing.T) {
 	if e := next(t, list[0]); !e.Lost || e.Certain {
 		t.Errorf("%+v", e)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > hosttest.Patience/2 {
 		t.Errorf("noticed after %v", took)
 	}
 }

@@ -67,7 +67,7 @@ func marked(mark string) (pids []string) {
 }
 
 func TestConformance(t *testing.T) {
-	for _, n := range []int{1, 2, 4, 7} {
+	for _, n := range hosttest.ShareOf(t, 2, []int{1, 2, 4, 7}) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) { succeeds(t, n, "suite") })
 	}
 }
@@ -121,7 +121,7 @@ func TestFinalizeIsBounded(t *testing.T) {
 }
 
 // soon is how long a job may take to end that has lost a rank.
-const soon = 2 * time.Minute
+const soon = hosttest.Patience / 2
 
 func exits(t *testing.T, n int, scene string, want int, says string) {
 	t.Helper()
@@ -166,7 +166,7 @@ func TestRank(t *testing.T) {
 	if scene == "pieces" {
 		limit = pieces{length: 4096, span: 10_000}
 	}
-	c, stop, err := startWith(world.Limits{Abort: 30 * time.Second}, limit)
+	c, stop, err := startWith(world.Limits{Abort: hosttest.Patience}, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,6 +219,7 @@ func suite(t *testing.T, c world.Comm, _ func()) {
 	worldtest.Run(t, c.Size(), func(t *testing.T, body func(c world.Comm) error) {
 		s, err := c.Sub(ranksOf(c))
 		if err == nil {
+			s.SetLimits(world.Limits{}) // the suite sets its own
 			err = body(s)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/membership"
@@ -26,7 +27,7 @@ func (h *hosting) RunMember(c world.Comm, v world.View, copied func(membership.S
 	return h.rounds.RunMember(c, v, func(s membership.State) {
 		if v.Number == 0 && s.Part == 0 && s.Epoch == h.at {
 			h.invite(h.admission)
-			for late := time.Now().Add(time.Minute); !h.admission.Requested() && time.Now().Before(late); {
+			for late := time.Now().Add(hosttest.Patience); !h.admission.Requested() && time.Now().Before(late); {
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -102,7 +103,8 @@ type gathering struct {
 // RunMember implements parts.ElasticJob.
 func (g *gathering) RunMember(_ world.Comm, v world.View, _ func(membership.State)) error {
 	early := func() bool { return v.Number == 0 && int(g.vetted.Load()) < v.Started()*(g.ranks-v.Started()) }
-	for late := time.Now().Add(time.Minute); v.Started() < g.ranks && (early() || !g.admission.Requested()); time.Sleep(time.Millisecond) {
+	late := time.Now().Add(hosttest.Patience)
+	for ; v.Started() < g.ranks && (early() || !g.admission.Requested()); time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
 			return errors.New("no process wants to join")
 		}

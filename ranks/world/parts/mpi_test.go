@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"siafu/internal/testkit/hosttest"
 	"siafu/internal/testkit/mpitest"
@@ -59,7 +58,7 @@ func TestRank(t *testing.T) {
 	if scene == "" {
 		t.Skip("runs only under mpirun, started by the other tests")
 	}
-	c, stop, err := mpi.Start(world.Limits{Abort: 30 * time.Second})
+	c, stop, err := mpi.Start(world.Limits{Abort: hosttest.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/testkit/hosttest"
 	"siafu/internal/wire"
 	"siafu/ranks/world"
 	"siafu/ranks/world/alive"
@@ -116,7 +117,7 @@ func TestSenderOfAStateIsLost(t *testing.T) {
 			if err != nil {
 				return err
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(hosttest.Patience):
 			s.mesh.Break()
 			return fmt.Errorf("it waits")
 		}
