@@ -1,9 +1,6 @@
 package avx
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // split returns the number of full vectors before the last one of a row of n elements, and the lanes
 // of the last one.
@@ -54,12 +51,4 @@ func (s Set) AddRow(dst, x []float32) {
 		return
 	}
 	addRow256(&dst[0], &x[0], full, lanes)
-}
-
-// Softmax sets dst, unless it is nil, to scale times the softmax of z, and
-// returns the largest element, except NaNs, and the sum of e^(z-top). dst
-// may be z. z must not be empty.
-func (s Set) Softmax(dst, z []float32, scale float64) (top float32, sum float64) {
-	full := (len(z) - 1) / 4
-	return softmaxRow(unsafe.SliceData(dst), &z[0], scale, full, len(z)-4*full)
 }

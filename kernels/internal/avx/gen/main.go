@@ -355,9 +355,10 @@ var parts = map[string]func(isa){
 		adam(s)
 	},
 	"softmax": func(s isa) {
-		if !s.wide {
-			softmax()
-		}
+		largest(s)
+		exponentials(s)
+		logarithms(s)
+		scaleRows(s)
 	},
 	"zeros": func(s isa) {
 		nonzeros(s)
