@@ -34,6 +34,7 @@ func (Set) Activate(_, _, _ []float32, _ bool)                   { panic(none) }
 func (Set) Gradient(_, _, _ []float32, _ float32)                { panic(none) }
 func (Set) Tanh(_, _ []float32, _, _, _ float32)                 { panic(none) }
 func (Set) AddRow(_, _ []float32)                                { panic(none) }
+func (Set) AddRows(_, _ []float32)                               { panic(none) }
 func (Set) Softmax(_ *Softmax, _, _ []float32, _ int, _ float64) { panic(none) }
 func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32)            { panic(none) }
 func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32)     { panic(none) }

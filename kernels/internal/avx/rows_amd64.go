@@ -52,3 +52,16 @@ func (s Set) AddRow(dst, x []float32) {
 	}
 	addRow256(&dst[0], &x[0], full, lanes)
 }
+
+// AddRows adds the rows of x, which are as long as dst, to dst in order.
+func (s Set) AddRows(dst, x []float32) {
+	const most = 8 // vectors of a call
+	for j := 0; j < len(dst) && len(x) > 0; j += most * s.lanes() {
+		full, lanes := s.split(min(len(dst)-j, most*s.lanes()))
+		if s == AVX512 {
+			addRows512(&dst[j], &x[j], 4*len(dst), len(x)/len(dst), full+1, lanes)
+		} else {
+			addRows256(&dst[j], &x[j], 4*len(dst), len(x)/len(dst), full+1, lanes)
+		}
+	}
+}

@@ -302,6 +302,7 @@ var parts = map[string]func(isa){
 		activate(s)
 		gradient(s)
 		addRow(s)
+		addRows(s)
 	},
 	"maxima": func(s isa) {
 		most := 2 // AVX2 has 16 registers
