@@ -76,8 +76,8 @@ func identical(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
 
-// The loss, its gradient and a softmax have the bits of the definition with every instruction set, for rows of 1 to
-// 400 columns, rows that do not count, infinite numbers and NaNs, without a gradient, and in place.
+// The loss, its gradient and a softmax have the bits of their definitions with every instruction set. Rows have 1 to 400
+// columns, some infinite numbers and NaNs, and do not all count. The gradient is missing, in place, or apart.
 func TestSoftmaxBits(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
 		team := kernels.NewTeam(2)
