@@ -29,11 +29,28 @@ type softmaxTask struct {
 }
 
 func (k *softmaxTask) chunk(lo, hi int) {
+	s := softmaxOfRange(lo, hi)
+	softmaxRows(k.set, &s, k.dst, k.x, k.cols, 1)
+}
+
+// softmaxOfRange returns a Softmax of the rows [lo, hi).
+func softmaxOfRange(lo, hi int) avx.Softmax {
 	s := avx.Softmax{Count: hi - lo}
 	for i := range s.Count {
 		s.Rows[i] = uint32(lo + i)
 	}
-	softmaxRows(k.set, &s, k.dst, k.x, k.cols, 1)
+	return s
+}
+
+// rowMaxima sets s.Tops to the largest elements of the rows of x that s contains.
+func rowMaxima(set avx.Set, s *avx.Softmax, x []float32, cols int) {
+	if set != avx.None {
+		set.Largest(s, x, cols)
+		return
+	}
+	for i, r := range s.Rows[:s.Count] {
+		s.Tops[i] = largest(rowOf(x, int(r), cols))
+	}
 }
 
 // softmaxRows sets the rows of dst that s contains, unless dst is nil, to scale times the softmax of the rows of x.

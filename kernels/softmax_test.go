@@ -147,3 +147,47 @@ func randomLogits(rng *rand.Rand, rows, classes int) (c labelledLogits) {
 	}
 	return c
 }
+
+// Predictions are the first columns with the largest logit with every instruction set, and are counted as correct by split.
+func TestArgmaxOfEveryInstructionSet(t *testing.T) {
+	eachSet(t, func(t *testing.T, set string) {
+		team := kernels.NewTeam(2)
+		defer team.Close()
+		use(t, team, set)
+		rng := rand.New(rand.NewPCG(7, 8))
+		for range 100 {
+			rows, classes := 1+rng.IntN(300), 1+rng.IntN(50)
+			c := randomLogits(rng, rows, classes)
+			for i := range c.logits { // ties
+				c.logits[i] = float32(math.Round(float64(c.logits[i])))
+			}
+			for j := range classes {
+				c.logits[j] = float32(math.Inf(-1))
+			}
+			c.logits[0] = float32(math.NaN())
+			got, want := make([]int32, rows), make([]int32, rows)
+			var correct, total [4]int64
+			for r := range rows {
+				top := float32(math.Inf(-1))
+				for j, v := range c.logits[r*classes : (r+1)*classes] {
+					if v > top {
+						top, want[r] = v, int32(j)
+					}
+				}
+				if c.labels[r] >= 0 {
+					total[c.split[r]]++
+					if want[r] == c.labels[r] {
+						correct[c.split[r]]++
+					}
+				}
+			}
+			flat.Argmax(team, got, rows, classes, c.logits)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d x %d: %v, want %v", rows, classes, got, want)
+			}
+			if c, n := flat.Accuracy(team, rows, classes, c.logits, c.labels, c.split); c != correct || n != total {
+				t.Fatalf("%d x %d: %v of %v are correct, want %v of %v", rows, classes, c, n, correct, total)
+			}
+		}
+	})
+}

@@ -35,6 +35,7 @@ func (Set) Gradient(_, _, _ []float32, _ float32)                { panic(none) }
 func (Set) Tanh(_, _ []float32, _, _, _ float32)                 { panic(none) }
 func (Set) AddRow(_, _ []float32)                                { panic(none) }
 func (Set) AddRows(_, _ []float32)                               { panic(none) }
+func (Set) Largest(_ *Softmax, _ []float32, _ int)               { panic(none) }
 func (Set) Softmax(_ *Softmax, _, _ []float32, _ int, _ float64) { panic(none) }
 func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32)            { panic(none) }
 func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32)     { panic(none) }

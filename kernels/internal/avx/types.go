@@ -81,7 +81,7 @@ type Scratch struct {
 // SoftmaxRows is the number of rows of a Softmax, whole groups of rows that are computed together.
 const SoftmaxRows = 64
 
-// Softmax has the numbers of Count rows of a matrix, and the results for them.
+// Softmax has the numbers of Count rows of a matrix, and the results for them. Later elements are overwritten, too.
 type Softmax struct {
 	Count   int
 	Rows    [SoftmaxRows]uint32
