@@ -24,6 +24,10 @@ const roofBudget = 50 * time.Millisecond
 const (
 	goodShare = 0.7   // below which the table names a reason
 	shortCall = 20e-6 // seconds
+
+	// doubleCost is the cost of an exponential of float64 in those of float32. A vector has half as many elements. Its
+	// polynomial of degree 11 and conversions take 25 operations instead of 11.
+	doubleCost = 4.5
 )
 
 // epochRoof trains two epochs more than requested, in which kernels count their work, and compares the least times
@@ -146,7 +150,7 @@ func (d *demand) traffic() (operands, rows float64, levels [machine.Levels]float
 // exponentials, or of the bytes that a level of the caches passes on from itself or from slower levels.
 func (d *demand) least(l machine.Limits) (seconds float64, limit string) {
 	seconds, limit = d.multiplyAdds/l.MultiplyAdds, "multiply-adds"
-	if time := d.exponentials / l.Exponentials; time > seconds {
+	if time := (d.exponentials + doubleCost*d.doubles) / l.Exponentials; time > seconds {
 		seconds, limit = time, "exponentials"
 	}
 	for k, level := range l.Levels {
@@ -173,8 +177,10 @@ func (r *roof) reason(d, timed *demand) string {
 	}
 	_, rows, levels := d.traffic()
 	unused := (r.lanes - d.columns%r.lanes) % r.lanes
+	exponentials := d.exponentials + d.doubles
 	add(d.exponentials > 0, "%.2f M exponentials", d.exponentials/1e6)
-	add(d.exponentials > 0 && rows == 0, "%.1f ns of a thread each", timed.seconds/d.exponentials*1e9)
+	add(d.doubles > 0, "%.2f M exponentials of float64", d.doubles/1e6)
+	add(exponentials > 0 && rows == 0, "%.1f ns of a thread each", timed.seconds/exponentials*1e9)
 	add(d.random > 0, "%.2f M random numbers", d.random/1e6)
 	add(4*unused > d.columns, "%d columns in vectors of %d", d.columns, r.lanes)
 	add(d.withZeros > 1.1*d.multiplyAdds, "%.0f %% zeros, share with them %.2f", 100*(1-d.multiplyAdds/d.withZeros),

@@ -22,6 +22,7 @@ type demand struct {
 	seconds, calls float64
 	multiplyAdds   float64
 	exponentials   float64
+	doubles        float64                          // exponentials of float64
 	random         float64                          // numbers
 	gathered       float64                          // rows
 	withZeros      float64                          // multiplyAdds of a product that does not skip zeros
@@ -227,7 +228,7 @@ func (o *watchedOps) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernel
 	}, func(d *demand) {
 		for r, s := range split.Host() {
 			if s == want && labels.Host()[r] != graph.Unlabelled {
-				d.exponentials += float64(logits.Cols)
+				d.doubles += float64(logits.Cols)
 			}
 		}
 	}, grad)

@@ -196,7 +196,7 @@ func TestWorkOfTheLoss(t *testing.T) {
 	if _, count := o.SoftmaxCrossEntropy(logits, logits, labels, split, graph.SplitTrain, 1); count != 2 {
 		t.Errorf("%d rows", count)
 	}
-	if d := of("SoftmaxCrossEntropy x 3"); d.exponentials != 2*3 {
+	if d := of("SoftmaxCrossEntropy x 3"); d.doubles != 2*3 || d.exponentials != 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -215,6 +215,7 @@ func TestLeastTime(t *testing.T) {
 	}{
 		"products":     {demand{multiplyAdds: 50, bytes: bytes{0: {8, 4, 2, 1}}}, 5, "multiply-adds"},
 		"exponentials": {demand{multiplyAdds: 50, exponentials: 50}, 10, "exponentials"},
+		"float64":      {demand{exponentials: 10, doubles: 20, bytes: bytes{}}, 20, "exponentials"},
 		"operands":     {demand{bytes: bytes{0: {80, 4, 2, 1}}}, 87. / 8, "level 0"},
 		"rows":         {demand{bytes: bytes{4: {1, 1, 1, 3}}}, 6, "level 3"},
 	} {

@@ -116,11 +116,18 @@ func BenchmarkEpilogueGrad(b *testing.B) {
 }
 
 func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
-	const classes = 41
-	logits := kerneltest.Values(benchRows*classes, 1)
-	grad := make([]float32, len(logits))
-	labels, split := make([]int32, benchRows), make([]uint8, benchRows)
-	measure(b, benchRows, "rows/s", func(team *kernels.Team) {
-		flat.SoftmaxCrossEntropy(team, grad, benchRows, classes, logits, labels, split, 0, 1)
-	})
+	for _, classes := range []int{2, 10, 41, 349} {
+		rows := 1 << 17 / classes
+		logits := kerneltest.Values(rows*classes, 1)
+		grad := make([]float32, len(logits))
+		labels, split := make([]int32, rows), make([]uint8, rows)
+		for r := range labels {
+			labels[r] = int32(r % classes)
+		}
+		b.Run(fmt.Sprintf("classes=%d", classes), func(b *testing.B) {
+			eachVariant(b, float64(len(logits))*1e-9, "Gexponentials/s", func(team *kernels.Team) {
+				flat.SoftmaxCrossEntropy(team, grad, rows, classes, logits, labels, split, 0, 1)
+			})
+		})
+	}
 }

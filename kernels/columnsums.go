@@ -50,8 +50,12 @@ func (k *columnSumsTask) chunk(lo, hi int) {
 
 // sum adds rows [first, last) to the sum of block b.
 func (k *columnSumsTask) sum(b, first, last int) {
-	part := rowOf(k.parts, b, k.cols)
-	for r := first; r < last; r++ {
-		addRow(k.set, part, rowOf(k.g, r, k.cols))
+	part, g := rowOf(k.parts, b, k.cols), k.g[first*k.cols:last*k.cols]
+	if k.set != avx.None {
+		k.set.AddRows(part, g)
+		return
+	}
+	for ; len(g) > 0; g = g[k.cols:] {
+		addRow(k.set, part, g[:k.cols])
 	}
 }

@@ -72,29 +72,52 @@ type epilogueTask struct {
 	set          avx.Set
 }
 
+// biasElements is the size of a bias that is repeated, so that several rows of few columns are computed at a time.
+const biasElements = 512
+
 func (k *epilogueTask) chunk(lo, hi int) {
-	for r := lo; r < hi; r++ {
-		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
-		k.activate(dst, z)
+	var memory [biasElements]float32
+	dst, z, bias := k.dst[lo*k.cols:hi*k.cols], k.z[lo*k.cols:hi*k.cols], k.repeatedBias(memory[:])
+	for n := len(bias); n > 0 && len(dst) > n; dst, z = dst[n:], z[n:] {
+		k.activate(dst[:n], z[:n], bias)
 	}
+	k.activate(dst, z, bias[:min(len(bias), len(dst))])
 	if k.drop {
 		k.mask.applyRows(k.dst, k.dst, k.cols, lo, hi)
 	}
 }
 
-// activate computes one row before dropout.
-func (k *epilogueTask) activate(dst, z []float32) {
+// repeatedBias returns the bias of one or several rows. memory has zeros, which are the bias of a ReLU in package avx
+// without another bias.
+func (k *epilogueTask) repeatedBias(memory []float32) []float32 {
+	switch {
+	case k.bias == nil && k.relu && k.set != avx.None:
+		return memory
+	case k.bias == nil:
+		return nil
+	case 2*k.cols > len(memory):
+		return k.bias[:k.cols]
+	}
+	n := 0
+	for n+k.cols <= len(memory) {
+		n += copy(memory[n:], k.bias[:k.cols])
+	}
+	return memory[:n]
+}
+
+// activate computes elements before dropout.
+func (k *epilogueTask) activate(dst, z, bias []float32) {
 	switch {
 	case k.elu && k.set != avx.None:
-		k.set.ELU(dst, z, k.bias)
-	case k.bias != nil && k.set != avx.None:
-		k.set.Activate(dst, z, k.bias, k.relu)
+		k.set.ELU(dst, z, bias)
+	case bias != nil && k.set != avx.None:
+		k.set.Activate(dst, z, bias, k.relu)
 	default:
-		addBias(dst, z, k.bias)
+		addBias(dst, z, bias)
 		if k.elu {
 			elu(dst)
 		} else if k.relu {
-			rectify(dst, k.bias != nil)
+			rectify(dst, bias != nil)
 		}
 	}
 }

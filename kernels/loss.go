@@ -1,16 +1,13 @@
 package kernels
 
-import (
-	"siafu/internal/elementary"
-	"siafu/kernels/internal/avx"
-)
+import "siafu/kernels/internal/avx"
 
 // Softmax cross entropy and its gradient.
 //
 //	loss    = Σ_r  log Σ_c exp(z[r][c]) - z[r][label[r]]      over r with split = want, label ≥ 0
 //	grad[r] = scale·(softmax(z[r]) - onehot(label[r])),  0 for all other rows
 //
-// Variant: fused, on the softmax of a row (softmax.go). Losses are summed in blocks of rows of a fixed size,
+// Variant: fused, on the softmax of rows (softmax.go). Losses are summed in blocks of rows of a fixed size,
 // the blocks in order.
 
 // lossRows is the number of rows whose losses are summed together.
@@ -50,30 +47,40 @@ type lossTask struct {
 func (k *lossTask) chunk(lo, hi int) {
 	var loss float64
 	var count int64
+	var s avx.Softmax
 	for r := lo; r < hi; r++ {
-		var grad []float32
-		if k.grad != nil {
-			grad = rowOf(k.grad, r, k.classes)
+		if k.split[r] == k.want && k.labels[r] >= 0 {
+			s.Rows[s.Count] = uint32(r)
+			s.Count++
+		} else if k.grad != nil {
+			clear(rowOf(k.grad, r, k.classes))
 		}
-		if k.split[r] != k.want || k.labels[r] < 0 {
-			clear(grad)
-			continue
+		if s.Count == len(s.Rows) || r == hi-1 {
+			loss = k.addLosses(loss, &s)
+			count += int64(s.Count)
+			s.Count = 0
 		}
-		loss += k.crossEntropy(grad, rowOf(k.logits, r, k.classes), int(k.labels[r]))
-		count++
 	}
 	k.losses[lo/lossRows], k.counts[lo/lossRows] = loss, count
 }
 
-// crossEntropy returns the loss of one row, and fills grad unless that is nil.
-func (k *lossTask) crossEntropy(grad, z []float32, label int) float64 {
-	if label >= len(z) {
-		panic("kernels: label out of range")
+// addLosses adds the losses of rows to loss, and fills their grad unless that is nil.
+func (k *lossTask) addLosses(loss float64, s *avx.Softmax) float64 {
+	var at [avx.SoftmaxRows]float32
+	rows := s.Rows[:s.Count]
+	for i, r := range rows {
+		label := int(k.labels[r])
+		if label >= k.classes {
+			panic("kernels: label out of range")
+		}
+		at[i] = k.logits[int(r)*k.classes+label]
 	}
-	at := float64(z[label])
-	top, sum := softmaxRow(k.set, grad, z, float64(k.scale))
-	if grad != nil {
-		grad[label] -= k.scale
+	softmaxRows(k.set, s, k.grad, k.logits, k.classes, float64(k.scale))
+	for i, r := range rows {
+		loss += s.Logs[i] + float64(s.Tops[i]) - float64(at[i])
+		if k.grad != nil {
+			k.grad[int(r)*k.classes+int(k.labels[r])] -= k.scale
+		}
 	}
-	return elementary.Log(sum) + float64(top) - at
+	return loss
 }

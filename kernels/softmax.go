@@ -3,6 +3,7 @@ package kernels
 import (
 	"math"
 
+	"siafu/internal/elementary"
 	"siafu/kernels/internal/avx"
 )
 
@@ -10,13 +11,14 @@ import (
 //
 //	dst[r][c] = exp(x[r][c]) / Σ_j exp(x[r][j])
 //
-// Variant: each row's maximum is subtracted before exp; exponentials and sums in float64.
+// Variant: each row's maximum is subtracted before exp; exponentials and sums in float64. Package avx computes
+// several rows at once.
 
 // Softmax implements Ops.
 func (t *Team) Softmax(dst, x Mat) {
 	mustFit(isSameShape(dst, x))
 	if dst.Cols > 0 {
-		do(t, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
+		do(t, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, avx.SoftmaxRows)
 	}
 }
 
@@ -27,19 +29,51 @@ type softmaxTask struct {
 }
 
 func (k *softmaxTask) chunk(lo, hi int) {
-	for r := lo; r < hi; r++ {
-		softmaxRow(k.set, rowOf(k.dst, r, k.cols), rowOf(k.x, r, k.cols), 1)
+	s := softmaxOfRange(lo, hi)
+	softmaxRows(k.set, &s, k.dst, k.x, k.cols, 1)
+}
+
+// softmaxOfRange returns a Softmax of the rows [lo, hi).
+func softmaxOfRange(lo, hi int) avx.Softmax {
+	s := avx.Softmax{Count: hi - lo}
+	for i := range s.Count {
+		s.Rows[i] = uint32(lo + i)
+	}
+	return s
+}
+
+// rowMaxima sets s.Tops to the largest elements of the rows of x that s contains.
+func rowMaxima(set avx.Set, s *avx.Softmax, x []float32, cols int) {
+	if set != avx.None {
+		set.Largest(s, x, cols)
+		return
+	}
+	for i, r := range s.Rows[:s.Count] {
+		s.Tops[i] = largest(rowOf(x, int(r), cols))
+	}
+}
+
+// softmaxRows sets the rows of dst that s contains, unless dst is nil, to scale times the softmax of the rows of x.
+func softmaxRows(set avx.Set, s *avx.Softmax, dst, x []float32, cols int, scale float64) {
+	if set != avx.None {
+		set.Softmax(s, dst, x, cols, scale)
+		return
+	}
+	for i, r := range s.Rows[:s.Count] {
+		var to []float32
+		if dst != nil {
+			to = rowOf(dst, int(r), cols)
+		}
+		top, sum := softmaxRow(to, rowOf(x, int(r), cols), scale)
+		s.Tops[i], s.Logs[i] = top, elementary.Log(sum)
 	}
 }
 
 // softmaxRow sets dst, unless it is nil, to scale times the softmax of x, and
 // returns the largest element and the sum of exp(x-top).
-func softmaxRow(set avx.Set, dst, x []float32, scale float64) (top float32, sum float64) {
-	if set != avx.None {
-		return set.Softmax(dst, x, scale)
-	}
+func softmaxRow(dst, x []float32, scale float64) (top float32, sum float64) {
 	top = largest(x)
-	var sums [4]float64 // lanes of a vector
+	var sums [4]float64 // of columns j with equal j%4
 	for j, v := range x {
 		e := exp64(float64(v) - float64(top))
 		sums[j%4] += e

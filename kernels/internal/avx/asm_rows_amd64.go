@@ -19,6 +19,11 @@ func gradient512(dst *float32, grad *float32, h *float32, scale float32, full in
 //go:noescape
 func addRow512(dst *float32, x *float32, full int, lanes int)
 
+// Adds vectors of rows of x, stride bytes apart, to dst in order.
+//
+//go:noescape
+func addRows512(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)
+
 //go:noescape
 func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 
@@ -27,3 +32,6 @@ func gradient256(dst *float32, grad *float32, h *float32, scale float32, full in
 
 //go:noescape
 func addRow256(dst *float32, x *float32, full int, lanes int)
+
+//go:noescape
+func addRows256(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)

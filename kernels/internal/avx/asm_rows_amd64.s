@@ -129,6 +129,244 @@ last:
 	VZEROUPPER
 	RET
 
+// func addRows512(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·addRows512(SB), NOSPLIT, $0-48
+	MOVQ      dst+0(FP), AX
+	MOVQ      x+8(FP), DX
+	MOVQ      stride+16(FP), BX
+	MOVQ      rows+24(FP), SI
+	MOVQ      lanes+40(FP), CX
+	MOVQ      $0x00000001, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	MOVQ      vectors+32(FP), CX
+	CMPQ      CX, $0x01
+	JEQ       tile1
+	CMPQ      CX, $0x02
+	JEQ       tile2
+	CMPQ      CX, $0x03
+	JEQ       tile3
+	CMPQ      CX, $0x04
+	JEQ       tile4
+	CMPQ      CX, $0x05
+	JEQ       tile5
+	CMPQ      CX, $0x06
+	JEQ       tile6
+	CMPQ      CX, $0x07
+	JEQ       tile7
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS   192(AX), Z3
+	VMOVUPS   256(AX), Z4
+	VMOVUPS   320(AX), Z5
+	VMOVUPS   384(AX), Z6
+	VMOVUPS.Z 448(AX), K1, Z7
+
+tile8_row:
+	TESTQ  SI, SI
+	JZ     tile8_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, Z2
+	VADDPS 192(DX), Z3, Z3
+	VADDPS 256(DX), Z4, Z4
+	VADDPS 320(DX), Z5, Z5
+	VADDPS 384(DX), Z6, Z6
+	VADDPS 448(DX), Z7, K1, Z7
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile8_row
+
+tile8_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+tile7:
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS   192(AX), Z3
+	VMOVUPS   256(AX), Z4
+	VMOVUPS   320(AX), Z5
+	VMOVUPS.Z 384(AX), K1, Z6
+
+tile7_row:
+	TESTQ  SI, SI
+	JZ     tile7_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, Z2
+	VADDPS 192(DX), Z3, Z3
+	VADDPS 256(DX), Z4, Z4
+	VADDPS 320(DX), Z5, Z5
+	VADDPS 384(DX), Z6, K1, Z6
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile7_row
+
+tile7_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+tile6:
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS   192(AX), Z3
+	VMOVUPS   256(AX), Z4
+	VMOVUPS.Z 320(AX), K1, Z5
+
+tile6_row:
+	TESTQ  SI, SI
+	JZ     tile6_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, Z2
+	VADDPS 192(DX), Z3, Z3
+	VADDPS 256(DX), Z4, Z4
+	VADDPS 320(DX), Z5, K1, Z5
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile6_row
+
+tile6_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+tile5:
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS   192(AX), Z3
+	VMOVUPS.Z 256(AX), K1, Z4
+
+tile5_row:
+	TESTQ  SI, SI
+	JZ     tile5_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, Z2
+	VADDPS 192(DX), Z3, Z3
+	VADDPS 256(DX), Z4, K1, Z4
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile5_row
+
+tile5_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+tile4:
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+
+tile4_row:
+	TESTQ  SI, SI
+	JZ     tile4_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, Z2
+	VADDPS 192(DX), Z3, K1, Z3
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile4_row
+
+tile4_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+tile3:
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS.Z 128(AX), K1, Z2
+
+tile3_row:
+	TESTQ  SI, SI
+	JZ     tile3_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	VADDPS 128(DX), Z2, K1, Z2
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile3_row
+
+tile3_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+tile2:
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+
+tile2_row:
+	TESTQ  SI, SI
+	JZ     tile2_store
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, K1, Z1
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile2_row
+
+tile2_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	VMOVUPS.Z (AX), K1, Z0
+
+tile1_row:
+	TESTQ  SI, SI
+	JZ     tile1_store
+	VADDPS (DX), Z0, K1, Z0
+	ADDQ   BX, DX
+	DECQ   SI
+	JMP    tile1_row
+
+tile1_store:
+	VMOVUPS Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 // Requires: AVX
 TEXT ·activate256(SB), NOSPLIT, $0-48
@@ -233,5 +471,251 @@ last:
 	VMASKMOVPS (AX)(BX*1), Y0, Y2
 	VADDPS     Y1, Y2, Y2
 	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+// func addRows256(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)
+// Requires: AVX
+TEXT ·addRows256(SB), NOSPLIT, $0-48
+	MOVQ       dst+0(FP), AX
+	MOVQ       x+8(FP), CX
+	MOVQ       stride+16(FP), DX
+	MOVQ       rows+24(FP), BX
+	MOVQ       lanes+40(FP), SI
+	LEAQ       ones<>+32(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVDQU    (DI), Y0
+	MOVQ       vectors+32(FP), SI
+	CMPQ       SI, $0x01
+	JEQ        tile1
+	CMPQ       SI, $0x02
+	JEQ        tile2
+	CMPQ       SI, $0x03
+	JEQ        tile3
+	CMPQ       SI, $0x04
+	JEQ        tile4
+	CMPQ       SI, $0x05
+	JEQ        tile5
+	CMPQ       SI, $0x06
+	JEQ        tile6
+	CMPQ       SI, $0x07
+	JEQ        tile7
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMASKMOVPS 224(AX), Y0, Y8
+
+tile8_row:
+	TESTQ      BX, BX
+	JZ         tile8_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VADDPS     64(CX), Y3, Y3
+	VADDPS     96(CX), Y4, Y4
+	VADDPS     128(CX), Y5, Y5
+	VADDPS     160(CX), Y6, Y6
+	VADDPS     192(CX), Y7, Y7
+	VMASKMOVPS 224(CX), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile8_row
+
+tile8_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMOVUPS    Y7, 192(AX)
+	VMASKMOVPS Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
+tile7:
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMASKMOVPS 192(AX), Y0, Y7
+
+tile7_row:
+	TESTQ      BX, BX
+	JZ         tile7_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VADDPS     64(CX), Y3, Y3
+	VADDPS     96(CX), Y4, Y4
+	VADDPS     128(CX), Y5, Y5
+	VADDPS     160(CX), Y6, Y6
+	VMASKMOVPS 192(CX), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile7_row
+
+tile7_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMASKMOVPS Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+tile6:
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMASKMOVPS 160(AX), Y0, Y6
+
+tile6_row:
+	TESTQ      BX, BX
+	JZ         tile6_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VADDPS     64(CX), Y3, Y3
+	VADDPS     96(CX), Y4, Y4
+	VADDPS     128(CX), Y5, Y5
+	VMASKMOVPS 160(CX), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile6_row
+
+tile6_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMASKMOVPS Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
+tile5:
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMASKMOVPS 128(AX), Y0, Y5
+
+tile5_row:
+	TESTQ      BX, BX
+	JZ         tile5_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VADDPS     64(CX), Y3, Y3
+	VADDPS     96(CX), Y4, Y4
+	VMASKMOVPS 128(CX), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile5_row
+
+tile5_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMASKMOVPS Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+tile4:
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMASKMOVPS 96(AX), Y0, Y4
+
+tile4_row:
+	TESTQ      BX, BX
+	JZ         tile4_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VADDPS     64(CX), Y3, Y3
+	VMASKMOVPS 96(CX), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile4_row
+
+tile4_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMASKMOVPS Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
+tile3:
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMASKMOVPS 64(AX), Y0, Y3
+
+tile3_row:
+	TESTQ      BX, BX
+	JZ         tile3_store
+	VADDPS     (CX), Y1, Y1
+	VADDPS     32(CX), Y2, Y2
+	VMASKMOVPS 64(CX), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile3_row
+
+tile3_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMASKMOVPS Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+tile2:
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+
+tile2_row:
+	TESTQ      BX, BX
+	JZ         tile2_store
+	VADDPS     (CX), Y1, Y1
+	VMASKMOVPS 32(CX), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile2_row
+
+tile2_store:
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	VMASKMOVPS (AX), Y0, Y1
+
+tile1_row:
+	TESTQ      BX, BX
+	JZ         tile1_store
+	VMASKMOVPS (CX), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       DX, CX
+	DECQ       BX
+	JMP        tile1_row
+
+tile1_store:
+	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET

@@ -4,7 +4,34 @@
 
 package avx
 
-// Sets dst, unless it is nil, to scale times the softmax of z. It returns the largest element and the sum of e^(z-top).
+// Sets tops to the largest elements of a group of rows of z, stride bytes apart.
 //
 //go:noescape
-func softmaxRow(dst *float32, z *float32, scale float64, full int, lanes int) (top float32, sum float64)
+func largest512(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
+
+// Sets a group of rows of dst, unless it is nil, to e^(z-tops), sums to their sums, and factors to scale/sums.
+//
+//go:noescape
+func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+
+// Replaces numbers x, which are at least 1 or NaN, by their logarithms.
+//
+//go:noescape
+func logarithms512(x *float64, vectors int)
+
+// Multiplies n rows of dst by factors. A row has full parts of 8 columns, and lanes more.
+//
+//go:noescape
+func scaleRows512(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
+
+//go:noescape
+func largest256(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
+
+//go:noescape
+func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+
+//go:noescape
+func logarithms256(x *float64, vectors int)
+
+//go:noescape
+func scaleRows256(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)

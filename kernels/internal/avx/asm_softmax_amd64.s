@@ -22,240 +22,1522 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func softmaxRow(dst *float32, z *float32, scale float64, full int, lanes int) (top float32, sum float64)
-// Requires: AVX, AVX2, FMA3
-TEXT ·softmaxRow(SB), NOSPLIT, $0-56
+// func largest512(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
+// Requires: AVX, AVX2
+TEXT ·largest512(SB), NOSPLIT, $0-48
+	MOVQ         z+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVL         (DX), BX
+	IMULQ        CX, BX
+	ADDQ         AX, BX
+	MOVL         4(DX), SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	MOVL         8(DX), DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	MOVL         12(DX), R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	MOVL         16(DX), R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         20(DX), R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	MOVL         24(DX), R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	MOVL         28(DX), DX
+	IMULQ        CX, DX
+	ADDQ         AX, DX
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X0
+	VBROADCASTSS X0, Y0
+	VMOVAPS      Y0, Y1
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y0, Y3
+	VMOVAPS      Y0, Y4
+	MOVQ         full+32(FP), AX
+	XORQ         CX, CX
+
+block:
+	TESTQ          AX, AX
+	JZ             rest
+	VBROADCASTF128 (BX)(CX*1), Y5
+	VINSERTF128    $0x01, (R9)(CX*1), Y5, Y5
+	VBROADCASTF128 (SI)(CX*1), Y6
+	VINSERTF128    $0x01, (R10)(CX*1), Y6, Y6
+	VBROADCASTF128 (DI)(CX*1), Y7
+	VINSERTF128    $0x01, (R11)(CX*1), Y7, Y7
+	VBROADCASTF128 (R8)(CX*1), Y8
+	VINSERTF128    $0x01, (DX)(CX*1), Y8, Y8
+	VMAXPS         Y1, Y5, Y1
+	VMAXPS         Y2, Y6, Y2
+	VMAXPS         Y3, Y7, Y3
+	VMAXPS         Y4, Y8, Y4
+	ADDQ           $0x10, CX
+	DECQ           AX
+	JMP            block
+
+rest:
+	CMPQ        lanes+40(FP), $0x00
+	JEQ         end
+	MOVQ        lanes+40(FP), AX
+	LEAQ        ones<>+32(SB), R12
+	SHLQ        $0x02, AX
+	SUBQ        AX, R12
+	VMOVUPS     (R12), Y5
+	VMASKMOVPS  (BX)(CX*1), Y5, Y6
+	VBLENDVPS   Y5, Y6, Y0, Y6
+	VMASKMOVPS  (R9)(CX*1), X5, X7
+	VBLENDVPS   X5, X7, X0, X7
+	VINSERTF128 $0x01, X7, Y6, Y6
+	VMASKMOVPS  (SI)(CX*1), Y5, Y7
+	VBLENDVPS   Y5, Y7, Y0, Y7
+	VMASKMOVPS  (R10)(CX*1), X5, X8
+	VBLENDVPS   X5, X8, X0, X8
+	VINSERTF128 $0x01, X8, Y7, Y7
+	VMASKMOVPS  (DI)(CX*1), Y5, Y8
+	VBLENDVPS   Y5, Y8, Y0, Y8
+	VMASKMOVPS  (R11)(CX*1), X5, X9
+	VBLENDVPS   X5, X9, X0, X9
+	VINSERTF128 $0x01, X9, Y8, Y8
+	VMASKMOVPS  (R8)(CX*1), Y5, Y9
+	VBLENDVPS   Y5, Y9, Y0, Y9
+	VMASKMOVPS  (DX)(CX*1), X5, X10
+	VBLENDVPS   X5, X10, X0, X10
+	VINSERTF128 $0x01, X10, Y9, Y9
+	VMAXPS      Y1, Y6, Y1
+	VMAXPS      Y2, Y7, Y2
+	VMAXPS      Y3, Y8, Y3
+	VMAXPS      Y4, Y9, Y4
+
+end:
+	VUNPCKLPS Y2, Y1, Y0
+	VUNPCKLPS Y4, Y3, Y5
+	VUNPCKHPS Y2, Y1, Y1
+	VUNPCKHPS Y4, Y3, Y3
+	VUNPCKLPD Y5, Y0, Y2
+	VUNPCKHPD Y5, Y0, Y0
+	VUNPCKLPD Y3, Y1, Y4
+	VUNPCKHPD Y3, Y1, Y1
+	VMAXPS    Y0, Y2, Y2
+	VMAXPS    Y1, Y4, Y4
+	VMAXPS    Y4, Y2, Y2
+	MOVQ      tops+0(FP), AX
+	VMOVUPS   Y2, (AX)
+	VZEROUPPER
+	RET
+
+// func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·exponentials512(SB), NOSPLIT, $0-80
+	MOVQ         z+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVL         (DX), BX
+	IMULQ        CX, BX
+	ADDQ         AX, BX
+	MOVL         4(DX), SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	MOVL         8(DX), DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	MOVL         12(DX), R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	MOVL         16(DX), R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         20(DX), R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	MOVL         24(DX), R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	MOVL         28(DX), DX
+	IMULQ        CX, DX
+	ADDQ         AX, DX
+	VBROADCASTSD log2e512<>+0(SB), Z16
+	VBROADCASTSD shift512<>+0(SB), Z17
+	VBROADCASTSD ln2hi512<>+0(SB), Z18
+	VBROADCASTSD ln2lo512<>+0(SB), Z19
+	VBROADCASTSD least512<>+0(SB), Z0
+	VBROADCASTSD taylora512<>+0(SB), Z20
+	VBROADCASTSD taylorb512<>+0(SB), Z21
+	VBROADCASTSD taylorc512<>+0(SB), Z22
+	VBROADCASTSD taylord512<>+0(SB), Z23
+	VBROADCASTSD taylore512<>+0(SB), Z24
+	VBROADCASTSD taylorf512<>+0(SB), Z25
+	VBROADCASTSD taylorg512<>+0(SB), Z26
+	VBROADCASTSD taylorh512<>+0(SB), Z27
+	VBROADCASTSD taylori512<>+0(SB), Z28
+	VBROADCASTSD taylorj512<>+0(SB), Z29
+	VBROADCASTSD taylork512<>+0(SB), Z30
+	VBROADCASTSD taylorl512<>+0(SB), Z31
+	MOVQ         tops+32(FP), AX
+	VCVTPS2PD    (AX), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
 	MOVQ         dst+0(FP), AX
-	MOVQ         z+8(FP), CX
-	MOVQ         lanes+32(FP), DX
-	LEAQ         ones<>+32(SB), BX
-	SHLQ         $0x02, DX
-	SUBQ         DX, BX
-	VMOVUPS      (BX), X0
-	MOVL         $0xff800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, X2
-	VMOVUPS      X2, X1
-	MOVQ         full+24(FP), DX
-	XORQ         BX, BX
+	SUBQ         z+8(FP), AX
+	MOVQ         full+64(FP), R12
+	XORQ         R13, R13
 
-largest:
-	TESTQ   DX, DX
-	JZ      largest_last
-	VMOVUPS (CX)(BX*1), X3
-	VMAXPS  X1, X3, X1
-	ADDQ    $0x10, BX
-	DECQ    DX
-	JMP     largest
+block:
+	TESTQ          R12, R12
+	JZ             rest
+	VBROADCASTF128 (BX)(R13*1), Y6
+	VINSERTF128    $0x01, (R9)(R13*1), Y6, Y6
+	VBROADCASTF128 (SI)(R13*1), Y7
+	VINSERTF128    $0x01, (R10)(R13*1), Y7, Y7
+	VBROADCASTF128 (DI)(R13*1), Y8
+	VINSERTF128    $0x01, (R11)(R13*1), Y8, Y8
+	VBROADCASTF128 (R8)(R13*1), Y9
+	VINSERTF128    $0x01, (DX)(R13*1), Y9, Y9
+	VUNPCKLPS      Y7, Y6, Y10
+	VUNPCKLPS      Y9, Y8, Y11
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPD      Y11, Y10, Y7
+	VUNPCKHPD      Y11, Y10, Y9
+	VUNPCKLPD      Y8, Y6, Y10
+	VUNPCKHPD      Y8, Y6, Y6
+	VCVTPS2PD      Y7, Z7
+	VSUBPD         Z1, Z7, Z7
+	VMAXPD         Z7, Z0, Z7
+	VMULPD         Z16, Z7, Z8
+	VADDPD         Z17, Z8, Z8
+	VSUBPD         Z17, Z8, Z11
+	VFNMADD231PD   Z18, Z11, Z7
+	VFNMADD231PD   Z19, Z11, Z7
+	VMOVUPD        Z31, Z11
+	VFMADD213PD    Z30, Z7, Z11
+	VFMADD213PD    Z29, Z7, Z11
+	VFMADD213PD    Z28, Z7, Z11
+	VFMADD213PD    Z27, Z7, Z11
+	VFMADD213PD    Z26, Z7, Z11
+	VFMADD213PD    Z25, Z7, Z11
+	VFMADD213PD    Z24, Z7, Z11
+	VFMADD213PD    Z23, Z7, Z11
+	VFMADD213PD    Z22, Z7, Z11
+	VFMADD213PD    Z21, Z7, Z11
+	VFMADD213PD    Z20, Z7, Z11
+	VPSLLQ         $0x34, Z8, Z8
+	VPADDQ         Z8, Z11, Z7
+	VADDPD         Z7, Z2, Z2
+	VCVTPD2PS      Z7, Y7
+	VCVTPS2PD      Y9, Z8
+	VSUBPD         Z1, Z8, Z8
+	VMAXPD         Z8, Z0, Z8
+	VMULPD         Z16, Z8, Z9
+	VADDPD         Z17, Z9, Z9
+	VSUBPD         Z17, Z9, Z11
+	VFNMADD231PD   Z18, Z11, Z8
+	VFNMADD231PD   Z19, Z11, Z8
+	VMOVUPD        Z31, Z11
+	VFMADD213PD    Z30, Z8, Z11
+	VFMADD213PD    Z29, Z8, Z11
+	VFMADD213PD    Z28, Z8, Z11
+	VFMADD213PD    Z27, Z8, Z11
+	VFMADD213PD    Z26, Z8, Z11
+	VFMADD213PD    Z25, Z8, Z11
+	VFMADD213PD    Z24, Z8, Z11
+	VFMADD213PD    Z23, Z8, Z11
+	VFMADD213PD    Z22, Z8, Z11
+	VFMADD213PD    Z21, Z8, Z11
+	VFMADD213PD    Z20, Z8, Z11
+	VPSLLQ         $0x34, Z9, Z9
+	VPADDQ         Z9, Z11, Z8
+	VADDPD         Z8, Z3, Z3
+	VCVTPD2PS      Z8, Y9
+	VCVTPS2PD      Y10, Z8
+	VSUBPD         Z1, Z8, Z8
+	VMAXPD         Z8, Z0, Z8
+	VMULPD         Z16, Z8, Z10
+	VADDPD         Z17, Z10, Z10
+	VSUBPD         Z17, Z10, Z11
+	VFNMADD231PD   Z18, Z11, Z8
+	VFNMADD231PD   Z19, Z11, Z8
+	VMOVUPD        Z31, Z11
+	VFMADD213PD    Z30, Z8, Z11
+	VFMADD213PD    Z29, Z8, Z11
+	VFMADD213PD    Z28, Z8, Z11
+	VFMADD213PD    Z27, Z8, Z11
+	VFMADD213PD    Z26, Z8, Z11
+	VFMADD213PD    Z25, Z8, Z11
+	VFMADD213PD    Z24, Z8, Z11
+	VFMADD213PD    Z23, Z8, Z11
+	VFMADD213PD    Z22, Z8, Z11
+	VFMADD213PD    Z21, Z8, Z11
+	VFMADD213PD    Z20, Z8, Z11
+	VPSLLQ         $0x34, Z10, Z10
+	VPADDQ         Z10, Z11, Z8
+	VADDPD         Z8, Z4, Z4
+	VCVTPD2PS      Z8, Y10
+	VCVTPS2PD      Y6, Z6
+	VSUBPD         Z1, Z6, Z6
+	VMAXPD         Z6, Z0, Z6
+	VMULPD         Z16, Z6, Z8
+	VADDPD         Z17, Z8, Z8
+	VSUBPD         Z17, Z8, Z11
+	VFNMADD231PD   Z18, Z11, Z6
+	VFNMADD231PD   Z19, Z11, Z6
+	VMOVUPD        Z31, Z11
+	VFMADD213PD    Z30, Z6, Z11
+	VFMADD213PD    Z29, Z6, Z11
+	VFMADD213PD    Z28, Z6, Z11
+	VFMADD213PD    Z27, Z6, Z11
+	VFMADD213PD    Z26, Z6, Z11
+	VFMADD213PD    Z25, Z6, Z11
+	VFMADD213PD    Z24, Z6, Z11
+	VFMADD213PD    Z23, Z6, Z11
+	VFMADD213PD    Z22, Z6, Z11
+	VFMADD213PD    Z21, Z6, Z11
+	VFMADD213PD    Z20, Z6, Z11
+	VPSLLQ         $0x34, Z8, Z8
+	VPADDQ         Z8, Z11, Z6
+	VADDPD         Z6, Z5, Z5
+	VCVTPD2PS      Z6, Y6
+	CMPQ           dst+0(FP), $0x00
+	JEQ            stored
+	LEAQ           (AX)(R13*1), CX
+	VUNPCKLPS      Y9, Y7, Y8
+	VUNPCKLPS      Y6, Y10, Y11
+	VUNPCKHPS      Y9, Y7, Y7
+	VUNPCKHPS      Y6, Y10, Y9
+	VUNPCKLPD      Y11, Y8, Y6
+	VUNPCKHPD      Y11, Y8, Y8
+	VUNPCKLPD      Y9, Y7, Y10
+	VUNPCKHPD      Y9, Y7, Y7
+	VMOVUPS        X6, (BX)(CX*1)
+	VEXTRACTF128   $0x01, Y6, (R9)(CX*1)
+	VMOVUPS        X8, (SI)(CX*1)
+	VEXTRACTF128   $0x01, Y8, (R10)(CX*1)
+	VMOVUPS        X10, (DI)(CX*1)
+	VEXTRACTF128   $0x01, Y10, (R11)(CX*1)
+	VMOVUPS        X7, (R8)(CX*1)
+	VEXTRACTF128   $0x01, Y7, (DX)(CX*1)
 
-largest_last:
-	VMASKMOVPS   (CX)(BX*1), X0, X3
-	VBLENDVPS    X0, X3, X2, X3
-	VMAXPS       X1, X3, X1
-	VPERMILPS    $0x4e, X1, X2
-	VMAXPS       X2, X1, X1
-	VPERMILPS    $0xb1, X1, X2
-	VMAXPS       X2, X1, X1
-	VMOVSS       X1, top+40(FP)
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSD least<>+0(SB), Y2
-	VBROADCASTSD log2e<>+0(SB), Y3
-	VBROADCASTSD ln2hi<>+0(SB), Y4
-	VBROADCASTSD ln2lo<>+0(SB), Y5
-	VBROADCASTSD shift<>+0(SB), Y6
-	VXORPD       Y7, Y7, Y7
-	VPMOVSXDQ    X0, Y8
-	MOVQ         full+24(FP), DX
-	XORQ         BX, BX
+stored:
+	ADDQ $0x10, R13
+	DECQ R12
+	JMP  block
 
-exponentials:
-	TESTQ        DX, DX
-	JZ           exponentials_last
-	VMOVUPS      (CX)(BX*1), X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y1, Y9, Y9
-	VMAXPD       Y9, Y2, Y9
-	VMULPD       Y9, Y3, Y10
-	VROUNDPD     $0x08, Y10, Y10
-	VFNMADD231PD Y4, Y10, Y9
-	VFNMADD231PD Y5, Y10, Y9
-	VMOVUPD      taylorl<>+0(SB), Y11
-	VFMADD213PD  taylork<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorj<>+0(SB), Y9, Y11
-	VFMADD213PD  taylori<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorh<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorg<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorf<>+0(SB), Y9, Y11
-	VFMADD213PD  taylore<>+0(SB), Y9, Y11
-	VFMADD213PD  taylord<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorc<>+0(SB), Y9, Y11
-	VFMADD213PD  taylorb<>+0(SB), Y9, Y11
-	VFMADD213PD  taylora<>+0(SB), Y9, Y11
-	VADDPD       Y6, Y10, Y10
-	VPSLLQ       $0x34, Y10, Y10
-	VPADDQ       Y10, Y11, Y9
-	VADDPD       Y9, Y7, Y7
-	TESTQ        AX, AX
-	JZ           skip
-	VCVTPD2PSY   Y9, X9
-	VMOVUPS      X9, (AX)(BX*1)
+rest:
+	CMPQ         lanes+72(FP), $0x00
+	JEQ          end
+	MOVQ         lanes+72(FP), CX
+	LEAQ         ones<>+32(SB), R12
+	SHLQ         $0x02, CX
+	SUBQ         CX, R12
+	VMOVUPS      (R12), Y6
+	VMASKMOVPS   (BX)(R13*1), Y6, Y7
+	VMASKMOVPS   (R9)(R13*1), X6, X8
+	VINSERTF128  $0x01, X8, Y7, Y7
+	VMASKMOVPS   (SI)(R13*1), Y6, Y8
+	VMASKMOVPS   (R10)(R13*1), X6, X9
+	VINSERTF128  $0x01, X9, Y8, Y8
+	VMASKMOVPS   (DI)(R13*1), Y6, Y9
+	VMASKMOVPS   (R11)(R13*1), X6, X10
+	VINSERTF128  $0x01, X10, Y9, Y9
+	VMASKMOVPS   (R8)(R13*1), Y6, Y10
+	VMASKMOVPS   (DX)(R13*1), X6, X6
+	VINSERTF128  $0x01, X6, Y10, Y10
+	VUNPCKLPS    Y8, Y7, Y6
+	VUNPCKLPS    Y10, Y9, Y11
+	VUNPCKHPS    Y8, Y7, Y7
+	VUNPCKHPS    Y10, Y9, Y9
+	VUNPCKLPD    Y11, Y6, Y8
+	VUNPCKHPD    Y11, Y6, Y6
+	VUNPCKLPD    Y9, Y7, Y10
+	VUNPCKHPD    Y9, Y7, Y7
+	VCVTPS2PD    Y8, Z8
+	VSUBPD       Z1, Z8, Z8
+	VMAXPD       Z8, Z0, Z8
+	VMULPD       Z16, Z8, Z9
+	VADDPD       Z17, Z9, Z9
+	VSUBPD       Z17, Z9, Z11
+	VFNMADD231PD Z18, Z11, Z8
+	VFNMADD231PD Z19, Z11, Z8
+	VMOVUPD      Z31, Z11
+	VFMADD213PD  Z30, Z8, Z11
+	VFMADD213PD  Z29, Z8, Z11
+	VFMADD213PD  Z28, Z8, Z11
+	VFMADD213PD  Z27, Z8, Z11
+	VFMADD213PD  Z26, Z8, Z11
+	VFMADD213PD  Z25, Z8, Z11
+	VFMADD213PD  Z24, Z8, Z11
+	VFMADD213PD  Z23, Z8, Z11
+	VFMADD213PD  Z22, Z8, Z11
+	VFMADD213PD  Z21, Z8, Z11
+	VFMADD213PD  Z20, Z8, Z11
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z11, Z8
+	VADDPD       Z8, Z2, Z2
+	VCVTPD2PS    Z8, Y8
+	CMPQ         lanes+72(FP), $0x01
+	JEQ          columns_rest
+	VCVTPS2PD    Y6, Z6
+	VSUBPD       Z1, Z6, Z6
+	VMAXPD       Z6, Z0, Z6
+	VMULPD       Z16, Z6, Z9
+	VADDPD       Z17, Z9, Z9
+	VSUBPD       Z17, Z9, Z11
+	VFNMADD231PD Z18, Z11, Z6
+	VFNMADD231PD Z19, Z11, Z6
+	VMOVUPD      Z31, Z11
+	VFMADD213PD  Z30, Z6, Z11
+	VFMADD213PD  Z29, Z6, Z11
+	VFMADD213PD  Z28, Z6, Z11
+	VFMADD213PD  Z27, Z6, Z11
+	VFMADD213PD  Z26, Z6, Z11
+	VFMADD213PD  Z25, Z6, Z11
+	VFMADD213PD  Z24, Z6, Z11
+	VFMADD213PD  Z23, Z6, Z11
+	VFMADD213PD  Z22, Z6, Z11
+	VFMADD213PD  Z21, Z6, Z11
+	VFMADD213PD  Z20, Z6, Z11
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z11, Z6
+	VADDPD       Z6, Z3, Z3
+	VCVTPD2PS    Z6, Y6
+	CMPQ         lanes+72(FP), $0x02
+	JEQ          columns_rest
+	VCVTPS2PD    Y10, Z9
+	VSUBPD       Z1, Z9, Z9
+	VMAXPD       Z9, Z0, Z9
+	VMULPD       Z16, Z9, Z0
+	VADDPD       Z17, Z0, Z0
+	VSUBPD       Z17, Z0, Z1
+	VFNMADD231PD Z18, Z1, Z9
+	VFNMADD231PD Z19, Z1, Z9
+	VMOVUPD      Z31, Z1
+	VFMADD213PD  Z30, Z9, Z1
+	VFMADD213PD  Z29, Z9, Z1
+	VFMADD213PD  Z28, Z9, Z1
+	VFMADD213PD  Z27, Z9, Z1
+	VFMADD213PD  Z26, Z9, Z1
+	VFMADD213PD  Z25, Z9, Z1
+	VFMADD213PD  Z24, Z9, Z1
+	VFMADD213PD  Z23, Z9, Z1
+	VFMADD213PD  Z22, Z9, Z1
+	VFMADD213PD  Z21, Z9, Z1
+	VFMADD213PD  Z20, Z9, Z1
+	VPSLLQ       $0x34, Z0, Z0
+	VPADDQ       Z0, Z1, Z9
+	VADDPD       Z9, Z4, Z4
+	VCVTPD2PS    Z9, Y10
 
-skip:
-	ADDQ $0x10, BX
-	DECQ DX
-	JMP  exponentials
+columns_rest:
+	CMPQ         dst+0(FP), $0x00
+	JEQ          stored_rest
+	LEAQ         (AX)(R13*1), CX
+	VUNPCKLPS    Y6, Y8, Y0
+	VUNPCKLPS    Y7, Y10, Y1
+	VUNPCKHPS    Y6, Y8, Y6
+	VUNPCKHPS    Y7, Y10, Y8
+	VUNPCKLPD    Y1, Y0, Y7
+	VUNPCKHPD    Y1, Y0, Y0
+	VUNPCKLPD    Y8, Y6, Y1
+	VUNPCKHPD    Y8, Y6, Y6
+	VEXTRACTF128 $0x01, Y7, X8
+	VEXTRACTF128 $0x01, Y0, X9
+	VEXTRACTF128 $0x01, Y1, X10
+	VEXTRACTF128 $0x01, Y6, X11
+	CMPQ         lanes+72(FP), $0x02
+	JLT          one
+	VMOVSD       X7, (BX)(CX*1)
+	VMOVSD       X0, (SI)(CX*1)
+	VMOVSD       X1, (DI)(CX*1)
+	VMOVSD       X6, (R8)(CX*1)
+	VMOVSD       X8, (R9)(CX*1)
+	VMOVSD       X9, (R10)(CX*1)
+	VMOVSD       X10, (R11)(CX*1)
+	VMOVSD       X11, (DX)(CX*1)
+	JEQ          stored_rest
+	VEXTRACTPS   $0x02, X7, 8(BX)(CX*1)
+	VEXTRACTPS   $0x02, X0, 8(SI)(CX*1)
+	VEXTRACTPS   $0x02, X1, 8(DI)(CX*1)
+	VEXTRACTPS   $0x02, X6, 8(R8)(CX*1)
+	VEXTRACTPS   $0x02, X8, 8(R9)(CX*1)
+	VEXTRACTPS   $0x02, X9, 8(R10)(CX*1)
+	VEXTRACTPS   $0x02, X10, 8(R11)(CX*1)
+	VEXTRACTPS   $0x02, X11, 8(DX)(CX*1)
+	JMP          stored_rest
 
-exponentials_last:
-	VMASKMOVPS   (CX)(BX*1), X0, X9
-	VCVTPS2PD    X9, Y9
-	VSUBPD       Y1, Y9, Y9
-	VMAXPD       Y9, Y2, Y9
-	VMULPD       Y9, Y3, Y1
-	VROUNDPD     $0x08, Y1, Y1
-	VFNMADD231PD Y4, Y1, Y9
-	VFNMADD231PD Y5, Y1, Y9
-	VMOVUPD      taylorl<>+0(SB), Y2
-	VFMADD213PD  taylork<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorj<>+0(SB), Y9, Y2
-	VFMADD213PD  taylori<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorh<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorg<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorf<>+0(SB), Y9, Y2
-	VFMADD213PD  taylore<>+0(SB), Y9, Y2
-	VFMADD213PD  taylord<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorc<>+0(SB), Y9, Y2
-	VFMADD213PD  taylorb<>+0(SB), Y9, Y2
-	VFMADD213PD  taylora<>+0(SB), Y9, Y2
-	VADDPD       Y6, Y1, Y1
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       Y1, Y2, Y9
-	VANDPD       Y8, Y9, Y9
-	VADDPD       Y9, Y7, Y7
-	TESTQ        AX, AX
-	JZ           skip_last
-	VCVTPD2PSY   Y9, X9
-	VMASKMOVPS   X9, X0, (AX)(BX*1)
+one:
+	VMOVSS X7, (BX)(CX*1)
+	VMOVSS X0, (SI)(CX*1)
+	VMOVSS X1, (DI)(CX*1)
+	VMOVSS X6, (R8)(CX*1)
+	VMOVSS X8, (R9)(CX*1)
+	VMOVSS X9, (R10)(CX*1)
+	VMOVSS X10, (R11)(CX*1)
+	VMOVSS X11, (DX)(CX*1)
 
-skip_last:
-	VEXTRACTF128 $0x01, Y7, X1
-	VADDPD       X1, X7, X1
-	VPERMILPD    $0x01, X1, X2
-	VADDSD       X2, X1, X1
-	VMOVSD       X1, sum+48(FP)
-	TESTQ        AX, AX
-	JZ           done
-	VMOVSD       scale+16(FP), X2
-	VDIVSD       X1, X2, X2
-	VBROADCASTSD X2, Y1
-	MOVQ         full+24(FP), CX
-	XORQ         DX, DX
+stored_rest:
+end:
+	VADDPD       Z4, Z2, Z2
+	VADDPD       Z5, Z3, Z3
+	VADDPD       Z3, Z2, Z2
+	MOVQ         sums+40(FP), AX
+	VMOVUPD      Z2, (AX)
+	VBROADCASTSD scale+56(FP), Z0
+	VDIVPD       Z2, Z0, Z0
+	MOVQ         factors+48(FP), AX
+	VMOVUPD      Z0, (AX)
+	VZEROUPPER
+	RET
 
-division:
-	TESTQ      CX, CX
-	JZ         division_last
-	VMOVUPS    (AX)(DX*1), X2
-	VCVTPS2PD  X2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, (AX)(DX*1)
-	ADDQ       $0x10, DX
-	DECQ       CX
-	JMP        division
+DATA log2e512<>+0(SB)/8, $0x3ff71547652b82fe
+DATA log2e512<>+8(SB)/8, $0x3ff71547652b82fe
+DATA log2e512<>+16(SB)/8, $0x3ff71547652b82fe
+DATA log2e512<>+24(SB)/8, $0x3ff71547652b82fe
+GLOBL log2e512<>(SB), RODATA|NOPTR, $32
 
-division_last:
-	VMASKMOVPS (AX)(DX*1), X0, X2
-	VCVTPS2PD  X2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMASKMOVPS X2, X0, (AX)(DX*1)
+DATA shift512<>+0(SB)/8, $0x4338000000000000
+DATA shift512<>+8(SB)/8, $0x4338000000000000
+DATA shift512<>+16(SB)/8, $0x4338000000000000
+DATA shift512<>+24(SB)/8, $0x4338000000000000
+GLOBL shift512<>(SB), RODATA|NOPTR, $32
+
+DATA ln2hi512<>+0(SB)/8, $0x3fe62e4200000000
+DATA ln2hi512<>+8(SB)/8, $0x3fe62e4200000000
+DATA ln2hi512<>+16(SB)/8, $0x3fe62e4200000000
+DATA ln2hi512<>+24(SB)/8, $0x3fe62e4200000000
+GLOBL ln2hi512<>(SB), RODATA|NOPTR, $32
+
+DATA ln2lo512<>+0(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo512<>+8(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo512<>+16(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo512<>+24(SB)/8, $0x3e9fdf473de00000
+GLOBL ln2lo512<>(SB), RODATA|NOPTR, $32
+
+DATA least512<>+0(SB)/8, $0xc086200000000000
+GLOBL least512<>(SB), RODATA|NOPTR, $8
+
+DATA taylora512<>+0(SB)/8, $0x3ff0000000000000
+DATA taylora512<>+8(SB)/8, $0x3ff0000000000000
+DATA taylora512<>+16(SB)/8, $0x3ff0000000000000
+DATA taylora512<>+24(SB)/8, $0x3ff0000000000000
+GLOBL taylora512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorb512<>+0(SB)/8, $0x3ff0000000000000
+DATA taylorb512<>+8(SB)/8, $0x3ff0000000000000
+DATA taylorb512<>+16(SB)/8, $0x3ff0000000000000
+DATA taylorb512<>+24(SB)/8, $0x3ff0000000000000
+GLOBL taylorb512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorc512<>+0(SB)/8, $0x3fe0000000000000
+DATA taylorc512<>+8(SB)/8, $0x3fe0000000000000
+DATA taylorc512<>+16(SB)/8, $0x3fe0000000000000
+DATA taylorc512<>+24(SB)/8, $0x3fe0000000000000
+GLOBL taylorc512<>(SB), RODATA|NOPTR, $32
+
+DATA taylord512<>+0(SB)/8, $0x3fc5555555555555
+DATA taylord512<>+8(SB)/8, $0x3fc5555555555555
+DATA taylord512<>+16(SB)/8, $0x3fc5555555555555
+DATA taylord512<>+24(SB)/8, $0x3fc5555555555555
+GLOBL taylord512<>(SB), RODATA|NOPTR, $32
+
+DATA taylore512<>+0(SB)/8, $0x3fa5555555555555
+DATA taylore512<>+8(SB)/8, $0x3fa5555555555555
+DATA taylore512<>+16(SB)/8, $0x3fa5555555555555
+DATA taylore512<>+24(SB)/8, $0x3fa5555555555555
+GLOBL taylore512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorf512<>+0(SB)/8, $0x3f81111111111111
+DATA taylorf512<>+8(SB)/8, $0x3f81111111111111
+DATA taylorf512<>+16(SB)/8, $0x3f81111111111111
+DATA taylorf512<>+24(SB)/8, $0x3f81111111111111
+GLOBL taylorf512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorg512<>+0(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg512<>+8(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg512<>+16(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg512<>+24(SB)/8, $0x3f56c16c16c16c17
+GLOBL taylorg512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorh512<>+0(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh512<>+8(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh512<>+16(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh512<>+24(SB)/8, $0x3f2a01a01a01a01a
+GLOBL taylorh512<>(SB), RODATA|NOPTR, $32
+
+DATA taylori512<>+0(SB)/8, $0x3efa01a01a01a01a
+DATA taylori512<>+8(SB)/8, $0x3efa01a01a01a01a
+DATA taylori512<>+16(SB)/8, $0x3efa01a01a01a01a
+DATA taylori512<>+24(SB)/8, $0x3efa01a01a01a01a
+GLOBL taylori512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorj512<>+0(SB)/8, $0x3ec71de3a556c734
+DATA taylorj512<>+8(SB)/8, $0x3ec71de3a556c734
+DATA taylorj512<>+16(SB)/8, $0x3ec71de3a556c734
+DATA taylorj512<>+24(SB)/8, $0x3ec71de3a556c734
+GLOBL taylorj512<>(SB), RODATA|NOPTR, $32
+
+DATA taylork512<>+0(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork512<>+8(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork512<>+16(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork512<>+24(SB)/8, $0x3e927e4fb7789f5c
+GLOBL taylork512<>(SB), RODATA|NOPTR, $32
+
+DATA taylorl512<>+0(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl512<>+8(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl512<>+16(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl512<>+24(SB)/8, $0x3e5ae64567f544e4
+GLOBL taylorl512<>(SB), RODATA|NOPTR, $32
+
+// func logarithms512(x *float64, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·logarithms512(SB), NOSPLIT, $0-16
+	MOVQ         x+0(FP), AX
+	VBROADCASTSD series0512<>+0(SB), Z16
+	VBROADCASTSD series1512<>+0(SB), Z17
+	VBROADCASTSD series2512<>+0(SB), Z18
+	VBROADCASTSD series3512<>+0(SB), Z19
+	VBROADCASTSD series4512<>+0(SB), Z20
+	VBROADCASTSD series5512<>+0(SB), Z21
+	VBROADCASTSD series6512<>+0(SB), Z22
+	VBROADCASTSD root512<>+0(SB), Z23
+	VBROADCASTSD half512<>+0(SB), Z24
+	VBROADCASTSD magic512<>+0(SB), Z25
+	VBROADCASTSD bias512<>+0(SB), Z26
+	VBROADCASTSD one512<>+0(SB), Z27
+	VBROADCASTSD two512<>+0(SB), Z28
+	VBROADCASTSD middle512<>+0(SB), Z29
+	VBROADCASTSD log2hi512<>+0(SB), Z30
+	VBROADCASTSD log2lo512<>+0(SB), Z31
+	MOVQ         vectors+8(FP), CX
+
+next:
+	TESTQ   CX, CX
+	JZ      done
+	VMOVUPD (AX), Z0
+	VPSUBQ  Z23, Z0, Z1
+	VPSRLQ  $0x34, Z1, Z1
+	VPSLLQ  $0x34, Z1, Z3
+	VPSUBQ  Z3, Z0, Z2
+	VPADDQ  Z24, Z2, Z2
+	VSUBPD  Z27, Z2, Z2
+	VPADDQ  Z25, Z1, Z1
+	VSUBPD  Z26, Z1, Z1
+	VADDPD  Z28, Z2, Z3
+	VDIVPD  Z3, Z2, Z3
+	VMULPD  Z3, Z3, Z6
+	VMULPD  Z6, Z6, Z5
+	VMOVUPD Z22, Z4
+	VMULPD  Z5, Z4, Z4
+	VADDPD  Z20, Z4, Z4
+	VMULPD  Z5, Z4, Z4
+	VADDPD  Z18, Z4, Z4
+	VMULPD  Z5, Z4, Z4
+	VADDPD  Z16, Z4, Z4
+	VMULPD  Z6, Z4, Z4
+	VMOVUPD Z21, Z6
+	VMULPD  Z5, Z6, Z6
+	VADDPD  Z19, Z6, Z6
+	VMULPD  Z5, Z6, Z6
+	VADDPD  Z17, Z6, Z6
+	VMULPD  Z5, Z6, Z6
+	VMULPD  Z29, Z2, Z5
+	VMULPD  Z2, Z5, Z5
+	VADDPD  Z6, Z4, Z4
+	VADDPD  Z4, Z5, Z4
+	VMULPD  Z3, Z4, Z4
+	VMULPD  Z31, Z1, Z3
+	VADDPD  Z3, Z4, Z4
+	VSUBPD  Z4, Z5, Z5
+	VSUBPD  Z2, Z5, Z5
+	VMULPD  Z30, Z1, Z1
+	VSUBPD  Z5, Z1, Z1
+	VSUBPD  Z0, Z0, Z0
+	VADDPD  Z0, Z1, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x40, AX
+	DECQ    CX
+	JMP     next
 
 done:
 	VZEROUPPER
 	RET
 
-DATA least<>+0(SB)/8, $0xc086200000000000
-GLOBL least<>(SB), RODATA|NOPTR, $8
+DATA series0512<>+0(SB)/8, $0x3fe5555555555593
+DATA series0512<>+8(SB)/8, $0x3fe5555555555593
+DATA series0512<>+16(SB)/8, $0x3fe5555555555593
+DATA series0512<>+24(SB)/8, $0x3fe5555555555593
+GLOBL series0512<>(SB), RODATA|NOPTR, $32
 
-DATA log2e<>+0(SB)/8, $0x3ff71547652b82fe
-GLOBL log2e<>(SB), RODATA|NOPTR, $8
+DATA series1512<>+0(SB)/8, $0x3fd999999997fa04
+DATA series1512<>+8(SB)/8, $0x3fd999999997fa04
+DATA series1512<>+16(SB)/8, $0x3fd999999997fa04
+DATA series1512<>+24(SB)/8, $0x3fd999999997fa04
+GLOBL series1512<>(SB), RODATA|NOPTR, $32
 
-DATA ln2hi<>+0(SB)/8, $0x3fe62e4200000000
-GLOBL ln2hi<>(SB), RODATA|NOPTR, $8
+DATA series2512<>+0(SB)/8, $0x3fd2492494229359
+DATA series2512<>+8(SB)/8, $0x3fd2492494229359
+DATA series2512<>+16(SB)/8, $0x3fd2492494229359
+DATA series2512<>+24(SB)/8, $0x3fd2492494229359
+GLOBL series2512<>(SB), RODATA|NOPTR, $32
 
-DATA ln2lo<>+0(SB)/8, $0x3e9fdf473de00000
-GLOBL ln2lo<>(SB), RODATA|NOPTR, $8
+DATA series3512<>+0(SB)/8, $0x3fcc71c51d8e78af
+DATA series3512<>+8(SB)/8, $0x3fcc71c51d8e78af
+DATA series3512<>+16(SB)/8, $0x3fcc71c51d8e78af
+DATA series3512<>+24(SB)/8, $0x3fcc71c51d8e78af
+GLOBL series3512<>(SB), RODATA|NOPTR, $32
 
-DATA shift<>+0(SB)/8, $0x4338000000000000
-GLOBL shift<>(SB), RODATA|NOPTR, $8
+DATA series4512<>+0(SB)/8, $0x3fc7466496cb03de
+DATA series4512<>+8(SB)/8, $0x3fc7466496cb03de
+DATA series4512<>+16(SB)/8, $0x3fc7466496cb03de
+DATA series4512<>+24(SB)/8, $0x3fc7466496cb03de
+GLOBL series4512<>(SB), RODATA|NOPTR, $32
 
-DATA taylora<>+0(SB)/8, $0x3ff0000000000000
-DATA taylora<>+8(SB)/8, $0x3ff0000000000000
-DATA taylora<>+16(SB)/8, $0x3ff0000000000000
-DATA taylora<>+24(SB)/8, $0x3ff0000000000000
-GLOBL taylora<>(SB), RODATA|NOPTR, $32
+DATA series5512<>+0(SB)/8, $0x3fc39a09d078c69f
+DATA series5512<>+8(SB)/8, $0x3fc39a09d078c69f
+DATA series5512<>+16(SB)/8, $0x3fc39a09d078c69f
+DATA series5512<>+24(SB)/8, $0x3fc39a09d078c69f
+GLOBL series5512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorb<>+0(SB)/8, $0x3ff0000000000000
-DATA taylorb<>+8(SB)/8, $0x3ff0000000000000
-DATA taylorb<>+16(SB)/8, $0x3ff0000000000000
-DATA taylorb<>+24(SB)/8, $0x3ff0000000000000
-GLOBL taylorb<>(SB), RODATA|NOPTR, $32
+DATA series6512<>+0(SB)/8, $0x3fc2f112df3e5244
+DATA series6512<>+8(SB)/8, $0x3fc2f112df3e5244
+DATA series6512<>+16(SB)/8, $0x3fc2f112df3e5244
+DATA series6512<>+24(SB)/8, $0x3fc2f112df3e5244
+GLOBL series6512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorc<>+0(SB)/8, $0x3fe0000000000000
-DATA taylorc<>+8(SB)/8, $0x3fe0000000000000
-DATA taylorc<>+16(SB)/8, $0x3fe0000000000000
-DATA taylorc<>+24(SB)/8, $0x3fe0000000000000
-GLOBL taylorc<>(SB), RODATA|NOPTR, $32
+DATA root512<>+0(SB)/8, $0x0006a09e667f3bce
+DATA root512<>+8(SB)/8, $0x0006a09e667f3bce
+DATA root512<>+16(SB)/8, $0x0006a09e667f3bce
+DATA root512<>+24(SB)/8, $0x0006a09e667f3bce
+GLOBL root512<>(SB), RODATA|NOPTR, $32
 
-DATA taylord<>+0(SB)/8, $0x3fc5555555555555
-DATA taylord<>+8(SB)/8, $0x3fc5555555555555
-DATA taylord<>+16(SB)/8, $0x3fc5555555555555
-DATA taylord<>+24(SB)/8, $0x3fc5555555555555
-GLOBL taylord<>(SB), RODATA|NOPTR, $32
+DATA half512<>+0(SB)/8, $0x3fe0000000000000
+DATA half512<>+8(SB)/8, $0x3fe0000000000000
+DATA half512<>+16(SB)/8, $0x3fe0000000000000
+DATA half512<>+24(SB)/8, $0x3fe0000000000000
+GLOBL half512<>(SB), RODATA|NOPTR, $32
 
-DATA taylore<>+0(SB)/8, $0x3fa5555555555555
-DATA taylore<>+8(SB)/8, $0x3fa5555555555555
-DATA taylore<>+16(SB)/8, $0x3fa5555555555555
-DATA taylore<>+24(SB)/8, $0x3fa5555555555555
-GLOBL taylore<>(SB), RODATA|NOPTR, $32
+DATA magic512<>+0(SB)/8, $0x4330000000000000
+DATA magic512<>+8(SB)/8, $0x4330000000000000
+DATA magic512<>+16(SB)/8, $0x4330000000000000
+DATA magic512<>+24(SB)/8, $0x4330000000000000
+GLOBL magic512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorf<>+0(SB)/8, $0x3f81111111111111
-DATA taylorf<>+8(SB)/8, $0x3f81111111111111
-DATA taylorf<>+16(SB)/8, $0x3f81111111111111
-DATA taylorf<>+24(SB)/8, $0x3f81111111111111
-GLOBL taylorf<>(SB), RODATA|NOPTR, $32
+DATA bias512<>+0(SB)/8, $0x43300000000003fe
+DATA bias512<>+8(SB)/8, $0x43300000000003fe
+DATA bias512<>+16(SB)/8, $0x43300000000003fe
+DATA bias512<>+24(SB)/8, $0x43300000000003fe
+GLOBL bias512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorg<>+0(SB)/8, $0x3f56c16c16c16c17
-DATA taylorg<>+8(SB)/8, $0x3f56c16c16c16c17
-DATA taylorg<>+16(SB)/8, $0x3f56c16c16c16c17
-DATA taylorg<>+24(SB)/8, $0x3f56c16c16c16c17
-GLOBL taylorg<>(SB), RODATA|NOPTR, $32
+DATA one512<>+0(SB)/8, $0x3ff0000000000000
+DATA one512<>+8(SB)/8, $0x3ff0000000000000
+DATA one512<>+16(SB)/8, $0x3ff0000000000000
+DATA one512<>+24(SB)/8, $0x3ff0000000000000
+GLOBL one512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorh<>+0(SB)/8, $0x3f2a01a01a01a01a
-DATA taylorh<>+8(SB)/8, $0x3f2a01a01a01a01a
-DATA taylorh<>+16(SB)/8, $0x3f2a01a01a01a01a
-DATA taylorh<>+24(SB)/8, $0x3f2a01a01a01a01a
-GLOBL taylorh<>(SB), RODATA|NOPTR, $32
+DATA two512<>+0(SB)/8, $0x4000000000000000
+DATA two512<>+8(SB)/8, $0x4000000000000000
+DATA two512<>+16(SB)/8, $0x4000000000000000
+DATA two512<>+24(SB)/8, $0x4000000000000000
+GLOBL two512<>(SB), RODATA|NOPTR, $32
 
-DATA taylori<>+0(SB)/8, $0x3efa01a01a01a01a
-DATA taylori<>+8(SB)/8, $0x3efa01a01a01a01a
-DATA taylori<>+16(SB)/8, $0x3efa01a01a01a01a
-DATA taylori<>+24(SB)/8, $0x3efa01a01a01a01a
-GLOBL taylori<>(SB), RODATA|NOPTR, $32
+DATA middle512<>+0(SB)/8, $0x3fe0000000000000
+DATA middle512<>+8(SB)/8, $0x3fe0000000000000
+DATA middle512<>+16(SB)/8, $0x3fe0000000000000
+DATA middle512<>+24(SB)/8, $0x3fe0000000000000
+GLOBL middle512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorj<>+0(SB)/8, $0x3ec71de3a556c734
-DATA taylorj<>+8(SB)/8, $0x3ec71de3a556c734
-DATA taylorj<>+16(SB)/8, $0x3ec71de3a556c734
-DATA taylorj<>+24(SB)/8, $0x3ec71de3a556c734
-GLOBL taylorj<>(SB), RODATA|NOPTR, $32
+DATA log2hi512<>+0(SB)/8, $0x3fe62e42fee00000
+DATA log2hi512<>+8(SB)/8, $0x3fe62e42fee00000
+DATA log2hi512<>+16(SB)/8, $0x3fe62e42fee00000
+DATA log2hi512<>+24(SB)/8, $0x3fe62e42fee00000
+GLOBL log2hi512<>(SB), RODATA|NOPTR, $32
 
-DATA taylork<>+0(SB)/8, $0x3e927e4fb7789f5c
-DATA taylork<>+8(SB)/8, $0x3e927e4fb7789f5c
-DATA taylork<>+16(SB)/8, $0x3e927e4fb7789f5c
-DATA taylork<>+24(SB)/8, $0x3e927e4fb7789f5c
-GLOBL taylork<>(SB), RODATA|NOPTR, $32
+DATA log2lo512<>+0(SB)/8, $0x3dea39ef35793c76
+DATA log2lo512<>+8(SB)/8, $0x3dea39ef35793c76
+DATA log2lo512<>+16(SB)/8, $0x3dea39ef35793c76
+DATA log2lo512<>+24(SB)/8, $0x3dea39ef35793c76
+GLOBL log2lo512<>(SB), RODATA|NOPTR, $32
 
-DATA taylorl<>+0(SB)/8, $0x3e5ae64567f544e4
-DATA taylorl<>+8(SB)/8, $0x3e5ae64567f544e4
-DATA taylorl<>+16(SB)/8, $0x3e5ae64567f544e4
-DATA taylorl<>+24(SB)/8, $0x3e5ae64567f544e4
-GLOBL taylorl<>(SB), RODATA|NOPTR, $32
+// func scaleRows512(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·scaleRows512(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ factors+24(FP), BX
+	MOVQ lanes+48(FP), SI
+	MOVQ n+32(FP), DI
+
+row:
+	TESTQ        DI, DI
+	JZ           done
+	MOVL         (DX), R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	MOVQ         full+40(FP), R9
+	VBROADCASTSD (BX), Z0
+
+eight:
+	TESTQ     R9, R9
+	JZ        rest
+	VCVTPS2PD (R8), Z1
+	VMULPD    Z0, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (R8)
+	ADDQ      $0x20, R8
+	DECQ      R9
+	JMP       eight
+
+rest:
+	TESTQ      $0x00000004, SI
+	JEQ        below4
+	VCVTPS2PD  (R8), Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (R8)
+	ADDQ       $0x10, R8
+
+below4:
+	TESTQ      $0x00000002, SI
+	JEQ        below2
+	VCVTPS2PD  (R8), X1
+	VMULPD     X0, X1, X1
+	VCVTPD2PSX X1, X1
+	VMOVSD     X1, (R8)
+	ADDQ       $0x08, R8
+
+below2:
+	TESTQ      $0x00000001, SI
+	JEQ        below1
+	VMOVSS     (R8), X1
+	VCVTPS2PD  X1, X1
+	VMULPD     X0, X1, X1
+	VCVTPD2PSX X1, X1
+	VMOVSS     X1, (R8)
+	ADDQ       $0x04, R8
+
+below1:
+	ADDQ $0x04, DX
+	ADDQ $0x08, BX
+	DECQ DI
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func largest256(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
+// Requires: AVX, AVX2
+TEXT ·largest256(SB), NOSPLIT, $0-48
+	MOVQ         z+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVL         (DX), BX
+	IMULQ        CX, BX
+	ADDQ         AX, BX
+	MOVL         4(DX), SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	MOVL         8(DX), DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	MOVL         12(DX), DX
+	IMULQ        CX, DX
+	ADDQ         AX, DX
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X0
+	VBROADCASTSS X0, X0
+	VMOVAPS      X0, X1
+	VMOVAPS      X0, X2
+	VMOVAPS      X0, X3
+	VMOVAPS      X0, X4
+	MOVQ         full+32(FP), AX
+	XORQ         CX, CX
+
+block:
+	TESTQ   AX, AX
+	JZ      rest
+	VMOVUPS (BX)(CX*1), X5
+	VMOVUPS (SI)(CX*1), X6
+	VMOVUPS (DI)(CX*1), X7
+	VMOVUPS (DX)(CX*1), X8
+	VMAXPS  X1, X5, X1
+	VMAXPS  X2, X6, X2
+	VMAXPS  X3, X7, X3
+	VMAXPS  X4, X8, X4
+	ADDQ    $0x10, CX
+	DECQ    AX
+	JMP     block
+
+rest:
+	CMPQ       lanes+40(FP), $0x00
+	JEQ        end
+	MOVQ       lanes+40(FP), AX
+	LEAQ       ones<>+32(SB), R8
+	SHLQ       $0x02, AX
+	SUBQ       AX, R8
+	VMOVUPS    (R8), X5
+	VMASKMOVPS (BX)(CX*1), X5, X6
+	VBLENDVPS  X5, X6, X0, X6
+	VMASKMOVPS (SI)(CX*1), X5, X7
+	VBLENDVPS  X5, X7, X0, X7
+	VMASKMOVPS (DI)(CX*1), X5, X8
+	VBLENDVPS  X5, X8, X0, X8
+	VMASKMOVPS (DX)(CX*1), X5, X9
+	VBLENDVPS  X5, X9, X0, X9
+	VMAXPS     X1, X6, X1
+	VMAXPS     X2, X7, X2
+	VMAXPS     X3, X8, X3
+	VMAXPS     X4, X9, X4
+
+end:
+	VUNPCKLPS X2, X1, X0
+	VUNPCKLPS X4, X3, X5
+	VUNPCKHPS X2, X1, X1
+	VUNPCKHPS X4, X3, X3
+	VUNPCKLPD X5, X0, X2
+	VUNPCKHPD X5, X0, X0
+	VUNPCKLPD X3, X1, X4
+	VUNPCKHPD X3, X1, X1
+	VMAXPS    X0, X2, X2
+	VMAXPS    X1, X4, X4
+	VMAXPS    X4, X2, X2
+	MOVQ      tops+0(FP), AX
+	VMOVUPS   X2, (AX)
+	VZEROUPPER
+	RET
+
+// func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·exponentials256(SB), NOSPLIT, $0-80
+	MOVQ         z+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVL         (DX), BX
+	IMULQ        CX, BX
+	ADDQ         AX, BX
+	MOVL         4(DX), SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	MOVL         8(DX), DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	MOVL         12(DX), DX
+	IMULQ        CX, DX
+	ADDQ         AX, DX
+	VBROADCASTSD least256<>+0(SB), Y0
+	MOVQ         tops+32(FP), AX
+	VCVTPS2PD    (AX), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         dst+0(FP), AX
+	SUBQ         z+8(FP), AX
+	MOVQ         full+64(FP), R8
+	XORQ         R9, R9
+
+block:
+	TESTQ        R8, R8
+	JZ           rest
+	VMOVUPS      (BX)(R9*1), X6
+	VMOVUPS      (SI)(R9*1), X7
+	VMOVUPS      (DI)(R9*1), X8
+	VMOVUPS      (DX)(R9*1), X9
+	VUNPCKLPS    X7, X6, X10
+	VUNPCKLPS    X9, X8, X11
+	VUNPCKHPS    X7, X6, X6
+	VUNPCKHPS    X9, X8, X8
+	VUNPCKLPD    X11, X10, X7
+	VUNPCKHPD    X11, X10, X9
+	VUNPCKLPD    X8, X6, X10
+	VUNPCKHPD    X8, X6, X6
+	VCVTPS2PD    X7, Y7
+	VSUBPD       Y1, Y7, Y7
+	VMAXPD       Y7, Y0, Y7
+	VMULPD       log2e256<>+0(SB), Y7, Y8
+	VADDPD       shift256<>+0(SB), Y8, Y8
+	VSUBPD       shift256<>+0(SB), Y8, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y7
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y7
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y7, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y7, Y11
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y11, Y7
+	VADDPD       Y7, Y2, Y2
+	VCVTPD2PSY   Y7, X7
+	VCVTPS2PD    X9, Y8
+	VSUBPD       Y1, Y8, Y8
+	VMAXPD       Y8, Y0, Y8
+	VMULPD       log2e256<>+0(SB), Y8, Y9
+	VADDPD       shift256<>+0(SB), Y9, Y9
+	VSUBPD       shift256<>+0(SB), Y9, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
+	VPSLLQ       $0x34, Y9, Y9
+	VPADDQ       Y9, Y11, Y8
+	VADDPD       Y8, Y3, Y3
+	VCVTPD2PSY   Y8, X9
+	VCVTPS2PD    X10, Y8
+	VSUBPD       Y1, Y8, Y8
+	VMAXPD       Y8, Y0, Y8
+	VMULPD       log2e256<>+0(SB), Y8, Y10
+	VADDPD       shift256<>+0(SB), Y10, Y10
+	VSUBPD       shift256<>+0(SB), Y10, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
+	VPSLLQ       $0x34, Y10, Y10
+	VPADDQ       Y10, Y11, Y8
+	VADDPD       Y8, Y4, Y4
+	VCVTPD2PSY   Y8, X10
+	VCVTPS2PD    X6, Y6
+	VSUBPD       Y1, Y6, Y6
+	VMAXPD       Y6, Y0, Y6
+	VMULPD       log2e256<>+0(SB), Y6, Y8
+	VADDPD       shift256<>+0(SB), Y8, Y8
+	VSUBPD       shift256<>+0(SB), Y8, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y6
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y6
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y6, Y11
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y11, Y6
+	VADDPD       Y6, Y5, Y5
+	VCVTPD2PSY   Y6, X6
+	CMPQ         dst+0(FP), $0x00
+	JEQ          stored
+	LEAQ         (AX)(R9*1), CX
+	VUNPCKLPS    X9, X7, X8
+	VUNPCKLPS    X6, X10, X11
+	VUNPCKHPS    X9, X7, X7
+	VUNPCKHPS    X6, X10, X9
+	VUNPCKLPD    X11, X8, X6
+	VUNPCKHPD    X11, X8, X8
+	VUNPCKLPD    X9, X7, X10
+	VUNPCKHPD    X9, X7, X7
+	VMOVUPS      X6, (BX)(CX*1)
+	VMOVUPS      X8, (SI)(CX*1)
+	VMOVUPS      X10, (DI)(CX*1)
+	VMOVUPS      X7, (DX)(CX*1)
+
+stored:
+	ADDQ $0x10, R9
+	DECQ R8
+	JMP  block
+
+rest:
+	CMPQ         lanes+72(FP), $0x00
+	JEQ          end
+	MOVQ         lanes+72(FP), CX
+	LEAQ         ones<>+32(SB), R8
+	SHLQ         $0x02, CX
+	SUBQ         CX, R8
+	VMOVUPS      (R8), X6
+	VMASKMOVPS   (BX)(R9*1), X6, X7
+	VMASKMOVPS   (SI)(R9*1), X6, X8
+	VMASKMOVPS   (DI)(R9*1), X6, X9
+	VMASKMOVPS   (DX)(R9*1), X6, X6
+	VUNPCKLPS    X8, X7, X10
+	VUNPCKLPS    X6, X9, X11
+	VUNPCKHPS    X8, X7, X7
+	VUNPCKHPS    X6, X9, X8
+	VUNPCKLPD    X11, X10, X6
+	VUNPCKHPD    X11, X10, X9
+	VUNPCKLPD    X8, X7, X10
+	VUNPCKHPD    X8, X7, X7
+	VCVTPS2PD    X6, Y6
+	VSUBPD       Y1, Y6, Y6
+	VMAXPD       Y6, Y0, Y6
+	VMULPD       log2e256<>+0(SB), Y6, Y8
+	VADDPD       shift256<>+0(SB), Y8, Y8
+	VSUBPD       shift256<>+0(SB), Y8, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y6
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y6
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y6, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y6, Y11
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y11, Y6
+	VADDPD       Y6, Y2, Y2
+	VCVTPD2PSY   Y6, X6
+	CMPQ         lanes+72(FP), $0x01
+	JEQ          columns_rest
+	VCVTPS2PD    X9, Y8
+	VSUBPD       Y1, Y8, Y8
+	VMAXPD       Y8, Y0, Y8
+	VMULPD       log2e256<>+0(SB), Y8, Y9
+	VADDPD       shift256<>+0(SB), Y9, Y9
+	VSUBPD       shift256<>+0(SB), Y9, Y11
+	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y11
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
+	VPSLLQ       $0x34, Y9, Y9
+	VPADDQ       Y9, Y11, Y8
+	VADDPD       Y8, Y3, Y3
+	VCVTPD2PSY   Y8, X9
+	CMPQ         lanes+72(FP), $0x02
+	JEQ          columns_rest
+	VCVTPS2PD    X10, Y8
+	VSUBPD       Y1, Y8, Y8
+	VMAXPD       Y8, Y0, Y8
+	VMULPD       log2e256<>+0(SB), Y8, Y0
+	VADDPD       shift256<>+0(SB), Y0, Y0
+	VSUBPD       shift256<>+0(SB), Y0, Y1
+	VFNMADD231PD ln2hi256<>+0(SB), Y1, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y1, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y1
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y1
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y1
+	VPSLLQ       $0x34, Y0, Y0
+	VPADDQ       Y0, Y1, Y8
+	VADDPD       Y8, Y4, Y4
+	VCVTPD2PSY   Y8, X10
+
+columns_rest:
+	CMPQ       dst+0(FP), $0x00
+	JEQ        stored_rest
+	LEAQ       (AX)(R9*1), CX
+	VUNPCKLPS  X9, X6, X0
+	VUNPCKLPS  X7, X10, X1
+	VUNPCKHPS  X9, X6, X6
+	VUNPCKHPS  X7, X10, X8
+	VUNPCKLPD  X1, X0, X7
+	VUNPCKHPD  X1, X0, X0
+	VUNPCKLPD  X8, X6, X1
+	VUNPCKHPD  X8, X6, X6
+	CMPQ       lanes+72(FP), $0x02
+	JLT        one
+	VMOVSD     X7, (BX)(CX*1)
+	VMOVSD     X0, (SI)(CX*1)
+	VMOVSD     X1, (DI)(CX*1)
+	VMOVSD     X6, (DX)(CX*1)
+	JEQ        stored_rest
+	VEXTRACTPS $0x02, X7, 8(BX)(CX*1)
+	VEXTRACTPS $0x02, X0, 8(SI)(CX*1)
+	VEXTRACTPS $0x02, X1, 8(DI)(CX*1)
+	VEXTRACTPS $0x02, X6, 8(DX)(CX*1)
+	JMP        stored_rest
+
+one:
+	VMOVSS X7, (BX)(CX*1)
+	VMOVSS X0, (SI)(CX*1)
+	VMOVSS X1, (DI)(CX*1)
+	VMOVSS X6, (DX)(CX*1)
+
+stored_rest:
+end:
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y3, Y2, Y2
+	MOVQ         sums+40(FP), AX
+	VMOVUPD      Y2, (AX)
+	VBROADCASTSD scale+56(FP), Y0
+	VDIVPD       Y2, Y0, Y0
+	MOVQ         factors+48(FP), AX
+	VMOVUPD      Y0, (AX)
+	VZEROUPPER
+	RET
+
+DATA log2e256<>+0(SB)/8, $0x3ff71547652b82fe
+DATA log2e256<>+8(SB)/8, $0x3ff71547652b82fe
+DATA log2e256<>+16(SB)/8, $0x3ff71547652b82fe
+DATA log2e256<>+24(SB)/8, $0x3ff71547652b82fe
+GLOBL log2e256<>(SB), RODATA|NOPTR, $32
+
+DATA shift256<>+0(SB)/8, $0x4338000000000000
+DATA shift256<>+8(SB)/8, $0x4338000000000000
+DATA shift256<>+16(SB)/8, $0x4338000000000000
+DATA shift256<>+24(SB)/8, $0x4338000000000000
+GLOBL shift256<>(SB), RODATA|NOPTR, $32
+
+DATA ln2hi256<>+0(SB)/8, $0x3fe62e4200000000
+DATA ln2hi256<>+8(SB)/8, $0x3fe62e4200000000
+DATA ln2hi256<>+16(SB)/8, $0x3fe62e4200000000
+DATA ln2hi256<>+24(SB)/8, $0x3fe62e4200000000
+GLOBL ln2hi256<>(SB), RODATA|NOPTR, $32
+
+DATA ln2lo256<>+0(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo256<>+8(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo256<>+16(SB)/8, $0x3e9fdf473de00000
+DATA ln2lo256<>+24(SB)/8, $0x3e9fdf473de00000
+GLOBL ln2lo256<>(SB), RODATA|NOPTR, $32
+
+DATA least256<>+0(SB)/8, $0xc086200000000000
+GLOBL least256<>(SB), RODATA|NOPTR, $8
+
+DATA taylora256<>+0(SB)/8, $0x3ff0000000000000
+DATA taylora256<>+8(SB)/8, $0x3ff0000000000000
+DATA taylora256<>+16(SB)/8, $0x3ff0000000000000
+DATA taylora256<>+24(SB)/8, $0x3ff0000000000000
+GLOBL taylora256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorb256<>+0(SB)/8, $0x3ff0000000000000
+DATA taylorb256<>+8(SB)/8, $0x3ff0000000000000
+DATA taylorb256<>+16(SB)/8, $0x3ff0000000000000
+DATA taylorb256<>+24(SB)/8, $0x3ff0000000000000
+GLOBL taylorb256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorc256<>+0(SB)/8, $0x3fe0000000000000
+DATA taylorc256<>+8(SB)/8, $0x3fe0000000000000
+DATA taylorc256<>+16(SB)/8, $0x3fe0000000000000
+DATA taylorc256<>+24(SB)/8, $0x3fe0000000000000
+GLOBL taylorc256<>(SB), RODATA|NOPTR, $32
+
+DATA taylord256<>+0(SB)/8, $0x3fc5555555555555
+DATA taylord256<>+8(SB)/8, $0x3fc5555555555555
+DATA taylord256<>+16(SB)/8, $0x3fc5555555555555
+DATA taylord256<>+24(SB)/8, $0x3fc5555555555555
+GLOBL taylord256<>(SB), RODATA|NOPTR, $32
+
+DATA taylore256<>+0(SB)/8, $0x3fa5555555555555
+DATA taylore256<>+8(SB)/8, $0x3fa5555555555555
+DATA taylore256<>+16(SB)/8, $0x3fa5555555555555
+DATA taylore256<>+24(SB)/8, $0x3fa5555555555555
+GLOBL taylore256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorf256<>+0(SB)/8, $0x3f81111111111111
+DATA taylorf256<>+8(SB)/8, $0x3f81111111111111
+DATA taylorf256<>+16(SB)/8, $0x3f81111111111111
+DATA taylorf256<>+24(SB)/8, $0x3f81111111111111
+GLOBL taylorf256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorg256<>+0(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg256<>+8(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg256<>+16(SB)/8, $0x3f56c16c16c16c17
+DATA taylorg256<>+24(SB)/8, $0x3f56c16c16c16c17
+GLOBL taylorg256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorh256<>+0(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh256<>+8(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh256<>+16(SB)/8, $0x3f2a01a01a01a01a
+DATA taylorh256<>+24(SB)/8, $0x3f2a01a01a01a01a
+GLOBL taylorh256<>(SB), RODATA|NOPTR, $32
+
+DATA taylori256<>+0(SB)/8, $0x3efa01a01a01a01a
+DATA taylori256<>+8(SB)/8, $0x3efa01a01a01a01a
+DATA taylori256<>+16(SB)/8, $0x3efa01a01a01a01a
+DATA taylori256<>+24(SB)/8, $0x3efa01a01a01a01a
+GLOBL taylori256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorj256<>+0(SB)/8, $0x3ec71de3a556c734
+DATA taylorj256<>+8(SB)/8, $0x3ec71de3a556c734
+DATA taylorj256<>+16(SB)/8, $0x3ec71de3a556c734
+DATA taylorj256<>+24(SB)/8, $0x3ec71de3a556c734
+GLOBL taylorj256<>(SB), RODATA|NOPTR, $32
+
+DATA taylork256<>+0(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork256<>+8(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork256<>+16(SB)/8, $0x3e927e4fb7789f5c
+DATA taylork256<>+24(SB)/8, $0x3e927e4fb7789f5c
+GLOBL taylork256<>(SB), RODATA|NOPTR, $32
+
+DATA taylorl256<>+0(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl256<>+8(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl256<>+16(SB)/8, $0x3e5ae64567f544e4
+DATA taylorl256<>+24(SB)/8, $0x3e5ae64567f544e4
+GLOBL taylorl256<>(SB), RODATA|NOPTR, $32
+
+// func logarithms256(x *float64, vectors int)
+// Requires: AVX, AVX2
+TEXT ·logarithms256(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ vectors+8(FP), CX
+
+next:
+	TESTQ   CX, CX
+	JZ      done
+	VMOVUPD (AX), Y0
+	VPSUBQ  root256<>+0(SB), Y0, Y1
+	VPSRLQ  $0x34, Y1, Y1
+	VPSLLQ  $0x34, Y1, Y3
+	VPSUBQ  Y3, Y0, Y2
+	VPADDQ  half256<>+0(SB), Y2, Y2
+	VSUBPD  one256<>+0(SB), Y2, Y2
+	VPADDQ  magic256<>+0(SB), Y1, Y1
+	VSUBPD  bias256<>+0(SB), Y1, Y1
+	VADDPD  two256<>+0(SB), Y2, Y3
+	VDIVPD  Y3, Y2, Y3
+	VMULPD  Y3, Y3, Y6
+	VMULPD  Y6, Y6, Y5
+	VMOVUPD series6256<>+0(SB), Y4
+	VMULPD  Y5, Y4, Y4
+	VADDPD  series4256<>+0(SB), Y4, Y4
+	VMULPD  Y5, Y4, Y4
+	VADDPD  series2256<>+0(SB), Y4, Y4
+	VMULPD  Y5, Y4, Y4
+	VADDPD  series0256<>+0(SB), Y4, Y4
+	VMULPD  Y6, Y4, Y4
+	VMOVUPD series5256<>+0(SB), Y6
+	VMULPD  Y5, Y6, Y6
+	VADDPD  series3256<>+0(SB), Y6, Y6
+	VMULPD  Y5, Y6, Y6
+	VADDPD  series1256<>+0(SB), Y6, Y6
+	VMULPD  Y5, Y6, Y6
+	VMULPD  middle256<>+0(SB), Y2, Y5
+	VMULPD  Y2, Y5, Y5
+	VADDPD  Y6, Y4, Y4
+	VADDPD  Y4, Y5, Y4
+	VMULPD  Y3, Y4, Y4
+	VMULPD  log2lo256<>+0(SB), Y1, Y3
+	VADDPD  Y3, Y4, Y4
+	VSUBPD  Y4, Y5, Y5
+	VSUBPD  Y2, Y5, Y5
+	VMULPD  log2hi256<>+0(SB), Y1, Y1
+	VSUBPD  Y5, Y1, Y1
+	VSUBPD  Y0, Y0, Y0
+	VADDPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x20, AX
+	DECQ    CX
+	JMP     next
+
+done:
+	VZEROUPPER
+	RET
+
+DATA series0256<>+0(SB)/8, $0x3fe5555555555593
+DATA series0256<>+8(SB)/8, $0x3fe5555555555593
+DATA series0256<>+16(SB)/8, $0x3fe5555555555593
+DATA series0256<>+24(SB)/8, $0x3fe5555555555593
+GLOBL series0256<>(SB), RODATA|NOPTR, $32
+
+DATA series1256<>+0(SB)/8, $0x3fd999999997fa04
+DATA series1256<>+8(SB)/8, $0x3fd999999997fa04
+DATA series1256<>+16(SB)/8, $0x3fd999999997fa04
+DATA series1256<>+24(SB)/8, $0x3fd999999997fa04
+GLOBL series1256<>(SB), RODATA|NOPTR, $32
+
+DATA series2256<>+0(SB)/8, $0x3fd2492494229359
+DATA series2256<>+8(SB)/8, $0x3fd2492494229359
+DATA series2256<>+16(SB)/8, $0x3fd2492494229359
+DATA series2256<>+24(SB)/8, $0x3fd2492494229359
+GLOBL series2256<>(SB), RODATA|NOPTR, $32
+
+DATA series3256<>+0(SB)/8, $0x3fcc71c51d8e78af
+DATA series3256<>+8(SB)/8, $0x3fcc71c51d8e78af
+DATA series3256<>+16(SB)/8, $0x3fcc71c51d8e78af
+DATA series3256<>+24(SB)/8, $0x3fcc71c51d8e78af
+GLOBL series3256<>(SB), RODATA|NOPTR, $32
+
+DATA series4256<>+0(SB)/8, $0x3fc7466496cb03de
+DATA series4256<>+8(SB)/8, $0x3fc7466496cb03de
+DATA series4256<>+16(SB)/8, $0x3fc7466496cb03de
+DATA series4256<>+24(SB)/8, $0x3fc7466496cb03de
+GLOBL series4256<>(SB), RODATA|NOPTR, $32
+
+DATA series5256<>+0(SB)/8, $0x3fc39a09d078c69f
+DATA series5256<>+8(SB)/8, $0x3fc39a09d078c69f
+DATA series5256<>+16(SB)/8, $0x3fc39a09d078c69f
+DATA series5256<>+24(SB)/8, $0x3fc39a09d078c69f
+GLOBL series5256<>(SB), RODATA|NOPTR, $32
+
+DATA series6256<>+0(SB)/8, $0x3fc2f112df3e5244
+DATA series6256<>+8(SB)/8, $0x3fc2f112df3e5244
+DATA series6256<>+16(SB)/8, $0x3fc2f112df3e5244
+DATA series6256<>+24(SB)/8, $0x3fc2f112df3e5244
+GLOBL series6256<>(SB), RODATA|NOPTR, $32
+
+DATA root256<>+0(SB)/8, $0x0006a09e667f3bce
+DATA root256<>+8(SB)/8, $0x0006a09e667f3bce
+DATA root256<>+16(SB)/8, $0x0006a09e667f3bce
+DATA root256<>+24(SB)/8, $0x0006a09e667f3bce
+GLOBL root256<>(SB), RODATA|NOPTR, $32
+
+DATA half256<>+0(SB)/8, $0x3fe0000000000000
+DATA half256<>+8(SB)/8, $0x3fe0000000000000
+DATA half256<>+16(SB)/8, $0x3fe0000000000000
+DATA half256<>+24(SB)/8, $0x3fe0000000000000
+GLOBL half256<>(SB), RODATA|NOPTR, $32
+
+DATA magic256<>+0(SB)/8, $0x4330000000000000
+DATA magic256<>+8(SB)/8, $0x4330000000000000
+DATA magic256<>+16(SB)/8, $0x4330000000000000
+DATA magic256<>+24(SB)/8, $0x4330000000000000
+GLOBL magic256<>(SB), RODATA|NOPTR, $32
+
+DATA bias256<>+0(SB)/8, $0x43300000000003fe
+DATA bias256<>+8(SB)/8, $0x43300000000003fe
+DATA bias256<>+16(SB)/8, $0x43300000000003fe
+DATA bias256<>+24(SB)/8, $0x43300000000003fe
+GLOBL bias256<>(SB), RODATA|NOPTR, $32
+
+DATA one256<>+0(SB)/8, $0x3ff0000000000000
+DATA one256<>+8(SB)/8, $0x3ff0000000000000
+DATA one256<>+16(SB)/8, $0x3ff0000000000000
+DATA one256<>+24(SB)/8, $0x3ff0000000000000
+GLOBL one256<>(SB), RODATA|NOPTR, $32
+
+DATA two256<>+0(SB)/8, $0x4000000000000000
+DATA two256<>+8(SB)/8, $0x4000000000000000
+DATA two256<>+16(SB)/8, $0x4000000000000000
+DATA two256<>+24(SB)/8, $0x4000000000000000
+GLOBL two256<>(SB), RODATA|NOPTR, $32
+
+DATA middle256<>+0(SB)/8, $0x3fe0000000000000
+DATA middle256<>+8(SB)/8, $0x3fe0000000000000
+DATA middle256<>+16(SB)/8, $0x3fe0000000000000
+DATA middle256<>+24(SB)/8, $0x3fe0000000000000
+GLOBL middle256<>(SB), RODATA|NOPTR, $32
+
+DATA log2hi256<>+0(SB)/8, $0x3fe62e42fee00000
+DATA log2hi256<>+8(SB)/8, $0x3fe62e42fee00000
+DATA log2hi256<>+16(SB)/8, $0x3fe62e42fee00000
+DATA log2hi256<>+24(SB)/8, $0x3fe62e42fee00000
+GLOBL log2hi256<>(SB), RODATA|NOPTR, $32
+
+DATA log2lo256<>+0(SB)/8, $0x3dea39ef35793c76
+DATA log2lo256<>+8(SB)/8, $0x3dea39ef35793c76
+DATA log2lo256<>+16(SB)/8, $0x3dea39ef35793c76
+DATA log2lo256<>+24(SB)/8, $0x3dea39ef35793c76
+GLOBL log2lo256<>(SB), RODATA|NOPTR, $32
+
+// func scaleRows256(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
+// Requires: AVX
+TEXT ·scaleRows256(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ factors+24(FP), BX
+	MOVQ lanes+48(FP), SI
+	MOVQ n+32(FP), DI
+
+row:
+	TESTQ        DI, DI
+	JZ           done
+	MOVL         (DX), R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	MOVQ         full+40(FP), R9
+	VBROADCASTSD (BX), Y0
+
+eight:
+	TESTQ      R9, R9
+	JZ         rest
+	VCVTPS2PD  (R8), Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (R8)
+	VCVTPS2PD  16(R8), Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(R8)
+	ADDQ       $0x20, R8
+	DECQ       R9
+	JMP        eight
+
+rest:
+	TESTQ      $0x00000004, SI
+	JEQ        below4
+	VCVTPS2PD  (R8), Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (R8)
+	ADDQ       $0x10, R8
+
+below4:
+	TESTQ      $0x00000002, SI
+	JEQ        below2
+	VCVTPS2PD  (R8), X1
+	VMULPD     X0, X1, X1
+	VCVTPD2PSX X1, X1
+	VMOVSD     X1, (R8)
+	ADDQ       $0x08, R8
+
+below2:
+	TESTQ      $0x00000001, SI
+	JEQ        below1
+	VMOVSS     (R8), X1
+	VCVTPS2PD  X1, X1
+	VMULPD     X0, X1, X1
+	VCVTPD2PSX X1, X1
+	VMOVSS     X1, (R8)
+	ADDQ       $0x04, R8
+
+below1:
+	ADDQ $0x04, DX
+	ADDQ $0x08, BX
+	DECQ DI
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET

@@ -34,7 +34,9 @@ func (Set) Activate(_, _, _ []float32, _ bool)                   { panic(none) }
 func (Set) Gradient(_, _, _ []float32, _ float32)                { panic(none) }
 func (Set) Tanh(_, _ []float32, _, _, _ float32)                 { panic(none) }
 func (Set) AddRow(_, _ []float32)                                { panic(none) }
-func (Set) Softmax(_, _ []float32, _ float64) (float32, float64) { panic(none) }
+func (Set) AddRows(_, _ []float32)                               { panic(none) }
+func (Set) Largest(_ *Softmax, _ []float32, _ int)               { panic(none) }
+func (Set) Softmax(_ *Softmax, _, _ []float32, _ int, _ float64) { panic(none) }
 func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32)            { panic(none) }
 func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32)     { panic(none) }
 func (Set) Sift(_ *Draw, _ []uint32, _ []float32, _ []uint64, _, _, _ []uint32, _ []float32) {

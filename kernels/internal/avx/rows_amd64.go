@@ -1,9 +1,6 @@
 package avx
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // split returns the number of full vectors before the last one of a row of n elements, and the lanes
 // of the last one.
@@ -56,10 +53,15 @@ func (s Set) AddRow(dst, x []float32) {
 	addRow256(&dst[0], &x[0], full, lanes)
 }
 
-// Softmax sets dst, unless it is nil, to scale times the softmax of z, and
-// returns the largest element, except NaNs, and the sum of e^(z-top). dst
-// may be z. z must not be empty.
-func (s Set) Softmax(dst, z []float32, scale float64) (top float32, sum float64) {
-	full := (len(z) - 1) / 4
-	return softmaxRow(unsafe.SliceData(dst), &z[0], scale, full, len(z)-4*full)
+// AddRows adds the rows of x, which are as long as dst, to dst in order.
+func (s Set) AddRows(dst, x []float32) {
+	const most = 8 // vectors of a call
+	for j := 0; j < len(dst) && len(x) > 0; j += most * s.lanes() {
+		full, lanes := s.split(min(len(dst)-j, most*s.lanes()))
+		if s == AVX512 {
+			addRows512(&dst[j], &x[j], 4*len(dst), len(x)/len(dst), full+1, lanes)
+		} else {
+			addRows256(&dst[j], &x[j], 4*len(dst), len(x)/len(dst), full+1, lanes)
+		}
+	}
 }

@@ -302,6 +302,7 @@ var parts = map[string]func(isa){
 		activate(s)
 		gradient(s)
 		addRow(s)
+		addRows(s)
 	},
 	"maxima": func(s isa) {
 		most := 2 // AVX2 has 16 registers
@@ -355,9 +356,10 @@ var parts = map[string]func(isa){
 		adam(s)
 	},
 	"softmax": func(s isa) {
-		if !s.wide {
-			softmax()
-		}
+		largest(s)
+		exponentials(s)
+		logarithms(s)
+		scaleRows(s)
 	},
 	"zeros": func(s isa) {
 		nonzeros(s)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -72,5 +74,25 @@ func addRow(s isa) {
 		v, d := s.loaded(at(x), mask), s.loaded(at(dst), mask)
 		VADDPS(v, d, d)
 		s.store(d, mask, at(dst))
+	})
+}
+
+// addRows generates dst += the sum of rows of x, which stays in registers.
+func addRows(s isa) {
+	routine("addRows"+s.name, "func(dst, x *float32, stride, rows, vectors, lanes int)",
+		"Adds vectors of rows of x, stride bytes apart, to dst in order.")
+	dst, x, stride, rows, mask := arg("dst"), arg("x"), arg("stride"), arg("rows"), s.mask("lanes")
+	tiles(8, func(vectors int) {
+		name := fmt.Sprint("tile", vectors)
+		Label(name)
+		sums := s.loadTile(dst, mask, vectors)
+		countdown(name+"_row", name+"_store", rows, func() {
+			for i, sum := range sums {
+				s.addFrom(Mem{Base: x, Disp: s.bytes * i}, onlyLast(mask, i, vectors), sum)
+			}
+			ADDQ(stride, x)
+		})
+		s.storeTile(sums, mask, dst)
+		leave()
 	})
 }
