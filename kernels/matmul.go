@@ -179,8 +179,7 @@ func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 }
 
 // choose decides whether zeros of a are skipped, and reports whether to compute bᵀ a instead,
-// without the zeros of b if skips is set. The bits are the same, except when adding to dst,
-// and for a single column, whose blocks of k would be longer.
+// without the zeros of b if skips is set. The bits are the same, except when adding to dst.
 func (g *transATask) choose(t *Team) (turn, skips bool) {
 	if g.half != nil {
 		return false, false
@@ -206,7 +205,7 @@ func (g *transATask) compare(t *Team, again int) (turn, skips bool) {
 // a tenth. It saves time if b has a few columns more than a multiple of the tile width; plain Go has
 // no tiles.
 func (g *transATask) narrow() float64 {
-	if !g.product.builtin || g.set == avx.None || g.add || g.n < 2 || g.k < minBlockRows {
+	if !g.product.builtin || g.set == avx.None || g.add || g.k < minBlockRows {
 		return 0
 	}
 	share := 1 - float64(g.set.Cost(g.n, g.m))/float64(g.set.Cost(g.m, g.n))
@@ -221,6 +220,7 @@ func mulTransposed(t *Team, g transATask, skips bool) {
 	size := g.m * g.n
 	dst, add := g.dst, g.add
 	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, skips
+	g.inPieces = g.m == 1 // which is not transposed for package avx: its blocks of k would be longer
 	g.dst = scratch(&t.turned, size)
 	sumBlocks(t, g)
 	do(t, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)
@@ -251,6 +251,7 @@ type transATask struct {
 	b                      []float32
 	m, n, k, blocks, tiles int
 	add, skips             bool // the zeros of a
+	inPieces               bool // of halfRows
 	set                    avx.Set
 }
 
@@ -261,7 +262,7 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(g.tall, g.m-i)
 		dst := g.dst[(block*g.m+i)*g.n:]
-		if g.half != nil || g.rounds {
+		if g.half != nil || g.rounds || g.inPieces {
 			g.sumPieces(dst, i, rows, from, to)
 		} else {
 			g.sum(dst, g.a[from*g.m+i:], g.m, g.b[from*g.n:], rows, to-from, g.add, nil, nil)
@@ -279,11 +280,10 @@ func (g *transATask) sum(dst, a []float32, stride int, b []float32, rows, k int,
 	g.Sgemm(blas.Trans, blas.NoTrans, rows, g.n, k, 1, a, stride, b, g.n, beta(add), dst, g.n)
 }
 
-// halfRows is the number of rows converted at a time, equal to package avx's packing, so that sums have
-// the same order.
+// halfRows is the number of rows of a piece, equal to package avx's packing, so that sums have the same order.
 const halfRows = 256
 
-// sumPieces is sum for operands that must be converted.
+// sumPieces is sum by pieces, whose operands may have to be converted.
 func (g *transATask) sumPieces(dst []float32, i, rows, from, to int) {
 	x := piecesPool.Get().(*pieces)
 	defer piecesPool.Put(x)

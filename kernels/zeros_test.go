@@ -9,14 +9,14 @@ import (
 	"siafu/kernels"
 )
 
-// Products of operands with many zeros, large enough for the estimate, have the bits of plain Go.
+// Products of operands with many zeros, large enough for the estimate, and of one column have the bits of plain Go.
 func TestProductsWithZeros(t *testing.T) {
 	plain, team := kernels.NewTeam(2), kernels.NewTeam(2)
 	defer plain.Close()
 	defer team.Close()
 	use(t, plain, "go")
 	const rows = 3000
-	for _, shape := range [][2]int{{128, 41}, {64, 128}, {200, 48}, {130, 16}} {
+	for _, shape := range [][2]int{{128, 41}, {64, 128}, {200, 48}, {130, 16}, {130, 1}} {
 		m, n := shape[0], shape[1]
 		for _, full := range [][2]float64{{0.2, 1}, {1, 0.2}, {0.2, 0.1}} {
 			for _, add := range []bool{false, true} {

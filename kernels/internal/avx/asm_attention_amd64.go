@@ -69,7 +69,7 @@ func scores256(dst *float32, step int, near *float32, far *float32, stride int, 
 // Sets dst to the leaky near + far[id·stride]. It raises all lanes of top to the largest.
 //
 //go:noescape
-func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
+func scoresOfOne256(dst *float32, near *float32, far *float32, stride int, ids *uint32, slope float32, top *float32, full int, lanes int)
 
 // Sets eight lanes of scores for each of n edges, step bytes apart, to the leaky near + far[id], and eight lanes of lse and dots to the next heads of far. stride is the distance of two ids, in bytes.
 //

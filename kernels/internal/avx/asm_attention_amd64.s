@@ -3888,64 +3888,113 @@ next:
 	VZEROUPPER
 	RET
 
-// func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
-// Requires: AVX, AVX2
+// func scoresOfOne256(dst *float32, near *float32, far *float32, stride int, ids *uint32, slope float32, top *float32, full int, lanes int)
+// Requires: AVX
 TEXT ·scoresOfOne256(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         far+16(FP), CX
-	MOVQ         ids+32(FP), DX
-	MOVQ         top+48(FP), BX
-	MOVQ         near+8(FP), SI
-	VMOVUPS      (SI), Y0
-	VMOVUPS      (BX), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ far+16(FP), CX
+	MOVQ top+48(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ ids+32(FP), SI
+	MOVQ full+56(FP), R8
+	MOVQ AX, DI
+	SHLQ $0x03, R8
+	ADDQ lanes+64(FP), R8
+
+eight:
+	CMPQ  R8, $0x00000008
+	JLT   rest
+	MOVL  (SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, (DI)
+	MOVL  4(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 4(DI)
+	MOVL  8(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 8(DI)
+	MOVL  12(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 12(DI)
+	MOVL  16(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 16(DI)
+	MOVL  20(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 20(DI)
+	MOVL  24(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 24(DI)
+	MOVL  28(SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, 28(DI)
+	ADDQ  $0x20, SI
+	ADDQ  $0x20, DI
+	SUBQ  $0x08, R8
+	JMP   eight
+
+rest:
+	TESTQ R8, R8
+	JZ    done
+	MOVL  (SI), R9
+	IMULQ BX, R9
+	MOVL  (CX)(R9*4), R9
+	MOVL  R9, (DI)
+	ADDQ  $0x04, SI
+	ADDQ  $0x04, DI
+	DECQ  R8
+	JMP   rest
+
+done:
+	MOVQ         near+8(FP), CX
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
 	VBROADCASTSS slope+40(FP), Y2
-	MOVL         stride+24(FP), SI
-	VMOVD        SI, X3
-	VPBROADCASTD X3, Y3
-	VMOVUPS      never32<>+0(SB), Y4
-	MOVQ         lanes+64(FP), SI
-	LEAQ         ones<>+32(SB), DI
-	SHLQ         $0x02, SI
-	SUBQ         SI, DI
-	VMOVDQU      (DI), Y5
-	MOVQ         full+56(FP), SI
-	XORQ         DI, DI
+	VMOVUPS      never32<>+0(SB), Y3
+	MOVQ         lanes+64(FP), CX
+	LEAQ         ones<>+32(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVDQU      (BX), Y4
+	MOVQ         full+56(FP), CX
+	XORQ         BX, BX
 
 next:
-	TESTQ      SI, SI
-	JZ         last
-	VMOVDQU    (DX)(DI*1), Y6
-	VPMULLD    Y3, Y6, Y6
-	VPCMPEQD   Y8, Y8, Y8
-	VMOVAPS    Y4, Y7
-	VGATHERDPS Y8, (CX)(Y6*4), Y7
-	VADDPS     Y0, Y7, Y7
-	VMULPS     Y2, Y7, Y6
-	VMAXPS     Y6, Y7, Y7
-	VMAXPS     Y1, Y7, Y1
-	VMOVUPS    Y7, (AX)(DI*1)
-	ADDQ       $0x20, DI
-	DECQ       SI
-	JMP        next
+	TESTQ   CX, CX
+	JZ      last
+	VMOVUPS (AX)(BX*1), Y5
+	VADDPS  Y0, Y5, Y5
+	VMULPS  Y2, Y5, Y6
+	VMAXPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)(BX*1)
+	VMAXPS  Y1, Y5, Y1
+	ADDQ    $0x20, BX
+	DECQ    CX
+	JMP     next
 
 last:
-	VMOVDQU    (DX)(DI*1), Y6
-	VPMULLD    Y3, Y6, Y6
-	VMOVAPS    Y5, Y3
-	VMOVAPS    Y4, Y4
-	VGATHERDPS Y3, (CX)(Y6*4), Y4
-	VADDPS     Y0, Y4, Y4
-	VMULPS     Y2, Y4, Y0
-	VMAXPS     Y0, Y4, Y4
-	VMAXPS     Y1, Y4, Y1
-	VMOVUPS    Y4, (AX)(DI*1)
-	VPERM2F128 $0x01, Y1, Y1, Y4
-	VMAXPS     Y4, Y1, Y1
-	VPERMILPS  $0x4e, Y1, Y4
-	VMAXPS     Y4, Y1, Y1
-	VPERMILPS  $0xb1, Y1, Y4
-	VMAXPS     Y4, Y1, Y1
-	VMOVUPS    Y1, (BX)
+	VMOVUPS    (AX)(BX*1), Y5
+	VADDPS     Y0, Y5, Y5
+	VMULPS     Y2, Y5, Y0
+	VMAXPS     Y0, Y5, Y5
+	VMOVUPS    Y5, (AX)(BX*1)
+	VBLENDVPS  Y4, Y5, Y3, Y5
+	VMAXPS     Y1, Y5, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y5
+	VMAXPS     Y5, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y5
+	VMAXPS     Y5, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y5
+	VMAXPS     Y5, Y1, Y1
+	VMOVUPS    Y1, (DX)
 	VZEROUPPER
 	RET
 
@@ -4007,68 +4056,138 @@ next:
 	RET
 
 // func endsOfOne256(scores *float32, lse *float32, dots *float32, near *float32, far *float32, ids *uint32, slope float32, full int, lanes int)
-// Requires: AVX, AVX2
+// Requires: AVX
 TEXT ·endsOfOne256(SB), NOSPLIT, $0-72
-	MOVQ         far+32(FP), AX
-	MOVQ         ids+40(FP), CX
-	MOVQ         near+24(FP), DX
-	VMOVUPS      (DX), Y0
+	MOVQ far+32(FP), AX
+	MOVQ scores+0(FP), CX
+	MOVQ lse+8(FP), DX
+	MOVQ dots+16(FP), BX
+	SUBQ CX, DX
+	SUBQ CX, BX
+	MOVQ ids+40(FP), SI
+	MOVQ full+56(FP), R8
+	MOVQ CX, DI
+	SHLQ $0x03, R8
+	ADDQ lanes+64(FP), R8
+
+eight:
+	CMPQ R8, $0x00000008
+	JLT  rest
+	MOVL (SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, (DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, (DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, (DI)(BX*1)
+	MOVL 4(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 4(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 4(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 4(DI)(BX*1)
+	MOVL 8(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 8(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 8(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 8(DI)(BX*1)
+	MOVL 12(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 12(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 12(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 12(DI)(BX*1)
+	MOVL 16(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 16(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 16(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 16(DI)(BX*1)
+	MOVL 20(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 20(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 20(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 20(DI)(BX*1)
+	MOVL 24(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 24(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 24(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 24(DI)(BX*1)
+	MOVL 28(SI), R9
+	LEAQ (R9)(R9*2), R9
+	MOVL (AX)(R9*4), R10
+	MOVL R10, 28(DI)
+	MOVL 4(AX)(R9*4), R10
+	MOVL R10, 28(DI)(DX*1)
+	MOVL 8(AX)(R9*4), R9
+	MOVL R9, 28(DI)(BX*1)
+	ADDQ $0x20, SI
+	ADDQ $0x20, DI
+	SUBQ $0x08, R8
+	JMP  eight
+
+rest:
+	TESTQ R8, R8
+	JZ    done
+	MOVL  (SI), R9
+	LEAQ  (R9)(R9*2), R9
+	MOVL  (AX)(R9*4), R10
+	MOVL  R10, (DI)
+	MOVL  4(AX)(R9*4), R10
+	MOVL  R10, (DI)(DX*1)
+	MOVL  8(AX)(R9*4), R9
+	MOVL  R9, (DI)(BX*1)
+	ADDQ  $0x04, SI
+	ADDQ  $0x04, DI
+	DECQ  R8
+	JMP   rest
+
+done:
+	MOVQ         near+24(FP), AX
+	VMOVUPS      (AX), Y0
 	VBROADCASTSS slope+48(FP), Y1
-	MOVQ         scores+0(FP), DX
-	MOVQ         lse+8(FP), BX
-	MOVQ         dots+16(FP), SI
-	MOVQ         lanes+64(FP), DI
-	LEAQ         ones<>+32(SB), R8
-	SHLQ         $0x02, DI
-	SUBQ         DI, R8
-	VMOVDQU      (R8), Y2
-	MOVQ         full+56(FP), DI
-	XORQ         R8, R8
+	MOVQ         lanes+64(FP), AX
+	LEAQ         ones<>+32(SB), DX
+	SHLQ         $0x02, AX
+	SUBQ         AX, DX
+	VMOVDQU      (DX), Y2
+	MOVQ         full+56(FP), AX
+	XORQ         DX, DX
 
 next:
-	TESTQ      DI, DI
-	JZ         last
-	VMOVDQU    (CX)(R8*1), Y3
-	VPADDD     Y3, Y3, Y4
-	VPADDD     Y4, Y3, Y3
-	VPCMPEQD   Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VGATHERDPS Y4, (AX)(Y3*4), Y5
-	VADDPS     Y0, Y5, Y5
-	VMULPS     Y1, Y5, Y4
-	VMAXPS     Y4, Y5, Y5
-	VMOVUPS    Y5, (DX)(R8*1)
-	VPCMPEQD   Y5, Y5, Y5
-	VXORPS     Y4, Y4, Y4
-	VGATHERDPS Y5, 4(AX)(Y3*4), Y4
-	VMOVUPS    Y4, (BX)(R8*1)
-	VPCMPEQD   Y5, Y5, Y5
-	VXORPS     Y4, Y4, Y4
-	VGATHERDPS Y5, 8(AX)(Y3*4), Y4
-	VMOVUPS    Y4, (SI)(R8*1)
-	ADDQ       $0x20, R8
-	DECQ       DI
-	JMP        next
+	TESTQ   AX, AX
+	JZ      last
+	VMOVUPS (CX)(DX*1), Y2
+	VADDPS  Y0, Y2, Y2
+	VMULPS  Y1, Y2, Y3
+	VMAXPS  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(DX*1)
+	ADDQ    $0x20, DX
+	DECQ    AX
+	JMP     next
 
 last:
-	VMOVDQU    (CX)(R8*1), Y3
-	VPADDD     Y3, Y3, Y4
-	VPADDD     Y4, Y3, Y3
-	VMOVAPS    Y2, Y4
-	VXORPS     Y5, Y5, Y5
-	VGATHERDPS Y4, (AX)(Y3*4), Y5
-	VADDPS     Y0, Y5, Y5
-	VMULPS     Y1, Y5, Y4
-	VMAXPS     Y4, Y5, Y5
-	VMOVUPS    Y5, (DX)(R8*1)
-	VMOVAPS    Y2, Y1
-	VXORPS     Y0, Y0, Y0
-	VGATHERDPS Y1, 4(AX)(Y3*4), Y0
-	VMOVUPS    Y0, (BX)(R8*1)
-	VMOVAPS    Y2, Y1
-	VXORPS     Y0, Y0, Y0
-	VGATHERDPS Y1, 8(AX)(Y3*4), Y0
-	VMOVUPS    Y0, (SI)(R8*1)
+	VMOVUPS (CX)(DX*1), Y2
+	VADDPS  Y0, Y2, Y2
+	VMULPS  Y1, Y2, Y0
+	VMAXPS  Y0, Y2, Y2
+	VMOVUPS Y2, (CX)(DX*1)
 	VZEROUPPER
 	RET
 

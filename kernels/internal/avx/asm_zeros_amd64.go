@@ -9,105 +9,61 @@ package avx
 //go:noescape
 func nonzeros512(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 
-// Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a ahead bytes later. Strides are in bytes.
+// Sets or continues sums in rows of c: the elements of a row of a whose bit is set, of 64, times rows of b. It prefetches rows of a 64 rows later. Strides are in bytes.
 //
 //go:noescape
-func sparseRows512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-// Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. It prefetches the next 64 rows. Strides are in bytes.
-//
-//go:noescape
-func sparseColumns512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse512x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse512x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse512x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse512x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse512x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse512x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse512x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse512x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse512x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
 func nonzeros256(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 
 //go:noescape
-func sparseRows256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse256x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse256x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse256x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse256x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse256x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse256x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
+func sparse256x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseColumns256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse256x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 
 //go:noescape
-func sparseRows256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-
-//go:noescape
-func sparseRows256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-
-//go:noescape
-func sparseColumns256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
+func sparse256x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)

@@ -65,101 +65,36 @@ last:
 	VZEROUPPER
 	RET
 
-// func sparseRows512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x1(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
+// func sparse512x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x1(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
 row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z1
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z1, K1, Z0
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, K1, Z0
-
-end_store:
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
-	JNZ     row
-	VZEROUPPER
-	RET
-
-// func sparseColumns512x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x1(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
-
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
 	PREFETCHT1 (R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS.Z  (AX), K1, Z0
@@ -169,130 +104,60 @@ zero:
 	VPXORD Z0, Z0, Z0
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z1
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z1, K1, Z0
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x2(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z2
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z2, Z0
-	VFMADD231PS  64(DI)(R9*1), Z2, K1, Z1
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, K1, Z1
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x2(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x2(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -304,137 +169,62 @@ zero:
 	VPXORD Z1, Z1, Z1
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z2
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z2, Z0
 	VFMADD231PS  64(BX)(R12*1), Z2, K1, Z1
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x3(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z3
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z3, Z0
-	VFMADD231PS  64(DI)(R9*1), Z3, Z1
-	VFMADD231PS  128(DI)(R9*1), Z3, K1, Z2
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, K1, Z2
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, K1, 128(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x3(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x3(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -448,144 +238,64 @@ zero:
 	VPXORD Z2, Z2, Z2
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z3
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z3, Z0
 	VFMADD231PS  64(BX)(R12*1), Z3, Z1
 	VFMADD231PS  128(BX)(R12*1), Z3, K1, Z2
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, K1, 128(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x4(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z4
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z4, Z0
-	VFMADD231PS  64(DI)(R9*1), Z4, Z1
-	VFMADD231PS  128(DI)(R9*1), Z4, Z2
-	VFMADD231PS  192(DI)(R9*1), Z4, K1, Z3
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, K1, Z3
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, K1, 192(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x4(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x4(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -601,151 +311,66 @@ zero:
 	VPXORD Z3, Z3, Z3
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z4
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z4, Z0
 	VFMADD231PS  64(BX)(R12*1), Z4, Z1
 	VFMADD231PS  128(BX)(R12*1), Z4, Z2
 	VFMADD231PS  192(BX)(R12*1), Z4, K1, Z3
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, K1, 192(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x5(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z5
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z5, Z0
-	VFMADD231PS  64(DI)(R9*1), Z5, Z1
-	VFMADD231PS  128(DI)(R9*1), Z5, Z2
-	VFMADD231PS  192(DI)(R9*1), Z5, Z3
-	VFMADD231PS  256(DI)(R9*1), Z5, K1, Z4
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, K1, Z4
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, K1, 256(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x5(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x5(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	PREFETCHT1 256(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -763,158 +388,68 @@ zero:
 	VPXORD Z4, Z4, Z4
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z5
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z5, Z0
 	VFMADD231PS  64(BX)(R12*1), Z5, Z1
 	VFMADD231PS  128(BX)(R12*1), Z5, Z2
 	VFMADD231PS  192(BX)(R12*1), Z5, Z3
 	VFMADD231PS  256(BX)(R12*1), Z5, K1, Z4
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, 192(AX)
 	VMOVUPS Z4, K1, 256(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x6(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z6
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z6, Z0
-	VFMADD231PS  64(DI)(R9*1), Z6, Z1
-	VFMADD231PS  128(DI)(R9*1), Z6, Z2
-	VFMADD231PS  192(DI)(R9*1), Z6, Z3
-	VFMADD231PS  256(DI)(R9*1), Z6, Z4
-	VFMADD231PS  320(DI)(R9*1), Z6, K1, Z5
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, K1, Z5
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, K1, 320(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x6(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x6(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	PREFETCHT1 256(R10)
-	PREFETCHT1 320(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -934,26 +469,26 @@ zero:
 	VPXORD Z5, Z5, Z5
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z6
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z6, Z0
 	VFMADD231PS  64(BX)(R12*1), Z6, Z1
 	VFMADD231PS  128(BX)(R12*1), Z6, Z2
 	VFMADD231PS  192(BX)(R12*1), Z6, Z3
 	VFMADD231PS  256(BX)(R12*1), Z6, Z4
 	VFMADD231PS  320(BX)(R12*1), Z6, K1, Z5
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -961,138 +496,43 @@ bit_end:
 	VMOVUPS Z4, 256(AX)
 	VMOVUPS Z5, K1, 320(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x7(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z7
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z7, Z0
-	VFMADD231PS  64(DI)(R9*1), Z7, Z1
-	VFMADD231PS  128(DI)(R9*1), Z7, Z2
-	VFMADD231PS  192(DI)(R9*1), Z7, Z3
-	VFMADD231PS  256(DI)(R9*1), Z7, Z4
-	VFMADD231PS  320(DI)(R9*1), Z7, Z5
-	VFMADD231PS  384(DI)(R9*1), Z7, K1, Z6
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, Z5
-	VADDPS 384(AX), Z6, K1, Z6
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, K1, 384(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x7(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x7(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	PREFETCHT1 256(R10)
-	PREFETCHT1 320(R10)
-	PREFETCHT1 384(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -1114,17 +554,16 @@ zero:
 	VPXORD Z6, Z6, Z6
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z7
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z7, Z0
 	VFMADD231PS  64(BX)(R12*1), Z7, Z1
 	VFMADD231PS  128(BX)(R12*1), Z7, Z2
@@ -1132,9 +571,10 @@ bit:
 	VFMADD231PS  256(BX)(R12*1), Z7, Z4
 	VFMADD231PS  320(BX)(R12*1), Z7, Z5
 	VFMADD231PS  384(BX)(R12*1), Z7, K1, Z6
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1143,143 +583,43 @@ bit_end:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, K1, 384(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
-	VZEROUPPER
-	RET
-
-// func sparseRows512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseRows512x8(SB), NOSPLIT, $0-96
-	MOVQ  lanes+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  ldb+56(FP), DX
-	MOVQ  rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Z8
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Z8, Z0
-	VFMADD231PS  64(DI)(R9*1), Z8, Z1
-	VFMADD231PS  128(DI)(R9*1), Z8, Z2
-	VFMADD231PS  192(DI)(R9*1), Z8, Z3
-	VFMADD231PS  256(DI)(R9*1), Z8, Z4
-	VFMADD231PS  320(DI)(R9*1), Z8, Z5
-	VFMADD231PS  384(DI)(R9*1), Z8, Z6
-	VFMADD231PS  448(DI)(R9*1), Z8, K1, Z7
-	JMP          bit
-
-bit_end:
-	ADDQ   $0x08, CX
-	ADDQ   $0x00000100, SI
-	MOVQ   DX, R9
-	SHLQ   $0x06, R9
-	ADDQ   R9, DI
-	DECQ   R8
-	JNZ    word
-	MOVB   add+72(FP), SI
-	TESTB  SI, SI
-	JZ     end_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, Z5
-	VADDPS 384(AX), Z6, Z6
-	VADDPS 448(AX), Z7, K1, Z7
-
-end_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, K1, 448(AX)
-	ADDQ    ldc+8(FP), AX
-	MOVQ    a+16(FP), SI
-	ADDQ    lda+24(FP), SI
-	MOVQ    SI, a+16(FP)
-	DECQ    BX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
 	JNZ     row
 	VZEROUPPER
 	RET
 
-// func sparseColumns512x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, AVX512F, BMI, MMX+
-TEXT ·sparseColumns512x8(SB), NOSPLIT, $0-80
-	MOVQ  lanes+72(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  c+0(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  a+16(FP), DX
-	MOVQ  b+40(FP), BX
-	MOVQ  lda+24(FP), SI
-	MOVQ  ldb+48(FP), DI
-	MOVQ  cols+56(FP), R8
-	MOVQ  SI, R9
-	SHLQ  $0x06, R9
-	ADDQ  DX, R9
-	MOVQ  DI, R10
-	SHLQ  $0x06, R10
-	ADDQ  BX, R10
+// func sparse512x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x8(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	PREFETCHT1 256(R10)
-	PREFETCHT1 320(R10)
-	PREFETCHT1 384(R10)
-	PREFETCHT1 448(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Z0
@@ -1303,17 +643,16 @@ zero:
 	VPXORD Z7, Z7, Z7
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Z8
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Z8, Z0
 	VFMADD231PS  64(BX)(R12*1), Z8, Z1
 	VFMADD231PS  128(BX)(R12*1), Z8, Z2
@@ -1322,9 +661,10 @@ bit:
 	VFMADD231PS  320(BX)(R12*1), Z8, Z5
 	VFMADD231PS  384(BX)(R12*1), Z8, Z6
 	VFMADD231PS  448(BX)(R12*1), Z8, K1, Z7
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1334,10 +674,105 @@ bit_end:
 	VMOVUPS Z6, 384(AX)
 	VMOVUPS Z7, K1, 448(AX)
 	ADDQ    ldc+8(FP), AX
-	ADDQ    $0x08, CX
-	ADDQ    $0x04, DX
-	DECQ    R8
-	JNZ     column
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func sparse512x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, AVX512F, BMI, CMOV, MMX+
+TEXT ·sparse512x9(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
+
+row:
+	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
+	TESTB      R11, R11
+	JZ         zero
+	VMOVUPS    (AX), Z0
+	VMOVUPS    64(AX), Z1
+	VMOVUPS    128(AX), Z2
+	VMOVUPS    192(AX), Z3
+	VMOVUPS    256(AX), Z4
+	VMOVUPS    320(AX), Z5
+	VMOVUPS    384(AX), Z6
+	VMOVUPS    448(AX), Z7
+	VMOVUPS.Z  512(AX), K1, Z8
+	JMP        begun
+
+zero:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+
+begun:
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
+
+bit:
+	TZCNTQ       R11, R12
+	MOVQ         R12, R13
+	IMULQ        R8, R13
+	VBROADCASTSS (DX)(R13*1), Z9
+	IMULQ        SI, R12
+	VFMADD231PS  (BX)(R12*1), Z9, Z0
+	VFMADD231PS  64(BX)(R12*1), Z9, Z1
+	VFMADD231PS  128(BX)(R12*1), Z9, Z2
+	VFMADD231PS  192(BX)(R12*1), Z9, Z3
+	VFMADD231PS  256(BX)(R12*1), Z9, Z4
+	VFMADD231PS  320(BX)(R12*1), Z9, Z5
+	VFMADD231PS  384(BX)(R12*1), Z9, Z6
+	VFMADD231PS  448(BX)(R12*1), Z9, Z7
+	VFMADD231PS  512(BX)(R12*1), Z9, K1, Z8
+	BLSRQ        R11, R11
+	JNZ          bit
+
+end:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, K1, 512(AX)
+	ADDQ    ldc+8(FP), AX
+	ADDQ    bitStride+48(FP), CX
+	ADDQ    rowStride+24(FP), DX
+	DECQ    DI
+	JNZ     row
 	VZEROUPPER
 	RET
 
@@ -1383,101 +818,35 @@ last:
 	VZEROUPPER
 	RET
 
-// func sparseRows256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x1(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
+// func sparse256x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x1(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
 
 row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y2
-	IMULQ        DX, R9
-	VMASKMOVPS   (DI)(R9*1), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VMASKMOVPS (AX), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-
-end_store:
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
-	JNZ        row
-	VZEROUPPER
-	RET
-
-// func sparseColumns256x1(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x1(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
-	SHLQ    $0x06, R10
-	ADDQ    BX, R10
-
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
 	PREFETCHT1 (R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMASKMOVPS (AX), Y0, Y1
@@ -1487,130 +856,60 @@ zero:
 	VXORPS Y1, Y1, Y1
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y2
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VMASKMOVPS   (BX)(R12*1), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMASKMOVPS Y1, Y0, (AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x2(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y3
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y3, Y1
-	VMASKMOVPS   32(DI)(R9*1), Y0, Y4
-	VFMADD231PS  Y4, Y3, Y2
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VMASKMOVPS 32(AX), Y0, Y3
-	VADDPS     Y3, Y2, Y2
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x2(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x2(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x2(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -1622,137 +921,62 @@ zero:
 	VXORPS Y2, Y2, Y2
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y3
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y3, Y1
 	VMASKMOVPS   32(BX)(R12*1), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x3(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y4
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y4, Y1
-	VFMADD231PS  32(DI)(R9*1), Y4, Y2
-	VMASKMOVPS   64(DI)(R9*1), Y0, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VMASKMOVPS 64(AX), Y0, Y4
-	VADDPS     Y4, Y3, Y3
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMASKMOVPS Y3, Y0, 64(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x3(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x3(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x3(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -1766,143 +990,64 @@ zero:
 	VXORPS Y3, Y3, Y3
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y4
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y4, Y1
 	VFMADD231PS  32(BX)(R12*1), Y4, Y2
 	VMASKMOVPS   64(BX)(R12*1), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMASKMOVPS Y3, Y0, 64(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x4(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y5
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y5, Y1
-	VFMADD231PS  32(DI)(R9*1), Y5, Y2
-	VFMADD231PS  64(DI)(R9*1), Y5, Y3
-	VMASKMOVPS   96(DI)(R9*1), Y0, Y6
-	VFMADD231PS  Y6, Y5, Y4
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VMASKMOVPS 96(AX), Y0, Y5
-	VADDPS     Y5, Y4, Y4
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMASKMOVPS Y4, Y0, 96(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x4(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x4(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x4(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -1918,150 +1063,66 @@ zero:
 	VXORPS Y4, Y4, Y4
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y5
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y5, Y1
 	VFMADD231PS  32(BX)(R12*1), Y5, Y2
 	VFMADD231PS  64(BX)(R12*1), Y5, Y3
 	VMASKMOVPS   96(BX)(R12*1), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
 	VMASKMOVPS Y4, Y0, 96(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x5(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y6
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y6, Y1
-	VFMADD231PS  32(DI)(R9*1), Y6, Y2
-	VFMADD231PS  64(DI)(R9*1), Y6, Y3
-	VFMADD231PS  96(DI)(R9*1), Y6, Y4
-	VMASKMOVPS   128(DI)(R9*1), Y0, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VMASKMOVPS 128(AX), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMASKMOVPS Y5, Y0, 128(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x5(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x5(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x5(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -2079,156 +1140,68 @@ zero:
 	VXORPS Y5, Y5, Y5
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y6
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y6, Y1
 	VFMADD231PS  32(BX)(R12*1), Y6, Y2
 	VFMADD231PS  64(BX)(R12*1), Y6, Y3
 	VFMADD231PS  96(BX)(R12*1), Y6, Y4
 	VMASKMOVPS   128(BX)(R12*1), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
 	VMOVUPS    Y4, 96(AX)
 	VMASKMOVPS Y5, Y0, 128(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x6(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y7
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y7, Y1
-	VFMADD231PS  32(DI)(R9*1), Y7, Y2
-	VFMADD231PS  64(DI)(R9*1), Y7, Y3
-	VFMADD231PS  96(DI)(R9*1), Y7, Y4
-	VFMADD231PS  128(DI)(R9*1), Y7, Y5
-	VMASKMOVPS   160(DI)(R9*1), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y6
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VMASKMOVPS 160(AX), Y0, Y7
-	VADDPS     Y7, Y6, Y6
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMASKMOVPS Y6, Y0, 160(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x6(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x6(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x6(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -2248,17 +1221,16 @@ zero:
 	VXORPS Y6, Y6, Y6
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y7
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y7, Y1
 	VFMADD231PS  32(BX)(R12*1), Y7, Y2
 	VFMADD231PS  64(BX)(R12*1), Y7, Y3
@@ -2266,9 +1238,10 @@ bit:
 	VFMADD231PS  128(BX)(R12*1), Y7, Y5
 	VMASKMOVPS   160(BX)(R12*1), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -2276,135 +1249,42 @@ bit_end:
 	VMOVUPS    Y5, 128(AX)
 	VMASKMOVPS Y6, Y0, 160(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x7(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y8
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y8, Y1
-	VFMADD231PS  32(DI)(R9*1), Y8, Y2
-	VFMADD231PS  64(DI)(R9*1), Y8, Y3
-	VFMADD231PS  96(DI)(R9*1), Y8, Y4
-	VFMADD231PS  128(DI)(R9*1), Y8, Y5
-	VFMADD231PS  160(DI)(R9*1), Y8, Y6
-	VMASKMOVPS   192(DI)(R9*1), Y0, Y9
-	VFMADD231PS  Y9, Y8, Y7
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VADDPS     160(AX), Y6, Y6
-	VMASKMOVPS 192(AX), Y0, Y8
-	VADDPS     Y8, Y7, Y7
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMASKMOVPS Y7, Y0, 192(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x7(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x7(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x7(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -2426,17 +1306,16 @@ zero:
 	VXORPS Y7, Y7, Y7
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y8
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y8, Y1
 	VFMADD231PS  32(BX)(R12*1), Y8, Y2
 	VFMADD231PS  64(BX)(R12*1), Y8, Y3
@@ -2445,9 +1324,10 @@ bit:
 	VFMADD231PS  160(BX)(R12*1), Y8, Y6
 	VMASKMOVPS   192(BX)(R12*1), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -2456,139 +1336,42 @@ bit_end:
 	VMOVUPS    Y6, 160(AX)
 	VMASKMOVPS Y7, Y0, 192(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
-	VZEROUPPER
-	RET
-
-// func sparseRows256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb int, rows int, add bool, lanes int, ahead int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseRows256x8(SB), NOSPLIT, $0-96
-	MOVQ    lanes+80(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
-	MOVQ    ldb+56(FP), DX
-	MOVQ    rows+64(FP), BX
-
-row:
-	MOVQ   a+16(FP), SI
-	MOVQ   b+48(FP), DI
-	MOVQ   words+40(FP), R8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-
-word:
-	MOVQ       (CX), R10
-	MOVQ       SI, R9
-	ADDQ       ahead+88(FP), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-bit:
-	TESTQ        R10, R10
-	JZ           bit_end
-	TZCNTQ       R10, R9
-	BLSRQ        R10, R10
-	VBROADCASTSS (SI)(R9*4), Y9
-	IMULQ        DX, R9
-	VFMADD231PS  (DI)(R9*1), Y9, Y1
-	VFMADD231PS  32(DI)(R9*1), Y9, Y2
-	VFMADD231PS  64(DI)(R9*1), Y9, Y3
-	VFMADD231PS  96(DI)(R9*1), Y9, Y4
-	VFMADD231PS  128(DI)(R9*1), Y9, Y5
-	VFMADD231PS  160(DI)(R9*1), Y9, Y6
-	VFMADD231PS  192(DI)(R9*1), Y9, Y7
-	VMASKMOVPS   224(DI)(R9*1), Y0, Y10
-	VFMADD231PS  Y10, Y9, Y8
-	JMP          bit
-
-bit_end:
-	ADDQ       $0x08, CX
-	ADDQ       $0x00000100, SI
-	MOVQ       DX, R9
-	SHLQ       $0x06, R9
-	ADDQ       R9, DI
-	DECQ       R8
-	JNZ        word
-	MOVB       add+72(FP), SI
-	TESTB      SI, SI
-	JZ         end_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VADDPS     160(AX), Y6, Y6
-	VADDPS     192(AX), Y7, Y7
-	VMASKMOVPS 224(AX), Y0, Y9
-	VADDPS     Y9, Y8, Y8
-
-end_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMOVUPS    Y7, 192(AX)
-	VMASKMOVPS Y8, Y0, 224(AX)
-	ADDQ       ldc+8(FP), AX
-	MOVQ       a+16(FP), SI
-	ADDQ       lda+24(FP), SI
-	MOVQ       SI, a+16(FP)
-	DECQ       BX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
 	JNZ        row
 	VZEROUPPER
 	RET
 
-// func sparseColumns256x8(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb int, cols int, add bool, lanes int)
-// Requires: AVX, BMI, FMA3, MMX+
-TEXT ·sparseColumns256x8(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
+// func sparse256x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x8(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
 	MOVQ    c+0(FP), AX
-	MOVQ    bits+32(FP), CX
+	MOVQ    bits+40(FP), CX
 	MOVQ    a+16(FP), DX
-	MOVQ    b+40(FP), BX
-	MOVQ    lda+24(FP), SI
-	MOVQ    ldb+48(FP), DI
-	MOVQ    cols+56(FP), R8
-	MOVQ    SI, R9
-	SHLQ    $0x06, R9
-	ADDQ    DX, R9
-	MOVQ    DI, R10
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
 	SHLQ    $0x06, R10
-	ADDQ    BX, R10
+	ADDQ    DX, R10
 
-column:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+row:
 	PREFETCHT1 (R10)
 	PREFETCHT1 64(R10)
 	PREFETCHT1 128(R10)
 	PREFETCHT1 192(R10)
-	ADDQ       SI, R9
-	ADDQ       DI, R10
-	MOVB       add+64(FP), R11
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
 	TESTB      R11, R11
 	JZ         zero
 	VMOVUPS    (AX), Y1
@@ -2612,17 +1395,16 @@ zero:
 	VXORPS Y8, Y8, Y8
 
 begun:
-	MOVQ (CX), R11
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
 
 bit:
-	TESTQ        R11, R11
-	JZ           bit_end
 	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
 	MOVQ         R12, R13
-	IMULQ        SI, R13
+	IMULQ        R8, R13
 	VBROADCASTSS (DX)(R13*1), Y9
-	IMULQ        DI, R12
+	IMULQ        SI, R12
 	VFMADD231PS  (BX)(R12*1), Y9, Y1
 	VFMADD231PS  32(BX)(R12*1), Y9, Y2
 	VFMADD231PS  64(BX)(R12*1), Y9, Y3
@@ -2632,9 +1414,10 @@ bit:
 	VFMADD231PS  192(BX)(R12*1), Y9, Y7
 	VMASKMOVPS   224(BX)(R12*1), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	JMP          bit
+	BLSRQ        R11, R11
+	JNZ          bit
 
-bit_end:
+end:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -2644,9 +1427,104 @@ bit_end:
 	VMOVUPS    Y7, 192(AX)
 	VMASKMOVPS Y8, Y0, 224(AX)
 	ADDQ       ldc+8(FP), AX
-	ADDQ       $0x08, CX
-	ADDQ       $0x04, DX
-	DECQ       R8
-	JNZ        column
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func sparse256x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
+// Requires: AVX, BMI, CMOV, FMA3, MMX+
+TEXT ·sparse256x9(SB), NOSPLIT, $0-96
+	MOVQ    lanes+88(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    c+0(FP), AX
+	MOVQ    bits+40(FP), CX
+	MOVQ    a+16(FP), DX
+	MOVQ    b+56(FP), BX
+	MOVQ    ldb+64(FP), SI
+	MOVQ    rows+72(FP), DI
+	MOVQ    colStride+32(FP), R8
+	MOVQ    rowStride+24(FP), R9
+	CMPQ    R9, R8
+	CMOVQLT R8, R9
+	MOVQ    R9, R10
+	SHLQ    $0x06, R10
+	ADDQ    DX, R10
+
+row:
+	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	ADDQ       R9, R10
+	MOVB       add+80(FP), R11
+	TESTB      R11, R11
+	JZ         zero
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMOVUPS    224(AX), Y8
+	VMASKMOVPS 256(AX), Y0, Y9
+	JMP        begun
+
+zero:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+
+begun:
+	MOVQ  (CX), R11
+	TESTQ R11, R11
+	JZ    end
+
+bit:
+	TZCNTQ       R11, R12
+	MOVQ         R12, R13
+	IMULQ        R8, R13
+	VBROADCASTSS (DX)(R13*1), Y10
+	IMULQ        SI, R12
+	VFMADD231PS  (BX)(R12*1), Y10, Y1
+	VFMADD231PS  32(BX)(R12*1), Y10, Y2
+	VFMADD231PS  64(BX)(R12*1), Y10, Y3
+	VFMADD231PS  96(BX)(R12*1), Y10, Y4
+	VFMADD231PS  128(BX)(R12*1), Y10, Y5
+	VFMADD231PS  160(BX)(R12*1), Y10, Y6
+	VFMADD231PS  192(BX)(R12*1), Y10, Y7
+	VFMADD231PS  224(BX)(R12*1), Y10, Y8
+	VMASKMOVPS   256(BX)(R12*1), Y0, Y11
+	VFMADD231PS  Y11, Y10, Y9
+	BLSRQ        R11, R11
+	JNZ          bit
+
+end:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMOVUPS    Y7, 192(AX)
+	VMOVUPS    Y8, 224(AX)
+	VMASKMOVPS Y9, Y0, 256(AX)
+	ADDQ       ldc+8(FP), AX
+	ADDQ       bitStride+48(FP), CX
+	ADDQ       rowStride+24(FP), DX
+	DECQ       DI
+	JNZ        row
 	VZEROUPPER
 	RET

@@ -1,7 +1,5 @@
 package avx
 
-import "math"
-
 // Scale multiplies x by factor.
 func (s Set) Scale(x []float32, factor float32) {
 	if len(x) == 0 {
@@ -31,9 +29,9 @@ func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32
 	if len(ids) == 0 {
 		return
 	}
-	if step == 1 && len(far) <= math.MaxInt32 {
+	if step == 1 {
 		full, lanes := AVX2.split(len(ids))
-		scoresOfOne256(&scores[0], &near[0], &far[0], uint32(stride), &ids[0], slope, &top[0], full, lanes)
+		scoresOfOne256(&scores[0], &near[0], &far[0], stride, &ids[0], slope, &top[0], full, lanes)
 		return
 	}
 	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), heads, slope, &top[0])
@@ -46,7 +44,7 @@ func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far 
 	if len(ids) == 0 {
 		return
 	}
-	if step == 1 && len(far) <= math.MaxInt32 {
+	if step == 1 {
 		full, lanes := AVX2.split(len(ids))
 		endsOfOne256(&scores[0], &lse[0], &dots[0], &near[0], &far[0], &ids[0], slope, full, lanes)
 		return

@@ -62,19 +62,24 @@ func PairsSize(m int) int { return 256 / 2 * (m + pairPadding) }
 // pairPadding is the number of elements between packed rows, so that they do not share sets of the cache.
 const pairPadding = 16
 
-// Block sizes of MultiplySparse: a transposed A has at most MostSparse columns, which are multiplied
-// with at most RowsOfBits rows and MostSummed columns of B.
+// Block sizes of MultiplySparse: at most MostSparse columns of a transposed A, RowsOfBits rows of B and MostSummed
+// columns of B.
 const (
 	MostSparse = 192
 	RowsOfBits = 64
-	MostSummed = 128
+	MostSummed = 144
 )
 
-// Scratch is the scratch memory of MultiplySparse: bits of some rows of A, the bits of a block by
-// column, and the sums of a block.
+// rowsAtOnce is the number of rows of A whose bits are computed before the rows are multiplied. They must stay in the
+// second-level cache.
+const rowsAtOnce = 96
+
+// Scratch is the scratch memory of MultiplySparse: a block of B, in aligned rows, bits of some rows of A, the bits of a
+// block of A, and the sums of a block.
 type Scratch struct {
+	b    [RowsOfBits * MostSummed]float32
 	rows [RowsOfBits * MostSparse / 64]uint64
-	bits [256 * MostSparse / 64]uint64
+	bits [rowsAtOnce * 768 / 64]uint64 // 768: a block of K of Multiply
 	sums [MostSparse * MostSummed]float32
 }
 

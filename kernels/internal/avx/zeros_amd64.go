@@ -1,40 +1,30 @@
 package avx
 
 type (
-	sparseRows func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32,
-		ldb, rows int, add bool, lanes, ahead int)
-	sparseColumns func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)
-	nonzeros      func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)
+	sparse func(c *float32, ldc int, a *float32, rowStride, colStride int, bits *uint64, bitStride int, b *float32,
+		ldb, rows int, add bool, lanes int)
+	nonzeros func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)
 )
 
-// skipping has the routines of an instruction set for 1 to 8 vectors.
+// skipping has the routines of an instruction set for 1 to 9 vectors.
 var skipping = [...]struct {
 	nonzeros nonzeros
-	rows     [9]sparseRows
-	columns  [9]sparseColumns
+	sparse   [10]sparse
 }{
-	AVX2: {nonzeros256,
-		[9]sparseRows{nil, sparseRows256x1, sparseRows256x2, sparseRows256x3, sparseRows256x4,
-			sparseRows256x5, sparseRows256x6, sparseRows256x7, sparseRows256x8},
-		[9]sparseColumns{nil, sparseColumns256x1, sparseColumns256x2, sparseColumns256x3, sparseColumns256x4,
-			sparseColumns256x5, sparseColumns256x6, sparseColumns256x7, sparseColumns256x8}},
-	AVX512: {nonzeros512,
-		[9]sparseRows{nil, sparseRows512x1, sparseRows512x2, sparseRows512x3, sparseRows512x4,
-			sparseRows512x5, sparseRows512x6, sparseRows512x7, sparseRows512x8},
-		[9]sparseColumns{nil, sparseColumns512x1, sparseColumns512x2, sparseColumns512x3, sparseColumns512x4,
-			sparseColumns512x5, sparseColumns512x6, sparseColumns512x7, sparseColumns512x8}},
+	AVX2: {nonzeros256, [10]sparse{nil, sparse256x1, sparse256x2, sparse256x3, sparse256x4, sparse256x5, sparse256x6,
+		sparse256x7, sparse256x8, sparse256x9}},
+	AVX512: {nonzeros512, [10]sparse{nil, sparse512x1, sparse512x2, sparse512x3, sparse512x4, sparse512x5, sparse512x6,
+		sparse512x7, sparse512x8, sparse512x9}},
 }
 
 // wordBits is the number of elements for which a word has a bit.
 const wordBits = RowsOfBits
 
-// rowsAtOnce is the number of rows of A whose bits are computed before they are multiplied. They
-// must stay in the first-level cache.
-const rowsAtOnce = 32
-
 // MultiplySparse computes p like Multiply, but skips the zeros of A. The bits are the same, except
 // that a zero times a NaN or an infinity in B is skipped too. A transposed A has at most MostSparse
 // columns. Pack is not used.
+//
+// All rows of A are multiplied with 64 rows of B, which stay in the first-level cache, before the next ones.
 func (s Set) MultiplySparse(p Product, scratch *Scratch) { s.multiplyBlocks(p, scratch) }
 
 // bitsOf sets the bits of rows of x; words is the distance of two rows of bits.
@@ -52,42 +42,62 @@ func (s Set) panel(n, j int) (vectors, lanes int) {
 	return full + 1, lanes
 }
 
+// multiplyRowsOf computes a few rows at a time.
 func (s Set) multiplyRowsOf(p *Product, scratch *Scratch) {
+	part := *p
 	for i := 0; i < p.M; i += rowsAtOnce {
-		rows := min(rowsAtOnce, p.M-i)
-		a := p.A[i*p.RowStride:]
-		words := s.bitsOf(scratch.bits[:], a, p.RowStride, rows, p.K)
-		for j := 0; j < p.N; j += 8 * s.lanes() {
-			vectors, lanes := s.panel(p.N, j)
-			skipping[s].rows[vectors](&p.C[i*p.LDC+j], 4*p.LDC, &a[0], 4*p.RowStride, &scratch.bits[0], words,
-				&p.B[j], 4*p.LDB, rows, p.Add, lanes, 4*rowsAtOnce*p.RowStride)
-		}
+		part.A, part.C, part.M = p.A[i*p.RowStride:], p.C[i*p.LDC:], min(rowsAtOnce, p.M-i)
+		words := s.bitsOf(scratch.bits[:], part.A, p.RowStride, part.M, p.K)
+		s.sumSparse(&part, scratch, 1, words)
 	}
 }
 
-// sumColumns computes the sum of a block of K separately and then adds it, as Multiply does.
+// sumColumns computes all rows from a transposed A.
 func (s Set) sumColumns(p *Product, scratch *Scratch) {
 	words := s.columnBits(p, scratch)
-	for j := 0; j < p.N; j += 8 * s.lanes() {
+	s.sumSparse(p, scratch, words*wordBits, 1)
+}
+
+// sumSparse computes the sum of a block of K separately and then adds it, as Multiply does. Scratch has the bits: for
+// each 64 of K, blockStride words apart, a word for each of M, rowStride words apart.
+func (s Set) sumSparse(p *Product, scratch *Scratch, blockStride, rowStride int) {
+	for j := 0; j < p.N; {
 		vectors, lanes := s.panel(p.N, j)
+		if rest := p.N - j - 8*s.lanes(); rest > 0 && rest <= s.lanes() {
+			vectors, lanes = 9, rest // a ninth vector alone would wait for each addition
+		}
+		width := (vectors-1)*s.lanes() + lanes
 		c, ldc := p.C[j:], p.LDC
 		if p.Add {
-			c, ldc = scratch.sums[:], 8*s.lanes()
+			c, ldc = scratch.sums[:], width
 		}
 		for k := 0; k < p.K; k += wordBits {
+			b, ldb := s.rowsOfBlock(p, scratch, k, j, width)
 			for i := 0; i < p.M; i += wordBits {
-				bits := &scratch.bits[(k/wordBits*words+i/wordBits)*wordBits]
-				skipping[s].columns[vectors](&c[i*ldc], 4*ldc, &p.A[k*p.ColStride+i], 4*p.ColStride, bits,
-					&p.B[k*p.LDB+j], 4*p.LDB, min(wordBits, p.M-i), k > 0, lanes)
+				skipping[s].sparse[vectors](&c[i*ldc], 4*ldc, &p.A[i*p.RowStride+k*p.ColStride], 4*p.RowStride, 4*p.ColStride,
+					&scratch.bits[k/wordBits*blockStride+i*rowStride], 8*rowStride, b, 4*ldb, min(wordBits, p.M-i), k > 0, lanes)
 			}
 		}
 		if p.Add {
-			width := (vectors-1)*s.lanes() + lanes
 			for i := range p.M {
 				s.AddRow(p.C[i*p.LDC+j:][:width], c[i*ldc:][:width])
 			}
 		}
+		j += width
 	}
+}
+
+// rowsOfBlock returns 64 rows of columns of B, from row k and column j on. A copy aligns their vectors and moves them
+// to the first-level cache, in order: rows of A read them in any order.
+func (s Set) rowsOfBlock(p *Product, scratch *Scratch, k, j, width int) (b *float32, ldb int) {
+	if p.M < wordBits/4 {
+		return &p.B[k*p.LDB+j], p.LDB
+	}
+	ldb = (width + s.lanes() - 1) / s.lanes() * s.lanes()
+	for r := range min(wordBits, p.K-k) {
+		copy(scratch.b[r*ldb:], p.B[(k+r)*p.LDB+j:][:width])
+	}
+	return &scratch.b[0], ldb
 }
 
 // columnBits sets the bits of at most 256 rows of A, in their order in memory: blocks of 64 rows and

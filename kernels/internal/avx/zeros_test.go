@@ -25,9 +25,9 @@ func TestMultiplySparse(t *testing.T) {
 		return x
 	}
 	for set := AVX2; set <= Best(); set++ {
-		for _, m := range []int{1, 33, 64, 130, 192} {
+		for _, m := range []int{1, 33, 64, 97, 130, 192} {
 			for _, k := range []int{17, 64, 100, 300, 800} {
-				for _, n := range []int{1, 16, 41, 128, 150} {
+				for _, n := range []int{1, 16, 41, 72, 128, 129, 150} {
 					a, b := values(m*k, 0.3), values(k*n, 1)
 					rows := Product{A: a, RowStride: k, ColStride: 1, B: b, LDB: n, M: m, N: n, K: k, LDC: n}
 					columns := rows

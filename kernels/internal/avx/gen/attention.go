@@ -144,24 +144,25 @@ func scores(s isa) {
 	leave()
 }
 
-// scoresOfOne generates scores for one head, eight edges at a time.
+// scoresOfOne generates scores for one head: a copy of the values of far vertices, and eight edges at a time from it.
 func scoresOfOne(s isa) {
-	routine("scoresOfOne"+s.name, "func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)",
+	routine("scoresOfOne"+s.name, "func(dst, near, far *float32, stride int, ids *uint32, slope float32, top *float32, full, lanes int)",
 		"Sets dst to the leaky near + far[id·stride]. It raises all lanes of top to the largest.")
-	dst, far, ids, topAt := arg("dst"), arg("far"), arg("ids"), arg("top")
-	near, top, slope, stride := s.loaded(Mem{Base: arg("near")}, nil), s.loaded(Mem{Base: topAt}, nil), s.parameter("slope"), s.vec()
-	broadcastWord(Load(Param("stride"), GP32()), stride)
+	dst, far, topAt, stride := arg("dst"), arg("far"), arg("top"), arg("stride")
+	pickFar(dst, func(id, to Register, disp int) {
+		IMULQ(stride, id)
+		copyWord(Mem{Base: far, Index: id, Scale: 4}, Mem{Base: to, Disp: disp})
+	})
+	near, top, slope := s.loaded(Mem{Base: arg("near")}, nil), s.loaded(Mem{Base: topAt}, nil), s.parameter("slope")
 	least := s.loaded(single("never32", math.Inf(-1)), nil)
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		id, v, leaky, some := s.vec(), s.vec(), s.vec(), s.vec()
-		VMOVDQU(place(ids), id)
-		VPMULLD(stride, id, id)
-		lanesOf(mask, some)
-		VMOVAPS(least, v)
-		VGATHERDPS(some, Mem{Base: far, Index: id, Scale: 4}, v)
+		v, leaky := s.loaded(place(dst), nil), s.vec()
 		bending(near, slope, v, leaky)
-		VMAXPS(top, v, top)
 		VMOVUPS(v, place(dst))
+		if mask != nil {
+			VBLENDVPS(mask, v, least, v)
+		}
+		VMAXPS(top, v, top)
 		if mask == nil {
 			return
 		}
@@ -175,13 +176,25 @@ func scoresOfOne(s isa) {
 	})
 }
 
-// lanesOf sets some to the mask, or all bits of some without a mask.
-func lanesOf(mask Register, some VecVirtual) {
-	if mask == nil {
-		VPCMPEQD(some, some, some)
-	} else {
-		VMOVAPS(mask, some)
-	}
+// pickFar generates one for each of 8·full+lanes edges: its id, which may be overwritten, and its place in an array
+// that starts at dst. The processor overlaps many scalar loads, but not gathers of eight into a vector.
+func pickFar(dst Register, one func(id, to Register, disp int)) {
+	ids, to, n := arg("ids"), GP64(), arg("full")
+	MOVQ(dst, to)
+	SHLQ(U8(3), n)
+	ADDQ(place(Param("lanes")), n)
+	unroll("eight", 8, n, func(disp int) {
+		id := GP64()
+		MOVL(Mem{Base: ids, Disp: disp}, id.As32())
+		one(id, to, disp)
+	}, ids, to)
+}
+
+// copyWord copies four bytes.
+func copyWord(from, to Mem) {
+	word := GP32()
+	MOVL(from, word)
+	MOVL(word, to)
 }
 
 // rowPair reads the offsets of the rows of two ids.

@@ -6,12 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// attended is the number of values per head of a far vertex in the backward pass to sources: the
-// vertex's part of the score, lse and dots. The values of all heads follow one another.
-const attended = 3
-
-// ends generates scores without their maximum, and copies lse and dots. These are in the same
-// cache lines as the vertex's part of the score, so that one prefetch per line is enough.
+// ends generates scores without their maximum, and copies lse and dots. In the backward pass to sources a far vertex has,
+// for all heads, its part of the score, then lse, then dots. They are in the same cache lines, so that one prefetch per
+// line is enough.
 func ends(s isa) {
 	routine("ends"+s.name,
 		"func(scores, lse, dots *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32)",
@@ -45,43 +42,38 @@ func ends(s isa) {
 	leave()
 }
 
-// endsOfOne generates ends for one head, eight edges at a time.
+// endsOfOne generates ends for one head: a copy of the values of far vertices, and scores from it, eight edges at a
+// time.
 func endsOfOne(s isa) {
 	routine("endsOfOne"+s.name, "func(scores, lse, dots, near, far *float32, ids *uint32, slope float32, full, lanes int)",
 		"Sets scores to the leaky near + far[3·id], and lse and dots to the next two elements.")
-	far, ids := arg("far"), arg("ids")
+	far, scores := arg("far"), arg("scores")
+	lse, dots := arg("lse"), arg("dots")
+	SUBQ(scores, lse)
+	SUBQ(scores, dots)
+	pickFar(scores, func(id, to Register, disp int) {
+		LEAQ(Mem{Base: id, Index: id, Scale: 2}, id)
+		copyWord(Mem{Base: far, Index: id, Scale: 4}, Mem{Base: to, Disp: disp})
+		copyWord(Mem{Base: far, Index: id, Scale: 4, Disp: 4}, Mem{Base: to, Index: lse, Scale: 1, Disp: disp})
+		copyWord(Mem{Base: far, Index: id, Scale: 4, Disp: 8}, Mem{Base: to, Index: dots, Scale: 1, Disp: disp})
+	})
 	near, slope := s.loaded(Mem{Base: arg("near")}, nil), s.parameter("slope")
-	to := []Register{arg("scores"), arg("lse"), arg("dots")}
 	eachVector(s, func(place func(Register) Mem, mask Register) {
-		id, leaky := s.vec(), s.vec()
-		VMOVDQU(place(ids), id)
-		VPADDD(id, id, leaky)
-		VPADDD(leaky, id, id)
-		for part := range attended {
-			v, some := s.vec(), s.vec()
-			lanesOf(mask, some)
-			s.zero(v)
-			VGATHERDPS(some, Mem{Base: far, Index: id, Scale: 4, Disp: 4 * part}, v)
-			if part == 0 {
-				bending(near, slope, v, leaky)
-			}
-			VMOVUPS(v, place(to[part]))
-		}
+		v, leaky := s.loaded(place(scores), nil), s.vec()
+		bending(near, slope, v, leaky)
+		VMOVUPS(v, place(scores))
 	})
 }
 
-// look generates a copy of table elements by scalar loads. The processor overlaps many such
-// loads, but not gathers of eight into a vector.
+// look generates a copy of table elements.
 func look() {
 	routine("look", "func(dst, ids, table *uint32, n int)",
 		"Sets dst to the elements of table at n ids.")
 	dst, ids, table, n := arg("dst"), arg("ids"), arg("table"), arg("n")
-	one := func(disp int) {
+	unroll("eight", 8, n, func(disp int) {
 		id := GP64()
 		MOVL(Mem{Base: ids, Disp: disp}, id.As32())
-		MOVL(Mem{Base: table, Index: id, Scale: 4}, id.As32())
-		MOVL(id.As32(), Mem{Base: dst, Disp: disp})
-	}
-	unroll("eight", 8, n, one, ids, dst)
+		copyWord(Mem{Base: table, Index: id, Scale: 4}, Mem{Base: dst, Disp: disp})
+	}, ids, dst)
 	RET()
 }

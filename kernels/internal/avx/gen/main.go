@@ -363,9 +363,8 @@ var parts = map[string]func(isa){
 	},
 	"zeros": func(s isa) {
 		nonzeros(s)
-		for vectors := 1; vectors <= 8; vectors++ {
-			sparseRows(s, vectors)
-			sparseColumns(s, vectors)
+		for vectors := 1; vectors <= 9; vectors++ {
+			sparse(s, vectors)
 		}
 	},
 }

@@ -59,8 +59,59 @@ func (s isa) storeNonzeros(v, zero VecVirtual, m Mem) {
 	MOVB(n.As8(), m)
 }
 
-// skipping is the common part of both products: the sum over the set bits of words, lowest first,
-// of an element of one operand times a row of the other.
+// sparse generates the product of rows of elements and N vectors of b: the sum over the set bits of a word,
+// lowest first, of an element times a row of b.
+func sparse(s isa, vectors int) {
+	routine(fmt.Sprintf("sparse%sx%d", s.name, vectors),
+		"func(c *float32, ldc int, a *float32, rowStride, colStride int, bits *uint64, bitStride int, b *float32, ldb, rows int, add bool, "+
+			"lanes int)",
+		"Sets or continues sums in rows of c: the elements of a row of a whose bit is set, of 64, times rows of b. It prefetches rows of "+
+			"a 64 rows later. Strides are in bytes.")
+	g := &skipping{isa: s, last: s.mask("lanes")}
+	for range vectors {
+		g.acc = append(g.acc, s.vec())
+	}
+	c, bits, a, b, ldb, rows := arg("c"), arg("bits"), arg("a"), arg("b"), arg("ldb"), arg("rows")
+	colStride, lda := arg("colStride"), arg("rowStride")
+	CMPQ(lda, colStride)
+	CMOVQLT(colStride, lda) // of two rows in memory
+	later := GP64()
+	MOVQ(lda, later)
+	SHLQ(U8(6), later)
+	ADDQ(a, later)
+	Label("row")
+	for line := range 4 {
+		PREFETCHT1(Mem{Base: later, Disp: 64 * line})
+	}
+	ADDQ(lda, later)
+	g.begin(c)
+	word := GP64()
+	MOVQ(Mem{Base: bits}, word)
+	TESTQ(word, word)
+	JZ(LabelRef("end"))
+	Label("bit")
+	n, at, v := GP64(), GP64(), g.vec()
+	TZCNTQ(word, n)
+	MOVQ(n, at)
+	IMULQ(colStride, at)
+	VBROADCASTSS(Mem{Base: a, Index: at, Scale: 1}, v)
+	IMULQ(ldb, n)
+	for i, acc := range g.acc {
+		g.fmaFrom(Mem{Base: b, Index: n, Scale: 1, Disp: g.bytes * i}, v, g.mask(i), acc)
+	}
+	BLSRQ(word, word)
+	JNZ(LabelRef("bit"))
+	Label("end")
+	s.storeTile(g.acc, g.last, c)
+	ADDQ(place(Param("ldc")), c)
+	ADDQ(place(Param("bitStride")), bits)
+	ADDQ(place(Param("rowStride")), a)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	leave()
+}
+
+// skipping is the state of sparse.
 type skipping struct {
 	isa
 	acc  []VecVirtual
@@ -68,111 +119,6 @@ type skipping struct {
 }
 
 func (g *skipping) mask(i int) Register { return onlyLast(g.last, i, len(g.acc)) }
-
-// add generates, for each set bit N of word, the addition of the element at x plus N times step
-// bytes, times the row at y plus N times stride bytes.
-func (g *skipping) add(label string, word, x Register, step func(n Register) Mem, y, stride Register) {
-	Label(label)
-	TESTQ(word, word)
-	JZ(LabelRef(label + "_end"))
-	n, v := GP64(), g.vec()
-	TZCNTQ(word, n)
-	BLSRQ(word, word)
-	VBROADCASTSS(step(n), v)
-	IMULQ(stride, n)
-	for i, acc := range g.acc {
-		g.fmaFrom(Mem{Base: y, Index: n, Scale: 1, Disp: g.bytes * i}, v, g.mask(i), acc)
-	}
-	JMP(LabelRef(label))
-	Label(label + "_end")
-}
-
-func newSkipping(s isa, vectors int) *skipping {
-	g := &skipping{isa: s, last: s.mask("lanes")}
-	for range vectors {
-		g.acc = append(g.acc, s.vec())
-	}
-	return g
-}
-
-// sparseRows generates the product of rows of a and N vectors of b.
-func sparseRows(s isa, vectors int) {
-	routine(fmt.Sprintf("sparseRows%sx%d", s.name, vectors),
-		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)",
-		"Sets rows of c to, or adds to them, rows of a times b, for the elements of a whose bit is set. It prefetches the elements of a "+
-			"ahead bytes later. Strides are in bytes.")
-	g := newSkipping(s, vectors)
-	c, bits, ldb, rows := arg("c"), arg("bits"), arg("ldb"), arg("rows")
-	Label("row")
-	a, b := arg("a"), arg("b")
-	words, ahead := arg("words"), GP64()
-	for _, acc := range g.acc {
-		s.zero(acc)
-	}
-	Label("word")
-	word := GP64()
-	MOVQ(Mem{Base: bits}, word)
-	MOVQ(a, ahead)
-	ADDQ(place(Param("ahead")), ahead)
-	for line := range 4 {
-		PREFETCHT1(Mem{Base: ahead, Disp: 64 * line})
-	}
-	g.add("bit", word, a, func(n Register) Mem { return Mem{Base: a, Index: n, Scale: 4} }, b, ldb)
-	ADDQ(U8(8), bits)
-	ADDQ(U32(256), a)
-	next := GP64()
-	MOVQ(ldb, next)
-	SHLQ(U8(6), next)
-	ADDQ(next, b)
-	DECQ(words)
-	JNZ(LabelRef("word"))
-	finish(s, g.acc, func(i int) Mem { return Mem{Base: c, Disp: s.bytes * i} }, g.mask, "end")
-	ADDQ(place(Param("ldc")), c)
-	MOVQ(place(Param("a")), a)
-	ADDQ(place(Param("lda")), a)
-	MOVQ(a, place(Param("a")))
-	DECQ(rows)
-	JNZ(LabelRef("row"))
-	leave()
-}
-
-// sparseColumns generates the product of 64 transposed rows of a and the rows of b.
-func sparseColumns(s isa, vectors int) {
-	routine(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors),
-		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)",
-		"Sets or continues sums in rows of c: columns of 64 rows of a times the same rows of b, for the elements of a whose bit is set. "+
-			"It prefetches the next 64 rows. Strides are in bytes.")
-	g := newSkipping(s, vectors)
-	c, bits, a, b, lda, ldb := arg("c"), arg("bits"), arg("a"), arg("b"), arg("lda"), arg("ldb")
-	cols := arg("cols")
-	nextA, nextB := GP64(), GP64()
-	for _, p := range [][3]Register{{a, lda, nextA}, {b, ldb, nextB}} {
-		MOVQ(p[1], p[2])
-		SHLQ(U8(6), p[2])
-		ADDQ(p[0], p[2])
-	}
-	Label("column")
-	prefetch(nextA, 256)
-	prefetch(nextB, s.bytes*vectors)
-	ADDQ(lda, nextA)
-	ADDQ(ldb, nextB)
-	g.begin(c)
-	word := GP64()
-	MOVQ(Mem{Base: bits}, word)
-	g.add("bit", word, a, func(n Register) Mem {
-		m := GP64()
-		MOVQ(n, m)
-		IMULQ(lda, m)
-		return Mem{Base: a, Index: m, Scale: 1}
-	}, b, ldb)
-	s.storeTile(g.acc, g.last, c)
-	ADDQ(place(Param("ldc")), c)
-	ADDQ(U8(8), bits)
-	ADDQ(U8(4), a)
-	DECQ(cols)
-	JNZ(LabelRef("column"))
-	leave()
-}
 
 // begin sets the accumulators to zero or, if "add" is set, to the values at c.
 func (g *skipping) begin(c Register) {
@@ -188,11 +134,4 @@ func (g *skipping) begin(c Register) {
 		g.zero(acc)
 	}
 	Label("begun")
-}
-
-// prefetch generates prefetches of the cache lines of N bytes.
-func prefetch(p Register, bytes int) {
-	for line := 0; line < bytes; line += 64 {
-		PREFETCHT1(Mem{Base: p, Disp: line})
-	}
 }
