@@ -164,10 +164,8 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 // LayerCoefficients returns the kind of layer l, and the function that computes its coefficients.
 func (s Spec) LayerCoefficients(l int) (kind string, compute func(d Degrees, own int, a *mapped.Arena) Coefficients) {
 	k := s.kind()
-	if s.Design.Kinds != "" { // parts takes long for many layers
-		if part := s.parts()[l].kind; part.Coefficients != nil {
-			k = part
-		}
+	if part := s.part(k, l).Kind; s.Design.Kinds != "" && named(part, kinds, partKinds).Coefficients != nil {
+		k = named(part, kinds, partKinds)
 	}
 	return k.Name, k.Coefficients
 }
