@@ -5,6 +5,7 @@ import "siafu/kernels/internal/avx"
 // Sums of matrices and of single rows, and products of rows and a number.
 //
 //	dst[i] += x[i]
+//	dst[i] = x0[i] + x1[i] + x2[i] …
 //	dst[i] = keep·dst[i] + share·x[i]
 //	x[i] *= factor
 
@@ -21,6 +22,35 @@ type addTask struct {
 
 func (k *addTask) chunk(lo, hi int) {
 	addRow(k.set, k.dst[lo:hi], k.x[lo:hi])
+}
+
+// Sum sets dst to the sum of parts of its shape, added in order.
+func Sum(o Ops, dst Mat, parts []Mat) {
+	if t, ok := o.(*Team); ok {
+		do(t, sumTask{dst.Host(), parts, t.set}, dst.Rows*dst.Cols, sumGrain)
+		return
+	}
+	o.Copy(dst, parts[0])
+	for _, p := range parts[1:] {
+		o.Add(dst, p)
+	}
+}
+
+// sumGrain is the number of elements of a chunk of many parts.
+const sumGrain = 1 << 11
+
+type sumTask struct {
+	dst   []float32
+	parts []Mat
+	set   avx.Set
+}
+
+func (k *sumTask) chunk(lo, hi int) {
+	dst := k.dst[lo:hi]
+	copy(dst, k.parts[0].Host()[lo:hi])
+	for _, p := range k.parts[1:] {
+		addRow(k.set, dst, p.Host()[lo:hi])
+	}
 }
 
 // Blend implements Ops.

@@ -50,22 +50,32 @@ func (s *segment) block(at, step int) segment {
 	return segment{row: s.row, id: s.id + at, value: s.value + at*step, n: min(blockEdges, s.n-at)}
 }
 
-// edgeBatches returns one batch per worker.
-func (t *Team) edgeBatches() chan *edgeBatch {
-	if t.batches == nil {
-		t.batches = make(chan *edgeBatch, t.workers)
-		for range t.workers {
-			b := new(edgeBatch)
-			for i := range b.ones {
-				b.ones[i] = 1
-			}
-			for i := range b.counting {
-				b.counting[i] = uint32(i)
-			}
-			t.batches <- b
-		}
+// edgeBatches has idle batches, of all Teams: one for each worker that has run a chunk at the same time as others.
+var edgeBatches = make(chan *edgeBatch, 1<<10)
+
+// takeEdgeBatch returns an idle batch or, if there is none, a new one.
+func takeEdgeBatch() *edgeBatch {
+	select {
+	case b := <-edgeBatches:
+		return b
+	default:
 	}
-	return t.batches
+	b := new(edgeBatch)
+	for i := range b.ones {
+		b.ones[i] = 1
+	}
+	for i := range b.counting {
+		b.counting[i] = uint32(i)
+	}
+	return b
+}
+
+// release makes a batch idle.
+func (b *edgeBatch) release() {
+	select {
+	case edgeBatches <- b:
+	default:
+	}
 }
 
 // fill adds the next rows to the batch. A row that does not fit into the rest of a batch

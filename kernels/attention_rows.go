@@ -44,11 +44,10 @@ type attentionTask struct {
 	packed       []float32 // the result of pack for all groups; nil: must be computed
 
 	set         avx.Set
-	batches     chan *edgeBatch // one for each worker
-	group, size int             // the first head of the current group, and the number of heads in it
-	step        int             // size, rounded up to a power of two
-	values      []float32       // of far vertices: l, or r, lse and dots; size each
-	stride      int             // distance of two vertices in values
+	group, size int       // the first head of the current group, and the number of heads in it
+	step        int       // size, rounded up to a power of two
+	values      []float32 // of far vertices: l, or r, lse and dots; size each
+	stride      int       // distance of two vertices in values
 	heads       [avx.Heads * attentionMixed]uint32
 	most        int // maximum values of a batch
 	drop        bool
@@ -73,7 +72,7 @@ func runAttention(t *Team, k attentionTask) {
 	if rows == 0 {
 		return
 	}
-	k.set, k.batches, k.most = t.set, t.edgeBatches(), batchValues
+	k.set, k.most = t.set, batchValues
 	if k.Dynamic {
 		k.prepareDynamic()
 	}
@@ -164,7 +163,7 @@ func (k *attentionPackTask) chunk(lo, hi int) {
 // chunk processes rows in batches. In a batch, all values that depend on scores are computed
 // before rows are read.
 func (k *attentionTask) chunk(lo, hi int) {
-	b := <-k.batches
+	b := takeEdgeBatch()
 	b.row, b.end, b.at = lo, hi, 0
 	for b.fill(k) {
 		for i := range b.segments[:b.count] {
@@ -174,7 +173,7 @@ func (k *attentionTask) chunk(lo, hi int) {
 			k.rows(b, &b.segments[i])
 		}
 	}
-	k.batches <- b
+	b.release()
 }
 
 // columns returns the columns of the group in row r of x.

@@ -1,15 +1,16 @@
 package kernels
 
 import (
+	"runtime"
 	"sort"
-	"sync"
 	"sync/atomic"
 
 	"siafu/kernels/internal/avx"
 )
 
-// Team has the persistent workers of one rank. Work is cut into chunks whose bounds depend
-// only on its size. Any worker may run any chunk, and no result may depend on which.
+// Team runs kernels. Work is cut into chunks whose bounds depend only on its size. Any worker may run
+// any chunk, and no result may depend on which: the Team's own workers, and idle workers of a rank
+// (Assist).
 //
 // A Team serves one caller at a time: a kernel must not be called on a Team
 // from inside a chunk, nor by two goroutines at once.
@@ -25,15 +26,8 @@ type Team struct {
 	rounds  bool    // operands of products, to bfloat16
 
 	emulates bool // instructions for bfloat16, in tests
-	wake     chan struct{}
-	done     sync.WaitGroup
-	busy     atomic.Bool
+	wake     chan *division
 	closed   bool
-
-	// The current work, written by the caller before it wakes workers.
-	work     task
-	n, grain int
-	next     atomic.Int64
 
 	slots []any       // a *T for each type of task that has run
 	state [][]float32 // of a step
@@ -42,6 +36,7 @@ type Team struct {
 
 // memory is the workspace of kernels.
 type memory struct {
+	division
 	// Partial results, one per chunk, summed in order of chunks.
 	floats  []float32
 	turned  []float32 // a product that is transposed
@@ -51,7 +46,6 @@ type memory struct {
 	hubs    hubs    // of the SpMM that runs
 	rowEnds []int64 // ends of rows with masked edges
 	blocks  blockBuffers
-	batches chan *edgeBatch // of attention
 }
 
 // task is work on the chunk [lo, hi).
@@ -60,11 +54,11 @@ type task interface{ chunk(lo, hi int) }
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker too); workers below
 // 1 means 1. Close ends them. The Team uses the best instructions that this machine has.
 func NewTeam(workers int) *Team {
-	t := &Team{workers: max(workers, 1), memory: new(memory)}
+	t := &Team{workers: max(workers, 1), memory: &memory{division: division{left: make(chan struct{}, 1)}}}
 	if err := t.Use(avx.Best().String()); err != nil {
 		panic("kernels: best instructions missing")
 	}
-	t.wake = make(chan struct{}, t.workers)
+	t.wake = make(chan *division, t.workers)
 	for range t.workers - 1 {
 		go t.serve()
 	}
@@ -119,39 +113,108 @@ func (t *Team) run(n, grain int, work task) {
 	if t.closed {
 		panic("kernels: closed team")
 	}
-	if !t.busy.CompareAndSwap(false, true) {
+	chunks := (n + grain - 1) / grain
+	t.open(work, n, grain, chunks)
+	defer t.end()
+	for range min(t.workers, chunks) - 1 {
+		select {
+		case t.wake <- &t.division:
+		default: // all workers are called already
+		}
+	}
+	for t.step() {
+	}
+}
+
+// serve runs the loop of a worker.
+func (t *Team) serve() {
+	for d := range t.wake {
+		for d.assist() {
+		}
+	}
+}
+
+// Assist runs a chunk of the work that t, or a Team that has borrowed its memory, does now, and reports whether there was
+// one. Any goroutine may call it at any time.
+func (t *Team) Assist() bool { return t.assist() }
+
+// division is work that a caller divides among itself and workers that join it. A worker that comes late
+// never delays the caller.
+type division struct {
+	work     task
+	n, grain int
+	next     atomic.Int64  // chunks that nobody has taken
+	joined   atomic.Int64  // workers in a chunk, plus taken during the work, plus opened while workers may join
+	left     chan struct{} // tells the caller that the last worker has left
+}
+
+const (
+	taken      = 1 << 32
+	opened     = 1 << 33
+	eagerPolls = 1000
+)
+
+// open begins the work.
+func (d *division) open(work task, n, grain, chunks int) {
+	if !d.joined.CompareAndSwap(0, taken) {
 		panic("kernels: team used by two callers at once")
 	}
-	t.work, t.n, t.grain = work, n, grain
-	t.next.Store(0)
-	helpers := min(t.workers, (n+grain-1)/grain) - 1
-	t.done.Add(helpers)
-	for range helpers {
-		t.wake <- struct{}{}
-	}
-	t.drain()
-	t.done.Wait()
-	t.work = nil
-	t.busy.Store(false)
+	d.work, d.n, d.grain = work, n, grain
+	d.next.Store(int64(chunks))
+	d.joined.Add(opened)
 }
 
-// serve runs the loop of a worker. A fast worker may take the wake-up of another worker. That is
-// harmless, because every wake-up ends when no chunk is left.
-func (t *Team) serve() {
-	for range t.wake {
-		t.drain()
-		t.done.Done()
+// end ends the work when all workers have left, also after a panic.
+func (d *division) end() {
+	d.next.Store(0)
+	if d.joined.Add(-opened) > taken {
+		d.await()
 	}
+	d.work = nil
+	d.joined.Add(-taken)
 }
 
-func (t *Team) drain() {
-	for {
-		lo := (int(t.next.Add(1)) - 1) * t.grain
-		if lo >= t.n {
+// await waits for the last worker. A chunk is short, and a caller that sleeps needs longer to wake up.
+func (d *division) await() {
+	for range eagerPolls {
+		select {
+		case <-d.left:
 			return
+		default:
+			runtime.Gosched()
 		}
-		t.work.chunk(lo, min(lo+t.grain, t.n))
 	}
+	<-d.left
+}
+
+// assist joins the work for one chunk.
+func (d *division) assist() bool {
+	for d.next.Load() > 0 {
+		if v := d.joined.Load(); v < opened {
+			return false
+		} else if d.joined.CompareAndSwap(v, v+1) {
+			defer d.leave()
+			return d.step()
+		}
+	}
+	return false
+}
+
+func (d *division) leave() {
+	if d.joined.Add(-1) == taken {
+		d.left <- struct{}{}
+	}
+}
+
+// step runs the next chunk, in ascending order, unless all are taken.
+func (d *division) step() bool {
+	left := int(d.next.Add(-1))
+	if left < 0 {
+		return false
+	}
+	lo := ((d.n+d.grain-1)/d.grain - 1 - left) * d.grain
+	d.work.chunk(lo, min(lo+d.grain, d.n))
+	return true
 }
 
 // slot returns the Team's memory for the arguments of a type of task.

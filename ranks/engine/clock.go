@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"siafu/ranks/schedule"
@@ -19,6 +20,7 @@ type clock struct {
 	layer    int             // of the current task, or trace.None
 	interval int             // of the current task, or trace.None
 	read     int64           // by the last fetch
+	stage    atomic.Int32    // of the current task, for workers that assist
 }
 
 // evaluation is the timeline's name for a pass outside of training.
@@ -41,19 +43,21 @@ func (c *clock) start() {
 // lap adds the time since the last lap, or start, to a task.
 func (c *clock) lap(task string) {
 	now := time.Now()
-	c.mu.Lock()
-	c.seconds[task] += now.Sub(c.lapStart).Seconds()
-	c.mu.Unlock()
+	c.add(task, now.Sub(c.lapStart))
 	c.record(task, c.lapStart, now)
 	c.lapStart = now
 }
 
 // wait adds a time of waiting for a task.
 func (c *clock) wait(task string, began, ended time.Time) {
-	c.mu.Lock()
-	c.seconds[task] += ended.Sub(began).Seconds()
-	c.mu.Unlock()
+	c.add(task, ended.Sub(began))
 	c.timeline.AddWait(task, c.tracePlace(), began, ended)
+}
+
+func (c *clock) add(task string, d time.Duration) {
+	c.mu.Lock()
+	c.seconds[task] += d.Seconds()
+	c.mu.Unlock()
 }
 
 func (c *clock) tracePlace() trace.Place {

@@ -43,11 +43,11 @@ type resources struct {
 
 // wholeWork is the work of a pass that covers all intervals.
 type wholeWork struct {
-	update     func(s *lockstep, layer int) // sums the gradients of a layer's weights in a pass of s
-	pairing    *pairing                     // of link prediction, whose loss covers all vertices at once
-	pairs      bool                         // the loss is of pairs of vertices
-	totals     *allSums                     // of layers that need sums over all vertices, else nil
-	endsInLoss bool                         // the forward pass ends in the loss
+	update     func(s *lockstep, layer int, o kernels.Ops) // sums the gradients of a layer's weights in a pass of s
+	pairing    *pairing                                    // of link prediction, whose loss covers all vertices at once
+	pairs      bool                                        // the loss is of pairs of vertices
+	totals     *allSums                                    // of layers that need sums over all vertices, else nil
+	endsInLoss bool                                        // the forward pass ends in the loss
 }
 
 // passRun is a pass along a route. It does not change while it runs.
@@ -210,7 +210,7 @@ func (s *lockstep) announceNext(t schedule.Task) {
 func (s *lockstep) runWhole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
-		s.update(s, t.Layer)
+		s.update(s, t.Layer, s.workers.teams[worker])
 		return nil
 	case schedule.Loss:
 		return s.computePairLoss(t.Layer, s.pass.count)

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -77,6 +78,27 @@ func (t *trainer) pull(epoch, step int) error {
 		t.loadWeights()
 		return err
 	})
+}
+
+// loadWeights copies the weights to the intervals' memory.
+func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
+
+// sumLayer sums a layer's gradients of a pass of s, in the order of intervals.
+func (t *trainer) sumLayer(s *lockstep, layer int, o kernels.Ops) {
+	at := t.layers[layer]
+	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.parts = t.parts[:0]
+	for _, list := range [][]*interval{s.intervals, s.pass.route.localGhosts.gradIntervals(layer)} {
+		for _, i := range list {
+			t.parts = append(t.parts, i.frame.LayerGrad(layer))
+		}
+	}
+	kernels.Sum(o, sum, t.parts)
+	kernels.Read(o, grad, sum)
+	if layer == len(t.layers)-1 {
+		own := t.pairing.scorer.weightGrad()
+		copy(grad[len(grad)-len(own):], own)
+	}
 }
 
 // train runs the forward pass, unless it has already run, and the backward pass. Collective

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph/shard"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/schedule"
@@ -287,8 +288,8 @@ func (p *pipelineRank) sendGradients(i pipeline.Instruction, tag int) error {
 
 // addGradient adds the gradient of a layer to the sum of a stage. It runs after the layer's backward
 // pass of each microbatch, in their order.
-func (p *pipelineRank) addGradient(w *stageWork, microbatch int, s *lockstep, layer int) {
-	p.t.sumLayer(s, layer)
+func (p *pipelineRank) addGradient(w *stageWork, microbatch int, s *lockstep, layer int, o kernels.Ops) {
+	p.t.sumLayer(s, layer, o)
 	at := p.t.layers[layer]
 	sum, one := w.grad[at.Lo:at.Hi], p.t.grad[at.Lo:at.Hi]
 	if microbatch == 0 {

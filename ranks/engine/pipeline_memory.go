@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/halo/sample"
+	"siafu/kernels"
 	"siafu/kernels/model"
 )
 
@@ -53,7 +54,7 @@ func (p *pipelineRank) addSlot(w *stageWork, net *model.Network, most int) {
 	if len(w.slots) > 0 {
 		like = w.slots[0].template.intervals
 	}
-	update := func(s *lockstep, layer int) { p.addGradient(w, m.number, s, layer) }
+	update := func(s *lockstep, layer int, o kernels.Ops) { p.addGradient(w, m.number, s, layer, o) }
 	m.sampledSteps = sampledSteps{p.e.newSectionBuffers(p.t, net, w.section, []int{most}, passes, update, like)}
 	w.slots = append(w.slots, m)
 }

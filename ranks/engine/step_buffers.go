@@ -44,7 +44,7 @@ func (e *Engine) newStepBuffers(t *trainer, net *model.Network, most []int, step
 // newSectionBuffers allocates steps of a section of a network. Steps with the intervals like run at
 // other times, and share the gradients of weights.
 func (e *Engine) newSectionBuffers(t *trainer, net *model.Network, of model.Section, most []int, steps int,
-	update func(s *lockstep, layer int), like []*interval) *stepBuffers {
+	update func(s *lockstep, layer int, o kernels.Ops), like []*interval) *stepBuffers {
 	r := e.allocStepBuffers(net, of, most, e.Arena)
 	store := model.NewSectionStore(net, of, r.vertices(r.rows), passMemory(e.Config), e.workers.teams[0], e.Arena.For(Activations))
 	e.values.Bytes, e.values.KeptBytes = e.values.Bytes+store.Bytes(), e.values.KeptBytes+store.Bytes()

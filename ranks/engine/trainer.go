@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"siafu/graph"
@@ -47,6 +46,7 @@ type parameters struct {
 	layers        []protocol.Range // of flat and grad
 	sharedWeights kernels.Mat      // flat [weights x 1], in the intervals' memory
 	deviceGrad    kernels.Mat      // grad, in the intervals' memory
+	parts         []kernels.Mat    // of the sum of gradients
 	source        params.Source
 }
 
@@ -379,22 +379,4 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 	t.workers.begin(0, task)
 	defer t.workers.end(0, task)
 	return step()
-}
-
-// loadWeights copies the weights to the intervals' memory.
-func (t *trainer) loadWeights() { kernels.Write(t.adder, t.sharedWeights, t.flat) }
-
-// sumLayer sums a layer's gradients of a pass of s, in the order of intervals.
-func (t *trainer) sumLayer(s *lockstep, layer int) {
-	at := t.layers[layer]
-	sum, grad := t.deviceGrad.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
-	t.adder.Copy(sum, s.intervals[0].frame.LayerGrad(layer))
-	for _, i := range slices.Concat(s.intervals[1:], s.pass.route.localGhosts.gradIntervals(layer)) {
-		t.adder.Add(sum, i.frame.LayerGrad(layer))
-	}
-	kernels.Read(t.adder, grad, sum)
-	if layer == len(t.layers)-1 {
-		own := t.pairing.scorer.weightGrad()
-		copy(grad[len(grad)-len(own):], own)
-	}
 }

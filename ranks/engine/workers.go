@@ -17,7 +17,8 @@ import (
 // kernels (teams) and its clock.
 type workers struct {
 	pool    *schedule.Pool
-	teams   []kernels.Ops // one per worker
+	teams   []kernels.Ops   // one per worker
+	divided []*kernels.Team // those of teams whose work other workers may assist
 	clocks  []*clock
 	fetches *trace.Recorder // of the fetcher, nil without a timeline
 	fault   *inject.Fault   // nil except in tests
@@ -49,6 +50,9 @@ func newWorkers(r Rank) (*workers, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t, ok := o.(*kernels.Team); ok {
+			c.divided = append(c.divided, t)
+		}
 		if r.Watch != nil {
 			o = r.Watch(o)
 		}
@@ -61,8 +65,23 @@ func newWorkers(r Rank) (*workers, error) {
 	if len(r.Recorders) > r.Threads {
 		c.fetches = r.Recorders[r.Threads]
 	}
-	c.pool = schedule.NewPool(r.Threads)
+	c.pool = schedule.NewPool(r.Threads, c.assist)
 	return c, nil
+}
+
+// assist does a part of another worker's task, whose time counts as time of this task's kind.
+func (c *workers) assist(worker int) time.Duration {
+	began := time.Now()
+	for k := 1; k < len(c.divided); k++ {
+		at := (worker + k) % len(c.divided)
+		kind := schedule.Stage(c.clocks[at].stage.Load()).Kind()
+		if c.divided[at].Assist() {
+			took := time.Since(began)
+			c.clocks[worker].add(kind, took)
+			return took
+		}
+	}
+	return 0
 }
 
 func (c *workers) close() { c.pool.Close() }
@@ -128,6 +147,7 @@ func (c *workers) begin(worker int, t schedule.Task) {
 	c.fault.At(t.Stage.Kind(), t.Epoch)
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.stage.Store(int32(t.Stage))
 	if o, ok := c.teams[worker].(Watcher); ok {
 		if c.paused {
 			t.Epoch = 0

@@ -38,16 +38,21 @@ type Flow interface {
 	Finished() bool
 }
 
-// Pool has the workers of a rank. They sleep between two calls of Run.
+// Pool has the workers of a rank. They sleep between two calls of Run. A worker without a task assists
+// the workers that run tasks.
 type Pool struct {
 	workers int
+	assist  Assist
+	most    int       // workers that look for work at once: one per processor
 	wake    chan Flow // nil ends a worker
 	done    sync.WaitGroup
+	due     atomic.Bool // a worker that looks for work must take the lock
 
 	mu      sync.Mutex
 	flow    Flow       // the running one
 	idle    *sync.Cond // signals workers without a task
 	asleep  int
+	looking int  // workers for tasks to assist
 	running int  // tasks
 	handed  int  // tasks that run elsewhere
 	polling bool // a worker polls for messages
@@ -55,9 +60,13 @@ type Pool struct {
 	waited  []atomic.Int64 // by worker: idle nanoseconds
 }
 
+// Assist does a small part of a task that another worker runs, and returns the time that it took, 0 if no
+// task can be divided now. Results must not depend on it. Nil: tasks cannot be divided.
+type Assist func(worker int) time.Duration
+
 // NewPool starts workers-1 goroutines, because the caller of Run is a worker too. Close ends them.
-func NewPool(workers int) *Pool {
-	p := &Pool{workers: max(workers, 1)}
+func NewPool(workers int, assist Assist) *Pool {
+	p := &Pool{workers: max(workers, 1), assist: assist, most: runtime.GOMAXPROCS(0)}
 	p.wake = make(chan Flow, p.workers)
 	p.idle = sync.NewCond(&p.mu)
 	p.waited = make([]atomic.Int64, p.workers)
@@ -98,9 +107,9 @@ func (p *Pool) serve(worker int) {
 }
 
 // next returns the next flow, nil after Close. The next one often follows at once, and to wake a
-// worker that sleeps takes as long as a task of a small graph.
+// worker that sleeps takes as long as a task of a small graph. Workers beyond the number of processors sleep at once.
 func (p *Pool) next() Flow {
-	for began := time.Now(); time.Since(began) < restless; runtime.Gosched() {
+	for began := time.Now(); p.workers <= p.most && time.Since(began) < restless; runtime.Gosched() {
 		select {
 		case f := <-p.wake:
 			return f
@@ -167,6 +176,7 @@ func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
 		err = f.Done(t)
 	}
 	p.fail(err)
+	p.notify(f)
 	p.idle.Broadcast()
 }
 
@@ -183,14 +193,64 @@ func (p *Pool) work(worker int, f Flow) {
 			continue
 		}
 		idle.begin(f)
-		if p.polling {
-			p.sleep()
-		} else {
+		switch {
+		case !p.polling && (p.running == 0 || f.Listens()):
 			p.poll(f, &idle)
+		case p.mayLook():
+			p.look(f, &idle)
+		default:
+			p.sleep(f)
 		}
 	}
 	p.endIdle(&idle, f)
+	p.notify(f)
 	p.idle.Broadcast()
+}
+
+// mayLook reports whether one more worker may look for work: a task runs, and a processor is free.
+func (p *Pool) mayLook() bool {
+	busy := p.running + p.looking
+	if p.polling {
+		busy++
+	}
+	return p.assist != nil && p.running > 0 && busy < p.most
+}
+
+// look assists the workers that run tasks until a task may be ready.
+func (p *Pool) look(f Flow, i *idleSpan) {
+	p.looking++
+	p.fail(p.unlocked(f, func() error {
+		for polls := 0; !p.due.Load(); polls++ {
+			if p.assists(i) {
+				polls = 0
+			} else {
+				pause(polls)
+			}
+		}
+		return nil
+	}))
+	p.looking--
+}
+
+// assists runs a part of another worker's task, if possible. Its time is not idle time.
+func (p *Pool) assists(i *idleSpan) bool {
+	if p.assist == nil {
+		return false
+	}
+	took := p.assist(i.worker)
+	i.began = i.began.Add(took)
+	return took > 0
+}
+
+// wanted reports whether a worker without a task has something to do that needs the lock.
+func (p *Pool) wanted(f Flow) bool { return f.Waiting() > 0 || !p.polling && f.Listens() }
+
+// notify sets due. Every holder of the lock calls it before it releases the lock.
+func (p *Pool) notify(f Flow) {
+	due := p.err != nil || p.running == 0 || p.wanted(f) || f.Finished()
+	if due != p.due.Load() {
+		p.due.Store(due)
+	}
 }
 
 // idleSpan is a time span in which a worker has no task to run.
@@ -226,11 +286,15 @@ func (p *Pool) endIdle(i *idleSpan, f Flow) {
 
 // run runs a task without the lock, and polls for messages after it.
 func (p *Pool) run(f Flow, worker int, t Task) {
-	if p.asleep > 0 {
-		p.idle.Signal() // another task may be ready
-	}
 	p.running++
-	done, err := p.runUnlocked(f, worker, t)
+	if p.asleep > 0 && (p.wanted(f) || p.mayLook()) {
+		p.idle.Signal()
+	}
+	done := false
+	err := p.unlocked(f, func() (err error) {
+		done, err = f.Run(worker, t)
+		return err
+	})
 	p.running--
 	switch {
 	case err != nil:
@@ -245,13 +309,14 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 	p.fail(err)
 }
 
-// runUnlocked runs a task without the lock, and takes the lock again even after a panic. If the
-// system refuses memory, that is the task's error.
-func (p *Pool) runUnlocked(f Flow, worker int, t Task) (done bool, err error) {
+// unlocked calls do without the lock, and takes the lock again even after a panic. If the system refuses memory
+// or a page of a file, that is the error.
+func (p *Pool) unlocked(f Flow, do func() error) (err error) {
+	p.notify(f)
 	p.mu.Unlock()
 	defer p.mu.Lock()
 	defer mapped.Catch(&err)
-	return f.Run(worker, t)
+	return do()
 }
 
 // fail stores the first error.
@@ -261,8 +326,9 @@ func (p *Pool) fail(err error) {
 	}
 }
 
-func (p *Pool) sleep() {
+func (p *Pool) sleep(f Flow) {
 	p.asleep++
+	p.notify(f)
 	p.idle.Wait()
 	p.asleep--
 }
@@ -282,10 +348,10 @@ func (p *Pool) poll(f Flow, i *idleSpan) {
 	if err == nil && !found && p.running == 0 {
 		switch {
 		case p.handed == 0:
-			p.pollUnlocked(func() { err = f.Wait() })
+			err = p.pollUnlocked(f, f.Wait)
 			found = true
 		case !f.Listens():
-			p.sleep()
+			p.sleep(f)
 			return
 		}
 	}
@@ -294,7 +360,12 @@ func (p *Pool) poll(f Flow, i *idleSpan) {
 		return
 	}
 	i.polls++
-	p.pollUnlocked(func() { pause(i.polls) })
+	p.fail(p.pollUnlocked(f, func() error {
+		if !p.assists(i) {
+			pause(i.polls)
+		}
+		return nil
+	}))
 }
 
 // pause sleeps between two polls.
@@ -306,11 +377,10 @@ func pause(polls int) {
 	}
 }
 
-// pollUnlocked runs do without the lock, while no other worker polls.
-func (p *Pool) pollUnlocked(do func()) {
+// pollUnlocked calls do without the lock, while no other worker polls.
+func (p *Pool) pollUnlocked(f Flow, do func() error) error {
 	p.polling = true
-	p.mu.Unlock()
-	do()
-	p.mu.Lock()
+	err := p.unlocked(f, do)
 	p.polling = false
+	return err
 }

@@ -109,7 +109,7 @@ func TestDependencies(t *testing.T) {
 			}
 			needs = append(needs, numbers)
 		}
-		pool := schedule.NewPool(rapid.IntRange(1, 4).Draw(t, "workers"))
+		pool := schedule.NewPool(rapid.IntRange(1, 4).Draw(t, "workers"), nil)
 		defer pool.Close()
 		f := &flow{Walk: schedule.NewWalk(g), every: rapid.IntRange(1, 50).Draw(t, "every")}
 		for epoch := range 3 {
@@ -189,7 +189,7 @@ func TestFailure(t *testing.T) {
 		for i := range 20 {
 			last = g.Task(schedule.Task{Interval: i + 1}, last)
 		}
-		pool := schedule.NewPool(workers)
+		pool := schedule.NewPool(workers, nil)
 		f := &flow{Walk: schedule.NewWalk(g), ran: map[int]int{}, every: 3, fail: 10}
 		f.Start(1)
 		if err := pool.Run(f); !errors.Is(err, errTask) {
@@ -210,7 +210,7 @@ func TestTaskWithoutMemory(t *testing.T) {
 		for i := range 20 {
 			g.Task(schedule.Task{Interval: i + 1})
 		}
-		pool := schedule.NewPool(workers)
+		pool := schedule.NewPool(workers, nil)
 		f := &flow{Walk: schedule.NewWalk(g), ran: map[int]int{}, every: 3, before: func(t schedule.Task) {
 			mapped.Make[float64](arena, (t.Interval+1)<<55)
 		}}
@@ -235,7 +235,7 @@ func TestWorkersRunSideBySide(t *testing.T) {
 		meet.Done()
 		meet.Wait()
 	}}
-	pool := schedule.NewPool(2)
+	pool := schedule.NewPool(2, nil)
 	defer pool.Close()
 	f.Start(1)
 	done := make(chan error, 1)
@@ -257,7 +257,7 @@ func TestNoAllocation(t *testing.T) {
 	for i := range 50 {
 		ids = append(ids, g.Task(schedule.Task{Interval: i}, ids[max(0, i-3):]...))
 	}
-	pool := schedule.NewPool(2)
+	pool := schedule.NewPool(2, nil)
 	defer pool.Close()
 	f := &still{Walk: schedule.NewWalk(g)}
 	run := func() {
@@ -309,7 +309,7 @@ func BenchmarkPool(b *testing.B) {
 	}
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
-			pool := schedule.NewPool(workers)
+			pool := schedule.NewPool(workers, nil)
 			defer pool.Close()
 			f := &still{Walk: schedule.NewWalk(g)}
 			for b.Loop() {
@@ -330,7 +330,7 @@ func TestQueue(t *testing.T) {
 	for n := range 5 {
 		g.Task(schedule.Task{Interval: n + 2}, first)
 	}
-	p := schedule.NewPool(1)
+	p := schedule.NewPool(1, nil)
 	defer p.Close()
 	var sizes []int
 	f := &flow{Walk: schedule.NewWalk(g), ran: map[int]int{}, every: 1}

@@ -52,6 +52,12 @@ func (s Suite) memory(t *testing.T) {
 		want[i] *= 2
 	}
 	same(t, l.read(other), want)
+	sum := kernels.PlaceMat(l, l.arena, 7, 5, slices.Clone(want))
+	kernels.Sum(l, sum, []kernels.Mat{m, other, m})
+	l.Copy(other, m)
+	l.Add(other, kernels.PlaceMat(l, l.arena, 7, 5, want))
+	l.Add(other, m)
+	same(t, l.read(sum), l.read(other))
 }
 
 func (s Suite) rows(t *testing.T) {
