@@ -50,11 +50,10 @@ func newWorkers(r Rank) (*workers, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t, ok := o.(*kernels.Team); ok {
-			c.divided = append(c.divided, t)
-		}
 		if r.Watch != nil {
-			o = r.Watch(o)
+			o = r.Watch(o) // measures calls, whose time must be that of one worker
+		} else if t, ok := o.(*kernels.Team); ok {
+			c.divided = append(c.divided, t)
 		}
 		var recorder *trace.Recorder
 		if w < len(r.Recorders) {

@@ -63,8 +63,8 @@ func (s isa) storeNonzeros(v, zero VecVirtual, m Mem) {
 // lowest first, of an element times a row of b.
 func sparse(s isa, vectors int) {
 	routine(fmt.Sprintf("sparse%sx%d", s.name, vectors),
-		"func(c *float32, ldc int, a *float32, rowStride, colStride int, bits *uint64, bitStride int, b *float32, ldb, rows int, add bool, "+
-			"lanes int)",
+		"func(c *float32, ldc int, a *float32, rowStride, colStride int, bits *uint64, bitStride int, b *float32, ldb, "+
+			"rows int, add bool, lanes int)",
 		"Sets or continues sums in rows of c: the elements of a row of a whose bit is set, of 64, times rows of b. It prefetches rows of "+
 			"a 64 rows later. Strides are in bytes.")
 	g := &skipping{isa: s, last: s.mask("lanes")}
