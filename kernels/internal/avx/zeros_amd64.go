@@ -1,5 +1,7 @@
 package avx
 
+import "unsafe"
+
 type (
 	sparse func(c *float32, ldc int, a *float32, rowStride, colStride int, bits *uint64, bitStride int, b *float32,
 		ldb, rows int, add bool, lanes int)
@@ -88,10 +90,11 @@ func (s Set) sumSparse(p *Product, scratch *Scratch, blockStride, rowStride int)
 }
 
 // rowsOfBlock returns 64 rows of columns of B, from row k and column j on. A copy aligns their vectors and moves them
-// to the first-level cache, in order: rows of A read them in any order.
+// to the first-level cache, in order: rows of A read them in any order. It does not pay off for aligned vectors, or few rows.
 func (s Set) rowsOfBlock(p *Product, scratch *Scratch, k, j, width int) (b *float32, ldb int) {
-	if p.M < wordBits/4 {
-		return &p.B[k*p.LDB+j], p.LDB
+	from := &p.B[k*p.LDB+j]
+	if p.M < wordBits/4 || p.LDB%s.lanes() == 0 && uintptr(unsafe.Pointer(from))%uintptr(4*s.lanes()) == 0 {
+		return from, p.LDB
 	}
 	ldb = (width + s.lanes() - 1) / s.lanes() * s.lanes()
 	for r := range min(wordBits, p.K-k) {
