@@ -41,9 +41,13 @@ func (c *cleanCmd) Run(io commandline.Console) error {
 			return fault.System("clean", dir, err)
 		}
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() { // an unreadable folder does not belong to siafu
-				say(scratch.SweepAll(path, ask))
+			if err != nil || !d.IsDir() {
+				return nil // an unreadable folder does not belong to siafu
 			}
+			if path != dir && scratch.IsName(d.Name()) {
+				return fs.SkipDir // a living process may not have locked a new file in it yet
+			}
+			say(scratch.SweepAll(path, ask))
 			return nil
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/internal/scratch"
 	"siafu/internal/testkit/hosttest"
 )
 
@@ -34,7 +35,12 @@ func TestClean(t *testing.T) {
 	}
 	for deadline := time.Now().Add(hosttest.Patience); len(written()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
-	_ = cmd.Process.Signal(syscall.SIGSTOP) // so that it lives on
+	_ = cmd.Process.Signal(syscall.SIGSTOP)                                   // so that it lives on
+	file, err := scratch.Create(filepath.Join(left()[0], "graph.csr"), 0o600) // a new file, not locked yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
 	if out := must(t, "clean", dir); out != "" || len(left()) != 1 {
 		t.Errorf("it takes from a process that lives: %q", out)
 	}
