@@ -189,12 +189,20 @@ func (d *division) await() {
 
 // assist joins the work for one chunk.
 func (d *division) assist() bool {
+	if !d.join() {
+		return false
+	}
+	defer d.leave() // not in a loop, where it would allocate
+	return d.step()
+}
+
+// join reports whether there is a chunk for a worker, which must then leave.
+func (d *division) join() bool {
 	for d.next.Load() > 0 {
 		if v := d.joined.Load(); v < opened {
 			return false
 		} else if d.joined.CompareAndSwap(v, v+1) {
-			defer d.leave()
-			return d.step()
+			return true
 		}
 	}
 	return false
