@@ -110,7 +110,7 @@ test-long:
 
 # Every test in one build, so that each package is compiled and linked once. Those
 # under mpirun wait more than they compute: they begin first and run beside the others, one
-# package more at a time than there are processors. go vet is of make lint.
+# package more at a time than there are processors. make lint runs go vet.
 # The tests of ranks and kernels take long, and begin before all others.
 # Tests that call t.Parallel wait for daemons and deadlines rather than compute: more of them
 # run at a time than there are processors.
