@@ -44,11 +44,11 @@ type Attention struct {
 }
 
 // Columns returns the width of an output row.
-func (a Attention) Columns() int { return a.Heads * a.Width }
+func (a *Attention) Columns() int { return a.Heads * a.Width }
 
 // Emitted returns the width of the row that a vertex emits: z [Heads x Width], then l [Heads],
 // absent if scores are dynamic.
-func (a Attention) Emitted() int {
+func (a *Attention) Emitted() int {
 	if a.Dynamic {
 		return a.Columns()
 	}
@@ -56,7 +56,7 @@ func (a Attention) Emitted() int {
 }
 
 // ScoreWidth returns the width of r, the part of the scores that depends on the destination v.
-func (a Attention) ScoreWidth() int {
+func (a *Attention) ScoreWidth() int {
 	if a.Dynamic {
 		return a.Columns()
 	}
@@ -66,7 +66,7 @@ func (a Attention) ScoreWidth() int {
 // AlongWidth returns the width of the gradient along edges. A row has, for a destination, the sums
 // over its edges of the gradients of Vector and Edge, the weights that apply to single edges. The
 // width is 0 unless scores are dynamic.
-func (a Attention) AlongWidth() int {
+func (a *Attention) AlongWidth() int {
 	if !a.Dynamic {
 		return 0
 	}
@@ -75,7 +75,7 @@ func (a Attention) AlongWidth() int {
 
 // parts returns the number of values per head that PackGrad packs: r, lse and dots, or without
 // r.
-func (a Attention) parts() int {
+func (a *Attention) parts() int {
 	if a.Dynamic {
 		return farParts - 1
 	}
@@ -83,7 +83,7 @@ func (a Attention) parts() int {
 }
 
 // checkDrop panics if counters are not distinct for all layers and heads.
-func (a Attention) checkDrop() {
+func (a *Attention) checkDrop() {
 	if uint(a.Drop.Layer) >= 1<<16 || a.Heads > 1<<8*philoxWords {
 		panic("kernels: more layers or heads than counters")
 	}
@@ -95,7 +95,7 @@ func (a Attention) checkDrop() {
 //	Philox({id of u, id of v, Epoch, Layer | head/4<<16}, Key)
 //
 // is at most Last.
-func (a Attention) Mask(locals int) Mask {
+func (a *Attention) Mask(locals int) Mask {
 	if !a.Drop.active() {
 		return Mask{}
 	}
@@ -164,7 +164,7 @@ func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
 }
 
 // PackedScore returns the score of a row for a head, in scores that PackScores has packed.
-func (a Attention) PackedScore(packed Mat, row, head int) float32 {
+func (a *Attention) PackedScore(packed Mat, row, head int) float32 {
 	group := head / avx.Heads * avx.Heads
 	return packed.Host()[packed.Rows*group+row*min(a.Heads-group, avx.Heads)+head-group]
 }
@@ -187,7 +187,7 @@ func packGroups(t *Team, a Attention, k attentionPackTask, rows, first int) {
 }
 
 // packs returns the parts to pack.
-func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
+func (a *Attention) packs(r, lse, dots []float32) [farParts][]float32 {
 	if a.Dynamic {
 		return [farParts][]float32{lse, dots}
 	}

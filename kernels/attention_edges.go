@@ -161,10 +161,14 @@ func (b *edgeBatch) prefetch(k *attentionTask) {
 	b.add(k, k.Cols[end:min(end+avx.Ahead, int64(len(k.Cols)))])
 }
 
-// spread fills to with repetitions of the heads in from.
-func (b *edgeBatch) spread(to *avx.Near, from []float32, step, size int) {
+// repeat fills to with repetitions of the heads in from.
+func (k *attentionTask) repeat(to *avx.Near, from []float32) {
+	if k.set != avx.None {
+		k.set.Repeat(to, from[:k.size], k.step)
+		return
+	}
 	for i := range to {
-		if h := i & (step - 1); h < size {
+		if h := i & (k.step - 1); h < k.size {
 			to[i] = from[h]
 		}
 	}
@@ -217,13 +221,6 @@ func (b *edgeBatch) pick(k *attentionTask, s *segment, to []float32, part int) {
 	}
 	for e, id := range ids {
 		copy(to[s.value+e*k.step:][:k.size], far[int(id)*k.stride:])
-	}
-}
-
-// foldTop reduces the largest scores to one per head, in the first lanes, and repeats them.
-func (b *edgeBatch) foldTop(step int) {
-	for i := step; i < len(b.top); i++ {
-		b.top[i] = b.top[i-step]
 	}
 }
 

@@ -199,7 +199,7 @@ func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 		if k.op == backToSources {
 			at = s.row*k.dstWidth + k.Columns() + k.group
 		}
-		b.spread(&b.near, k.near[at:], k.step, k.size)
+		k.repeat(&b.near, k.near[at:])
 	}
 	switch k.op {
 	case attend:
@@ -228,9 +228,9 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 			tops[h] = float32(math.Inf(-1))
 		}
 	}
-	b.spread(&b.top, tops, k.step, k.size)
+	k.repeat(&b.top, tops)
 	b.score(k, s)
-	b.foldTop(k.step)
+	k.repeat(&b.top, b.top[:k.size])
 	for h := range tops {
 		if tops[h] != b.top[h] && sums[h] != 0 {
 			f := float32(elementary.Exp(float64(tops[h]) - float64(b.top[h])))
@@ -274,8 +274,8 @@ func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 		clear(dst)
 		k.clearAlong(s.row)
 	}
-	b.spread(&b.nearLSE, k.LSE[at:], k.step, k.size)
-	b.spread(&b.nearDots, k.Dots[at:], k.step, k.size)
+	k.repeat(&b.nearLSE, k.LSE[at:])
+	k.repeat(&b.nearDots, k.Dots[at:])
 	row := k.columns(k.Grad, k.Columns(), s.row)
 	b.sum = avx.Near{}
 	for at := 0; at < s.n; at += blockEdges {

@@ -61,6 +61,11 @@ func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, 
 //go:noescape
 func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
 
+// Sets lane i of dst to from[order[i]], 0 for numbers from lanes on.
+//
+//go:noescape
+func repeat256(dst *float32, from *float32, order *uint32, lanes int)
+
 // Sets eight lanes of dst for each of n edges, step bytes apart, to the leaky near + far[id]. It raises top to them.
 //
 //go:noescape

@@ -3848,6 +3848,24 @@ last:
 	VZEROUPPER
 	RET
 
+// func repeat256(dst *float32, from *float32, order *uint32, lanes int)
+// Requires: AVX, AVX2
+TEXT ·repeat256(SB), NOSPLIT, $0-32
+	MOVQ       dst+0(FP), AX
+	MOVQ       from+8(FP), CX
+	MOVQ       lanes+24(FP), DX
+	LEAQ       ones<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVDQU    (BX), Y0
+	VMASKMOVPS (CX), Y0, Y0
+	MOVQ       order+16(FP), CX
+	VMOVUPS    (CX), Y1
+	VPERMPS    Y0, Y1, Y0
+	VMOVUPS    Y0, (AX)
+	VZEROUPPER
+	RET
+
 // func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
 // Requires: AVX, MMX+
 TEXT ·scores256(SB), NOSPLIT, $0-80

@@ -1,5 +1,7 @@
 package avx
 
+import "math/bits"
+
 // Scale multiplies x by factor.
 func (s Set) Scale(x []float32, factor float32) {
 	if len(x) == 0 {
@@ -20,6 +22,14 @@ func (s Set) Rebase(ids, cols []uint32, base uint32) {
 	}
 	full, lanes := AVX2.split(len(cols))
 	less256(&ids[0], &cols[0], base, full, lanes)
+}
+
+// orders are the lanes of Repeat, by the logarithm of its step.
+var orders = [4][Heads]uint32{{}, {0, 1, 0, 1, 0, 1, 0, 1}, {0, 1, 2, 3, 0, 1, 2, 3}, {0, 1, 2, 3, 4, 5, 6, 7}}
+
+// Repeat fills to with repetitions of from, of at most step values, every step lanes. step is 1, 2, 4 or 8.
+func (s Set) Repeat(to *Near, from []float32, step int) {
+	repeat256(&to[0], &from[0], &orders[bits.TrailingZeros(uint(step))][0], len(from))
 }
 
 // Scores sets the scores of a block to near + far[id], times slope if that is negative, and raises

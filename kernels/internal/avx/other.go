@@ -51,6 +51,7 @@ func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _, _ *Near) { panic(none) }
 func (Set) Ends(_, _, _ []float32, _, _ int, _ *Near, _ []float32, _ []uint32, _ float32) {
 	panic(none)
 }
+func (Set) Repeat(_ *Near, _ []float32, _ int)                                { panic(none) }
 func (Set) Lookup(_, _, _ []uint32)                                           { panic(none) }
 func (Set) Slopes(_, _ []float32, _ int, _, _, _ PerEdge, _ float32, _ *Near) { panic(none) }
 func (Set) SlopesOfEdges(_, _ []float32, _ int, _, _, _ PerEdge, _ float32)   { panic(none) }

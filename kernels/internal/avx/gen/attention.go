@@ -13,6 +13,7 @@ import (
 func attention(s isa) {
 	if !s.wide {
 		less(s)
+		repeat(s)
 		scores(s)
 		scoresOfOne(s)
 		ends(s)
@@ -112,6 +113,18 @@ func less(s isa) {
 		VPSUBD(base, v, v)
 		s.store(v, mask, at(dst))
 	})
+}
+
+// repeat generates the repetition of a few values in eight lanes. Vectors that a scalar loop writes would be read before they
+// are in the cache.
+func repeat(s isa) {
+	routine("repeat"+s.name, "func(dst, from *float32, order *uint32, lanes int)",
+		"Sets lane i of dst to from[order[i]], 0 for numbers from lanes on.")
+	dst, from, v := arg("dst"), arg("from"), s.vec()
+	s.load(Mem{Base: from}, s.mask("lanes"), v)
+	VPERMPS(v, s.loaded(Mem{Base: arg("order")}, nil), v)
+	VMOVUPS(v, Mem{Base: dst})
+	leave()
 }
 
 // scoresAhead is the number of edges by which a score is prefetched before its use, in later rows
