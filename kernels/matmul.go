@@ -119,6 +119,11 @@ func (g *gemmTask) chunk(lo, hi int) { g.into(g.dst[lo*g.n:], lo, hi, 0, g.n) }
 
 // into computes columns [col, col+w) of rows [lo, hi); dst has only these rows.
 func (g *gemmTask) into(dst []float32, lo, hi, col, w int) {
+	if g.half != nil && g.pairs {
+		multiply(g.set, avx.Product{C: dst, LDC: w, Half: g.half[lo*g.k:], RowStride: g.k, ColStride: 1,
+			B: g.b[col:], LDB: g.n, M: hi - lo, N: w, K: g.k, Add: g.add, Pairs: true})
+		return
+	}
 	buffer, a := widenPool.Get().(*[]float32), []float32(nil)
 	if g.half != nil {
 		a = widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k)
@@ -265,15 +270,15 @@ func (g *transATask) chunk(lo, hi int) {
 		if g.half != nil || g.rounds || g.inPieces {
 			g.sumPieces(dst, i, rows, from, to)
 		} else {
-			g.sum(dst, g.a[from*g.m+i:], g.m, g.b[from*g.n:], rows, to-from, g.add, nil, nil)
+			g.sum(dst, g.a[from*g.m+i:], nil, g.m, g.b[from*g.n:], rows, to-from, g.add, nil, nil)
 		}
 	}
 }
 
-// sum adds the products of k rows of a and b.
-func (g *transATask) sum(dst, a []float32, stride int, b []float32, rows, k int, add bool, pack, next []float32) {
+// sum adds the products of k rows of a, or for pairs of half, and b.
+func (g *transATask) sum(dst, a []float32, half []uint16, stride int, b []float32, rows, k int, add bool, pack, next []float32) {
 	if g.skips || g.pairs {
-		multiply(g.set, avx.Product{C: dst, LDC: g.n, A: a, RowStride: 1, ColStride: stride, B: b, LDB: g.n,
+		multiply(g.set, avx.Product{C: dst, LDC: g.n, A: a, Half: half, RowStride: 1, ColStride: stride, B: b, LDB: g.n,
 			M: rows, N: g.n, K: k, Add: add, Pairs: g.pairs, Next: next, Pack: pack})
 		return
 	}
@@ -288,10 +293,13 @@ func (g *transATask) sumPieces(dst []float32, i, rows, from, to int) {
 	x := piecesPool.Get().(*pieces)
 	defer piecesPool.Put(x)
 	for r := from; r < to; r += halfRows {
-		k, a, stride := min(halfRows, to-r), []float32(nil), g.m
-		if g.half != nil {
+		k, a, half, stride := min(halfRows, to-r), []float32(nil), []uint16(nil), g.m
+		switch {
+		case g.half != nil && g.pairs:
+			half = g.half[r*g.m+i:]
+		case g.half != nil:
 			a, stride = widenRows(g.set, &x.a, g.half[r*g.m:], g.m, k, i, rows), rows
-		} else {
+		default:
 			a = g.a[r*g.m+i:]
 		}
 		if g.copies() {
@@ -301,7 +309,7 @@ func (g *transATask) sumPieces(dst []float32, i, rows, from, to int) {
 		if g.rounds {
 			b, pack = g.roundB(&x.b, g.set, b, k, g.n), scratch(&x.pack, avx.PairsSize(rows))
 		}
-		g.sum(dst, a, stride, b, rows, k, g.add || r > from, pack, g.b[min((r+k)*g.n, len(g.b)-1):])
+		g.sum(dst, a, half, stride, b, rows, k, g.add || r > from, pack, g.b[min((r+k)*g.n, len(g.b)-1):])
 	}
 }
 

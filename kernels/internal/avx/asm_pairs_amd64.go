@@ -94,4 +94,10 @@ func pairRows512(dst *float32, x *float32, stride int, rows int, full int, lanes
 func pairColumns512(dst *float32, ldd int, x *float32, stride int, pairs int, full int, lanes int)
 
 //go:noescape
+func pairHalfRows512(dst *float32, x *uint16, stride int, rows int, full int, lanes int)
+
+//go:noescape
+func pairHalfColumns512(dst *float32, ldd int, x *uint16, stride int, pairs int, full int, lanes int)
+
+//go:noescape
 func round256(dst *float32, x *float32, vectors int)

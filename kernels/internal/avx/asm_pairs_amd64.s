@@ -3302,6 +3302,110 @@ rest:
 	VZEROUPPER
 	RET
 
+// func pairHalfRows512(dst *float32, x *uint16, stride int, rows int, full int, lanes int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairHalfRows512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         stride+16(FP), BX
+	MOVQ         rows+24(FP), SI
+	MOVQ         $0x00000000ffffffff, DI
+	MOVQ         $0x00000020, CX
+	MOVQ         lanes+40(FP), R8
+	SUBQ         R8, CX
+	SHRQ         CL, DI
+	KMOVD        DI, K1
+	MOVL         $0x47004700, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+
+row:
+	MOVQ DX, DI
+	MOVQ full+32(FP), CX
+
+block:
+	TESTQ       CX, CX
+	JZ          rest
+	VMOVUPS     (DI), Z1
+	VPADDW      Z1, Z1, Z2
+	VPCMPUW     $0x05, Z0, Z2, K2
+	VMOVDQU16.Z Z1, K2, Z1
+	VPROLD      $0x10, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $0x40, AX
+	ADDQ        $0x00000040, DI
+	DECQ        CX
+	JMP         block
+
+rest:
+	VMOVDQU16.Z (DI), K1, Z1
+	VPADDW      Z1, Z1, Z2
+	VPCMPUW     $0x05, Z0, Z2, K2
+	VMOVDQU16.Z Z1, K2, Z1
+	VPROLD      $0x10, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $0x40, AX
+	ADDQ        BX, DX
+	DECQ        SI
+	JNZ         row
+	VZEROUPPER
+	RET
+
+// func pairHalfColumns512(dst *float32, ldd int, x *uint16, stride int, pairs int, full int, lanes int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·pairHalfColumns512(SB), NOSPLIT, $0-56
+	MOVQ         lanes+48(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         dst+0(FP), AX
+	MOVQ         ldd+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	MOVQ         pairs+32(FP), SI
+	MOVL         $0x47004700, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Z0
+
+pair:
+	MOVQ DX, R8
+	MOVQ AX, DI
+	MOVQ full+40(FP), R9
+
+vector:
+	TESTQ       R9, R9
+	JZ          rest
+	VPMOVZXWD   (R8), Z1
+	VPMOVZXWD   (R8)(BX*1), Z2
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VPADDW      Z2, Z2, Z1
+	VPCMPUW     $0x05, Z0, Z1, K2
+	VMOVDQU16.Z Z2, K2, Z2
+	VMOVUPS     Z2, (DI)
+	ADDQ        $0x20, R8
+	ADDQ        $0x40, DI
+	DECQ        R9
+	JMP         vector
+
+rest:
+	VPMOVZXWD.Z (R8), K1, Z1
+	VPMOVZXWD.Z (R8)(BX*1), K1, Z2
+	VPSLLD      $0x10, Z1, Z1
+	VPORD       Z1, Z2, Z2
+	VPADDW      Z2, Z2, Z1
+	VPCMPUW     $0x05, Z0, Z1, K2
+	VMOVDQU16.Z Z2, K2, Z2
+	VMOVUPS     Z2, K1, (DI)
+	LEAQ        (DX)(BX*2), DX
+	ADDQ        CX, AX
+	DECQ        SI
+	JNZ         pair
+	VZEROUPPER
+	RET
+
 // func round256(dst *float32, x *float32, vectors int)
 // Requires: AVX, AVX2
 TEXT ·round256(SB), NOSPLIT, $0-24

@@ -1,5 +1,7 @@
 package avx
 
+import "unsafe"
+
 type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32, step int)
 
 // tiles has the routines by instruction set, number of rows, and one or two vectors.
@@ -55,7 +57,11 @@ func (s Set) multiplyBlocks(p Product, scratch *Scratch) {
 	}
 	for k := 0; k < p.K; k += block {
 		part := p
-		part.A, part.B = p.A[k*p.ColStride:], p.B[p.rowsOfB(k)*p.LDB:]
+		if part.B = p.B[p.rowsOfB(k)*p.LDB:]; p.Half != nil {
+			part.Half = p.Half[k*p.ColStride:]
+		} else {
+			part.A = p.A[k*p.ColStride:]
+		}
 		part.K = min(block, p.K-k)
 		part.Add = p.Add || k > 0
 		switch packed := p.ColStride != 1; {
@@ -108,13 +114,12 @@ func (s Set) Cost(m, n int) (cost int) {
 func (s Set) multiply(p *Product) {
 	for i := 0; i < p.M; {
 		h, f := s.tile(p.M-i, p.Pairs)
-		a, stride := &p.A[i*p.RowStride], p.RowStride
+		next, a, stride := prefetch{p.stretchOfA((i+h)*p.RowStride, h*p.K)}, unsafe.SliceData(p.Pack), p.RowStride
 		if p.Pairs {
-			a, stride = &p.Pack[0], pairRows(p, i, h)
-		}
-		next := prefetch{{p.A[min((i+h)*p.RowStride, len(p.A)-1):], h * p.K}}
-		if p.Pairs {
+			stride = pairRows(p, i, h)
 			next[1] = stretch{p.C[min((i+h)*p.LDC, len(p.C)-1):], h * p.N}
+		} else {
+			a = &p.A[i*p.RowStride]
 		}
 		s.multiplyRows(p, f, i, a, 4*stride, 4, &next)
 		i += h

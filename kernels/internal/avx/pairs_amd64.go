@@ -1,6 +1,10 @@
 package avx
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // pairTiles are the tiles of AVX512 for pairs, by number of rows, and one or two vectors.
 var pairTiles = [...][3]tileFunc{
@@ -37,37 +41,69 @@ func (p *Product) rowsOfB(k int) int {
 // PairColumns sets dst [(rows+1)/2 x cols] to the pairs of rows of x. An odd last row has zeros beside it. Rows are
 // ldd and ldx elements apart.
 func (s Set) PairColumns(dst []float32, ldd int, x []float32, ldx, rows, cols int) {
+	pairColumns(s, dst, ldd, x, ldx, rows, cols)
+}
+
+// pairColumns is PairColumns for elements of either type.
+func pairColumns[E float32 | uint16](s Set, dst []float32, ldd int, x []E, ldx, rows, cols int) {
 	full, lanes := s.split(cols)
 	if rows > 1 {
-		pairColumns512(&dst[0], 4*ldd, &x[0], 4*ldx, rows/2, full, lanes)
+		pairSomeColumns(&dst[0], 4*ldd, &x[0], ldx, rows/2, full, lanes)
 	}
 	if rows%2 == 0 {
 		return
 	}
-	var last [2][16]float32
+	var last [2][16]E
 	for j := 0; j < cols; j += len(last[0]) {
 		w := copy(last[0][:], x[(rows-1)*ldx+j:(rows-1)*ldx+cols])
-		pairColumns512(&dst[rows/2*ldd+j], 0, &last[0][0], line, 1, 0, w)
+		pairSomeColumns(&dst[rows/2*ldd+j], 0, &last[0][0], len(last[0]), 1, 0, w)
+	}
+}
+
+func pairSomeColumns[E float32 | uint16](dst *float32, ldd int, x *E, ldx, pairs, full, lanes int) {
+	if at, stride := unsafe.Pointer(x), int(unsafe.Sizeof(*x))*ldx; stride == 2*ldx {
+		pairHalfColumns512(dst, ldd, (*uint16)(at), stride, pairs, full, lanes)
+	} else {
+		pairColumns512(dst, ldd, (*float32)(at), stride, pairs, full, lanes)
 	}
 }
 
 // pairRows sets Pack to the pairs of h rows of A from i on, and returns the distance of two rows.
 func pairRows(p *Product, i, h int) (stride int) {
 	full := (p.K - 1) / pairBlock
-	pairRows512(&p.Pack[0], &p.A[i*p.RowStride], 4*p.RowStride, h, full, p.K-full*pairBlock)
+	if at, lanes := i*p.RowStride, p.K-full*pairBlock; p.Half != nil {
+		pairHalfRows512(&p.Pack[0], &p.Half[at], 2*p.RowStride, h, full, lanes)
+	} else {
+		pairRows512(&p.Pack[0], &p.A[at], 4*p.RowStride, h, full, lanes)
+	}
 	return (full + 1) * pairBlock / 2
 }
 
 // multiplyPairs is multiplyPacked for pairs. It packs all columns of A at once.
 func (s Set) multiplyPairs(p *Product) {
 	stride := p.M + pairPadding
-	s.PairColumns(p.Pack, stride, p.A, p.ColStride, p.K, p.M)
-	next := prefetch{{p.A[min(p.K*p.ColStride, len(p.A)-1):], p.K * p.M}, {p.Next, p.K * p.N}}
+	if p.Half != nil {
+		pairColumns(s, p.Pack, stride, p.Half, p.ColStride, p.K, p.M)
+	} else {
+		pairColumns(s, p.Pack, stride, p.A, p.ColStride, p.K, p.M)
+	}
+	next := prefetch{p.stretchOfA(p.K*p.ColStride, p.K*p.M), {p.Next, p.K * p.N}}
 	for i := 0; i < p.M; {
 		h, f := s.tile(p.M-i, true)
 		s.multiplyRows(p, f, i, &p.Pack[i], 4, 4*stride, &next)
 		i += h
 	}
+}
+
+// stretchOfA returns n elements of A from at on, as floats, to prefetch.
+func (p *Product) stretchOfA(at, n int) stretch {
+	switch {
+	case p.Half == nil:
+		return stretch{p.A[min(at, len(p.A)-1):], n}
+	case at > len(p.Half)-2:
+		return stretch{p.B, 0}
+	}
+	return stretch{unsafe.Slice((*float32)(unsafe.Pointer(&p.Half[at])), (len(p.Half)-at)/2), n / 2}
 }
 
 // Round rounds x to bfloat16 in dst, of the same length, and returns the number of elements done. Numbers

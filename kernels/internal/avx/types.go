@@ -53,6 +53,7 @@ type Product struct {
 	Add                  bool
 	Pack                 []float32 // scratch
 	Pairs                bool
+	Half                 []uint16  // with Pairs: A, if it is bfloat16
 	Next                 []float32 // what the next product reads; prefetched with Pairs
 }
 

@@ -334,8 +334,10 @@ var parts = map[string]func(isa){
 				tile(s, true, height, vectors)
 			}
 		}
-		pairRows(s)
-		pairColumns(s)
+		for _, half := range []bool{false, true} {
+			pairRows(s, half)
+			pairColumns(s, half)
+		}
 	},
 	"quantise": func(s isa) {
 		extent(s)

@@ -53,8 +53,14 @@ const leastRounded = 71 << 7
 
 // halves generates the rounding of low and then high to bfloat16, with small numbers set to 0.
 func halves(low, high, least VecVirtual) VecVirtual {
-	v, doubled, large := ZMM(), ZMM(), K()
+	v := ZMM()
 	joinHalves(low, high, v)
+	return withoutSmall(v, least)
+}
+
+// withoutSmall sets small numbers in bfloat16 to 0.
+func withoutSmall(v, least VecVirtual) VecVirtual {
+	doubled, large := ZMM(), K()
 	VPADDW(v, v, doubled) // without the sign
 	VPCMPUW(U8(5), least, doubled, large)
 	VMOVDQU16_Z(v, large, v)
@@ -68,9 +74,14 @@ func leastHalf() VecVirtual {
 	return least
 }
 
-// pairRows generates the conversion of rows to pairs of adjacent elements, the first one in the upper half.
-func pairRows(s isa) {
-	routine("pairRows512", "func(dst, x *float32, stride, rows, full, lanes int)",
+// pairRows generates the conversion of rows to pairs of adjacent elements, the first one in the upper half. With half, rows
+// are bfloat16.
+func pairRows(s isa, half bool) {
+	name, elem, bytes := "pairRows512", "float32", 128
+	if half {
+		name, elem, bytes = "pairHalfRows512", "uint16", 64
+	}
+	routine(name, "func(dst *float32, x *"+elem+", stride, rows, full, lanes int)",
 		"Converts rows of x, stride bytes apart, to pairs: full blocks of 32 elements and one of lanes. Rows of dst have whole blocks.")
 	dst, x, stride, rows := arg("dst"), arg("x"), arg("stride"), arg("rows")
 	mask, count, low, high := GP64(), GP64(), K(), K()
@@ -78,12 +89,28 @@ func pairRows(s isa) {
 	MOVQ(U32(32), RCX)
 	SUBQ(Load(Param("lanes"), GP64()), RCX)
 	SHRQ(CL, mask)
-	KMOVW(mask.As32(), low)
-	SHRQ(U8(16), mask)
-	KMOVW(mask.As32(), high)
+	if half {
+		KMOVD(mask.As32(), low)
+	} else {
+		KMOVW(mask.As32(), low)
+		SHRQ(U8(16), mask)
+		KMOVW(mask.As32(), high)
+	}
 	least := leastHalf()
-	block := func(at Register, low, high Register) {
-		v := halves(s.loaded(Mem{Base: at}, low), s.loaded(Mem{Base: at, Disp: 64}, high), least)
+	block := func(at Register, last bool) {
+		var v VecVirtual
+		switch {
+		case half && last:
+			v = ZMM()
+			VMOVDQU16_Z(Mem{Base: at}, low, v)
+			v = withoutSmall(v, least)
+		case half:
+			v = withoutSmall(s.loaded(Mem{Base: at}, nil), least)
+		case last:
+			v = halves(s.loaded(Mem{Base: at}, low), s.loaded(Mem{Base: at, Disp: 64}, high), least)
+		default:
+			v = halves(s.loaded(Mem{Base: at}, nil), s.loaded(Mem{Base: at, Disp: 64}, nil), least)
+		}
 		VPROLD(U8(16), v, v)
 		VMOVUPS(v, Mem{Base: dst})
 		ADDQ(U8(64), dst)
@@ -93,10 +120,10 @@ func pairRows(s isa) {
 	MOVQ(x, at)
 	Load(Param("full"), count)
 	countdown("block", "rest", count, func() {
-		block(at, nil, nil)
-		ADDQ(U32(128), at)
+		block(at, false)
+		ADDQ(U32(bytes), at)
 	})
-	block(at, low, high)
+	block(at, true)
 	ADDQ(stride, x)
 	DECQ(rows)
 	JNZ(LabelRef("row"))
@@ -104,23 +131,37 @@ func pairRows(s isa) {
 }
 
 // pairColumns generates the conversion of two rows at a time to pairs of their elements, the first row's in
-// the upper half.
-func pairColumns(s isa) {
-	GLOBL("interleaved", RODATA|NOPTR)
-	for i := range 16 {
-		DATA(4*i, U32(uint32(16+i)<<16|uint32(i)))
+// the upper half. With half, rows are bfloat16.
+func pairColumns(s isa, half bool) {
+	name, elem, bytes := "pairColumns512", "float32", 64
+	if half {
+		name, elem, bytes = "pairHalfColumns512", "uint16", 32
+	} else {
+		GLOBL("interleaved", RODATA|NOPTR)
+		for i := range 16 {
+			DATA(4*i, U32(uint32(16+i)<<16|uint32(i)))
+		}
 	}
-	routine("pairColumns512", "func(dst *float32, ldd int, x *float32, stride, pairs, full, lanes int)",
+	routine(name, "func(dst *float32, ldd int, x *"+elem+", stride, pairs, full, lanes int)",
 		"Converts pairs of rows of x to a row of dst: full vectors of elements and one of lanes. Strides are in bytes.")
-	order := NewDataAddr(Symbol{Name: "interleaved", Static: true}, 0)
 	mask := s.mask("lanes")
 	dst, ldd, x, stride, pairs := arg("dst"), arg("ldd"), arg("x"), arg("stride"), arg("pairs")
 	least, interleaved, to, at, count := leastHalf(), ZMM(), GP64(), GP64(), GP64()
-	VMOVUPS(order, interleaved)
+	if !half {
+		VMOVUPS(NewDataAddr(Symbol{Name: "interleaved", Static: true}, 0), interleaved)
+	}
 	vector := func(mask Register) {
-		second := Mem{Base: at, Index: stride, Scale: 1}
-		v := halves(s.loaded(second, mask), s.loaded(Mem{Base: at}, mask), least)
-		VPERMW(v, interleaved, v)
+		first, second := Mem{Base: at}, Mem{Base: at, Index: stride, Scale: 1}
+		var v VecVirtual
+		if half {
+			upper, lower := wideHalf(first, mask), wideHalf(second, mask)
+			VPSLLD(U8(16), upper, upper)
+			VPORD(upper, lower, lower)
+			v = withoutSmall(lower, least)
+		} else {
+			v = halves(s.loaded(second, mask), s.loaded(first, mask), least)
+			VPERMW(v, interleaved, v)
+		}
 		s.store(v, mask, Mem{Base: to})
 	}
 	Label("pair")
@@ -129,7 +170,7 @@ func pairColumns(s isa) {
 	Load(Param("full"), count)
 	countdown("vector", "rest", count, func() {
 		vector(nil)
-		ADDQ(U8(64), at)
+		ADDQ(U8(bytes), at)
 		ADDQ(U8(64), to)
 	})
 	vector(mask)
@@ -138,6 +179,17 @@ func pairColumns(s isa) {
 	DECQ(pairs)
 	JNZ(LabelRef("pair"))
 	leave()
+}
+
+// wideHalf loads 16 numbers in bfloat16 to the lower halves of lanes, with zeros in masked lanes.
+func wideHalf(m Mem, mask Register) VecVirtual {
+	v := ZMM()
+	if mask == nil {
+		VPMOVZXWD(m, v)
+	} else {
+		VPMOVZXWD_Z(m, mask, v)
+	}
+	return v
 }
 
 // round generates the rounding of full vectors to bfloat16, for sets of instructions without it.
