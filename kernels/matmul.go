@@ -320,7 +320,7 @@ var piecesPool = sync.Pool{New: func() any { return new(pieces) }}
 
 // sumParts adds the parts in t.floats, each of the size of dst, in order.
 func sumParts(t *Team, dst []float32, parts int, add bool) {
-	args := sumPartsTask{dst, t.floats, parts, add}
+	args := sumPartsTask{dst, t.floats, parts, add, t.set}
 	do(t, args, len(dst), max(chunkElements/parts, 16))
 }
 
@@ -328,15 +328,13 @@ type sumPartsTask struct {
 	dst, parts []float32
 	n          int
 	add        bool
+	set        avx.Set
 }
 
 func (s *sumPartsTask) chunk(lo, hi int) {
 	dst := s.dst[lo:hi]
 	clearUnless(s.add, dst)
 	for p := range s.n {
-		part := s.parts[p*len(s.dst)+lo:][:len(dst)]
-		for j := range dst {
-			dst[j] += part[j]
-		}
+		addRow(s.set, dst, s.parts[p*len(s.dst)+lo:][:len(dst)])
 	}
 }

@@ -275,8 +275,9 @@ func (w *weighing) edge(acc, signed, head []VecVirtual, prefetch bool) {
 		if w.heads || i == 0 {
 			w.sized(weight, size)
 		}
-		w.fmaFrom(at, weight, mask, signed[i])
-		w.fmaFrom(at, size, mask, acc[i])
+		v := w.loaded(at, mask) // once: a vector may be in two cache lines
+		VFMADD231PS(v, weight, signed[i])
+		VFMADD231PS(v, size, acc[i])
 	}
 	ADDQ(U8(4), w.ids)
 	ADDQ(w.step, w.weights)
