@@ -51,7 +51,7 @@ func (s *keptNonZeros) draw(k *sparseTask, r, end int, from, to int64) {
 	index, vals := k.index[from:to], k.vals[from:to]
 	ids, cols := lines, index
 	if k.transposed {
-		ids, cols = s.idsOf(&k.mask, index), lines
+		ids, cols = s.idsOf(k.set, &k.mask, index), lines
 	}
 	if k.set != avx.None {
 		k.set.Sift(&k.mask.draw, s.index, s.vals, s.bits, ids, cols, index, vals)
@@ -91,11 +91,15 @@ func (k *sparseTask) line(r int) uint32 {
 }
 
 // idsOf returns the dataset ids of vertices.
-func (s *keptNonZeros) idsOf(m *mask, vertices []uint32) []uint32 {
+func (s *keptNonZeros) idsOf(set avx.Set, m *mask, vertices []uint32) []uint32 {
 	if m.ids == nil {
 		return vertices
 	}
 	ids := scratch(&s.ids, len(vertices))
+	if set != avx.None {
+		set.Lookup(ids, vertices, m.ids)
+		return ids
+	}
 	for i, v := range vertices {
 		ids[i] = m.ids[v]
 	}
