@@ -3,6 +3,7 @@ package kernels
 import (
 	"sync"
 
+	"siafu/internal/mapped"
 	"siafu/kernels/internal/avx"
 )
 
@@ -22,6 +23,25 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 
 // has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
+
+// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which is faster to read: each edge
+// needs no look-up.
+type EdgeMask []uint64
+
+// NewEdgeMask selects those of cols that v selects, in memory of a. It selects no column beyond the bound of v.
+func NewEdgeMask(a *mapped.Arena, cols []uint32, v VertexMask) EdgeMask {
+	m := mapped.Make[uint64](a, len(cols)/64+2) // with what avx.Set.ChooseAt reads
+	a.Fill(func() {
+		for i := range m[:(len(cols)+63)/64] {
+			for j, c := range cols[64*i : min(64*(i+1), len(cols))] {
+				if int(c/32) < len(v) {
+					m[i] |= uint64(v.has(c)) << j
+				}
+			}
+		}
+	})
+	return m
+}
 
 // keptEdges has memory for the edges that masks keep.
 type keptEdges struct {
@@ -69,7 +89,7 @@ func (k *spmmTask) maskEdges(to *keptEdges, lo, hi int) {
 		edges += len(k.remainingEdges(r))
 	}
 	part, n := k.part(lo, hi), hi-lo
-	part.Begin, part.End, part.Cols = scratch(&to.begin, n), scratch(&to.end, n), scratch(&to.cols, edges)
+	part.Begin, part.End, part.Cols = scratch(&to.begin, n), scratch(&to.end, n), scratch(&to.cols, edges+avx.ChooseSlack)
 	if k.Weights != nil {
 		part.Weights = scratch(&to.weights, edges)
 	}
@@ -92,6 +112,8 @@ func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	switch {
 	case k.Weights != nil: // weighted edges are never masked by column
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
+	case k.edgeMask != nil:
+		return k.edgeMask.copy(k.set, buffer, cols, k.Begin[r])
 	case k.columnMask != nil:
 		return k.columnMask.copy(k.set, buffer[:len(cols)], cols)
 	}
@@ -107,6 +129,20 @@ func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
 	for _, col := range cols {
 		dst[n] = col
 		n += c.has(col)
+	}
+	return n
+}
+
+// copy copies the selected ones of cols, whose bits start at bit first. dst has avx.ChooseSlack more elements,
+// which it may overwrite, and may be cols.
+func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64) (n int) {
+	if set != avx.None {
+		return set.ChooseAt(dst, cols, m, first)
+	}
+	for i, col := range cols {
+		at := first + int64(i)
+		dst[n] = col
+		n += int(m[at/64] >> (at % 64) & 1)
 	}
 	return n
 }

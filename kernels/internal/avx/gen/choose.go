@@ -3,11 +3,12 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // choose generates the copy of ids whose bit is set. Every id is written, and the destination
 // advances only past the chosen ones, so that there is no branch to predict. Vectors would not be
-// faster, because the word of bits must be looked up for each id.
+// faster, because the word of bits must be looked up for each id: see chooseAt.
 func choose() {
 	routine("choose", "func(dst, ids *uint32, n int, bits *uint32) (count int)",
 		"Copies the ids whose bit is set, of n ids, at least 1, and returns their number.")
@@ -26,6 +27,59 @@ func choose() {
 		ADDQ(word, count)
 	}
 	unroll("four", 4, n, one, ids)
+	Store(count, Return("count"))
+	RET()
+}
+
+// chooseAt generates the copy of ids whose bit is set, if the bits are in the order of the ids: a vector at a time.
+func chooseAt(s isa) {
+	routine("chooseAt"+s.name, "func(dst, ids *uint32, n int, bits *uint8, shift int) (count int)",
+		"Copies those of n ids whose bit is set, and returns their number. The first bit is bit shift of bits, at most "+
+			"7. It reads four bytes of bits at a time, and writes whole vectors, whose last lanes are undefined.")
+	dst, ids, n, bits, shift := arg("dst"), arg("ids"), arg("n"), arg("bits"), arg("shift")
+	places, count, lanes := compressions(s), GP64(), s.bytes/4
+	XORQ(count, count)
+	choose := func(limit func(b GPVirtual) Register) {
+		b := GP64()
+		MOVL(Mem{Base: bits}, b.As32())
+		SHRXL(shift.As32(), b.As32(), b.As32())
+		keep := limit(b)
+		if s.wide {
+			keep = K()
+			KMOVW(b.As32(), keep)
+		}
+		v := s.loaded(Mem{Base: ids}, keep)
+		chosen := s.compress(keep, b, places, []VecVirtual{v})
+		s.store(v, nil, Mem{Base: dst, Index: count, Scale: 4})
+		ADDQ(chosen, count)
+	}
+	Label("vectors")
+	CMPQ(n, U32(lanes))
+	JLT(LabelRef("rest"))
+	choose(func(b GPVirtual) Register {
+		if s.wide {
+			MOVWLZX(b.As16(), b.As32())
+		} else {
+			MOVBLZX(b.As8(), b.As32())
+		}
+		return nil
+	})
+	ADDQ(U8(s.bytes), ids)
+	ADDQ(U8(lanes/8), bits)
+	SUBQ(U8(lanes), n)
+	JMP(LabelRef("vectors"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	choose(func(b GPVirtual) Register {
+		BZHIL(n.As32(), b.As32(), b.As32())
+		if s.wide {
+			return nil
+		}
+		return s.maskOf(n)
+	})
+	Label("done")
+	VZEROUPPER()
 	Store(count, Return("count"))
 	RET()
 }
