@@ -132,12 +132,8 @@ func (b *edgeBatch) appendEdges(k *attentionTask, n int) {
 		n--
 	}
 	cols := k.Cols[from : from+int64(n)]
-	switch {
-	case k.columnMask != nil && k.edgeMask != nil:
-		b.known += k.edgeMask.copy(k.set, b.ids[b.known:], cols, from)
-		return
-	case k.columnMask != nil:
-		b.known += k.columnMask.copy(k.set, b.ids[b.known:][:n], cols)
+	if k.columnMask != nil {
+		b.known += k.edgeMask.copy(k.set, b.ids[b.known:], cols, from, k.columnMask)
 		return
 	}
 	if k.edge != nil {

@@ -24,19 +24,16 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 // has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 
-// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which is faster to read: each edge
-// needs no look-up.
-type EdgeMask []uint64
+// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which are read faster.
+type EdgeMask []uint8
 
-// NewEdgeMask selects those of cols that v selects, in memory of a. It selects no column beyond the bound of v.
+// NewEdgeMask selects the columns that v selects, in memory of a. Columns beyond the bound of v are not selected.
 func NewEdgeMask(a *mapped.Arena, cols []uint32, v VertexMask) EdgeMask {
-	m := mapped.Make[uint64](a, len(cols)/64+2) // with what avx.Set.ChooseAt reads
+	m := mapped.Make[uint8](a, (len(cols)+7)/8+avx.BitsSlack)
 	a.Fill(func() {
-		for i := range m[:(len(cols)+63)/64] {
-			for j, c := range cols[64*i : min(64*(i+1), len(cols))] {
-				if int(c/32) < len(v) {
-					m[i] |= uint64(v.has(c)) << j
-				}
+		for i, c := range cols {
+			if int(c/32) < len(v) {
+				m[i/8] |= uint8(v.has(c) << (i % 8))
 			}
 		}
 	})
@@ -112,10 +109,8 @@ func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	switch {
 	case k.Weights != nil: // weighted edges are never masked by column
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
-	case k.edgeMask != nil:
-		return k.edgeMask.copy(k.set, buffer, cols, k.Begin[r])
 	case k.columnMask != nil:
-		return k.columnMask.copy(k.set, buffer[:len(cols)], cols)
+		return k.edgeMask.copy(k.set, buffer, cols, k.Begin[r], k.columnMask)
 	}
 	return len(cols)
 }
@@ -133,16 +128,19 @@ func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
 	return n
 }
 
-// copy copies the selected ones of cols, whose bits start at bit first. dst has avx.ChooseSlack more elements,
-// which it may overwrite, and may be cols.
-func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64) (n int) {
-	if set != avx.None {
-		return set.ChooseAt(dst, cols, m, first)
+// copy is that of v, whose bits for cols start at bit first of m, if that is not nil. Up to avx.ChooseSlack elements
+// after the copied ones are overwritten.
+func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64, v VertexMask) (n int) {
+	switch {
+	case m == nil:
+		return v.copy(set, dst[:len(cols)], cols)
+	case set != avx.None:
+		return set.ChooseAt(dst[:len(cols)+avx.ChooseSlack], cols, m, first)
 	}
 	for i, col := range cols {
-		at := first + int64(i)
+		at := uint64(first) + uint64(i)
 		dst[n] = col
-		n += int(m[at/64] >> (at % 64) & 1)
+		n += int(m[at/8] >> (at % 8) & 1)
 	}
 	return n
 }

@@ -12,8 +12,7 @@ import (
 // gradient are zeros, and a pass with Pass.Targets does not read their logits. Gathers omit the
 // edges into them, and the results of training stay bitwise equal.
 type targets struct {
-	some         bool               // whether not all own vertices are targets
-	vertexMask   kernels.VertexMask // of own vertices; nil: all are targets, or the arena is a sketch
+	vertexMask   kernels.VertexMask // of own vertices; nil: all are targets; empty in a sketch
 	trainingOnly bool               // whether the backward pass has only edges into targets
 }
 
@@ -22,29 +21,26 @@ const keptOf, kept = 8, 7
 
 // choose makes the training vertices the targets, if that leaves out enough edges.
 func (t *targets) choose(s *shard.Shard, a *mapped.Arena) {
-	t.some = len(s.Split) > 0 && keptOf*s.EdgesInto(graph.SplitTrain) < kept*int64(len(s.In.Cols))
-	if t.some {
+	if len(s.Split) > 0 && keptOf*s.EdgesInto(graph.SplitTrain) < kept*int64(len(s.In.Cols)) {
+		t.vertexMask = kernels.VertexMask{}
 		a.Fill(func() {
 			t.vertexMask = kernels.NewVertexMask(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
 		})
 	}
 }
 
-// maskEdges gives the last layer its own edges by source, with the bits of the targets, if its gather masks plain
-// columns. Other arrays are shared with other layers.
+// maskEdges gives the last layer the bits of the edges into targets, unless its backward gather masks no plain
+// columns. Other layers share its other arrays.
 func (w *Work) maskEdges(l *Layer) {
-	masks := false
-	switch g := l.Gather.(type) {
-	case *sums:
-		masks = l.edges.own.Weights.Len() == 0
-	case *attention:
-		masks = !g.shape.Dynamic
-	}
-	if !masks || !l.some || l.trainingOnly || w.codesColumns() || w.ops.Remote() {
+	own := &l.edges.own
+	_, maxima := l.Gather.(*maxima)
+	attention, ok := l.Gather.(*attention)
+	if l.vertexMask == nil || l.trainingOnly || own.Coded != nil || own.Weights.Len() > 0 || w.ops.Remote() ||
+		maxima || ok && attention.shape.Dynamic {
 		return
 	}
 	edges, a := *l.edges, w.arena.For(EdgeMasks)
-	edges.own.EdgeMask = kernels.NewEdgeMask(a, edges.own.Cols.Host(), l.vertexMask)
+	edges.own.EdgeMask = kernels.NewEdgeMask(a, own.Cols.Host(), l.vertexMask)
 	edges.ghost.mask = kernels.NewEdgeMask(a, edges.ghost.cols.Host(), l.vertexMask)
 	l.edges = &edges
 }

@@ -4,7 +4,7 @@
 
 package avx
 
-// Copies those of n ids whose bit is set, and returns their number. The first bit is bit shift of bits, at most 7. It reads four bytes of bits at a time, and writes whole vectors, whose last lanes are undefined.
+// Copies those of n ids, at least 1, whose bit is set, and returns their number. The first bit is bit shift of bits, at most 7. It reads four bytes of bits at a time, and writes whole vectors.
 //
 //go:noescape
 func chooseAt512(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)

@@ -23,7 +23,7 @@ DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
 // func chooseAt512(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)
-// Requires: AVX, AVX512F, BMI2, POPCNT
+// Requires: AVX, AVX512F, BMI2, CMOV, POPCNT
 TEXT ·chooseAt512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ ids+8(FP), CX
@@ -32,39 +32,25 @@ TEXT ·chooseAt512(SB), NOSPLIT, $0-48
 	MOVQ shift+32(FP), SI
 	XORQ DI, DI
 
-vectors:
-	CMPQ          DX, $0x00000010
-	JLT           rest
-	MOVL          (BX), R8
-	SHRXL         SI, R8, R8
-	MOVWLZX       R8, R8
-	KMOVW         R8, K1
+vector:
+	MOVQ          $0x00000010, R8
+	CMPQ          DX, R8
+	CMOVQLT       DX, R8
+	MOVL          (BX), R9
+	SHRXL         SI, R9, R9
+	BZHIL         R8, R9, R9
+	KMOVW         R9, K1
 	VMOVUPS.Z     (CX), K1, Z0
 	VPCOMPRESSD.Z Z0, K1, Z0
-	POPCNTL       R8, R8
+	POPCNTL       R9, R8
 	VMOVUPS       Z0, (AX)(DI*4)
 	ADDQ          R8, DI
 	ADDQ          $0x40, CX
 	ADDQ          $0x02, BX
 	SUBQ          $0x10, DX
-	JMP           vectors
-
-rest:
-	TESTQ         DX, DX
-	JZ            done
-	MOVL          (BX), BX
-	SHRXL         SI, BX, BX
-	BZHIL         DX, BX, BX
-	KMOVW         BX, K1
-	VMOVUPS.Z     (CX), K1, Z0
-	VPCOMPRESSD.Z Z0, K1, Z0
-	POPCNTL       BX, CX
-	VMOVUPS       Z0, (AX)(DI*4)
-	ADDQ          CX, DI
-
-done:
+	JGT           vector
+	MOVQ          DI, count+40(FP)
 	VZEROUPPER
-	MOVQ DI, count+40(FP)
 	RET
 
 // func choose(dst *uint32, ids *uint32, n int, bits *uint32) (count int)
@@ -186,7 +172,7 @@ done:
 	RET
 
 // func chooseAt256(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)
-// Requires: AVX, AVX2, BMI2, POPCNT
+// Requires: AVX, AVX2, BMI2, CMOV, POPCNT
 TEXT ·chooseAt256(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ ids+8(FP), CX
@@ -196,43 +182,37 @@ TEXT ·chooseAt256(SB), NOSPLIT, $0-48
 	LEAQ compressions<>+0(SB), DI
 	XORQ R8, R8
 
-vectors:
-	CMPQ      DX, $0x00000008
-	JLT       rest
-	MOVL      (BX), R9
-	SHRXL     SI, R9, R9
-	MOVBLZX   R9, R9
-	VMOVUPS   (CX), Y0
-	VPMOVZXBD (DI)(R9*8), Y1
+vector:
+	MOVQ    $0x00000008, R9
+	CMPQ    DX, R9
+	CMOVQLT DX, R9
+	MOVL    (BX), R10
+	SHRXL   SI, R10, R10
+	BZHIL   R9, R10, R10
+	CMPQ    DX, $0x00000008
+	JLT     part
+	VMOVUPS (CX), Y0
+	JMP     loaded
+
+part:
+	LEAQ       ones<>+32(SB), R11
+	SHLQ       $0x02, R9
+	SUBQ       R9, R11
+	VMOVDQU    (R11), Y0
+	VMASKMOVPS (CX), Y0, Y0
+
+loaded:
+	VPMOVZXBD (DI)(R10*8), Y1
 	VPERMD    Y0, Y1, Y0
-	POPCNTL   R9, R9
+	POPCNTL   R10, R9
 	VMOVUPS   Y0, (AX)(R8*4)
 	ADDQ      R9, R8
 	ADDQ      $0x20, CX
 	ADDQ      $0x01, BX
 	SUBQ      $0x08, DX
-	JMP       vectors
-
-rest:
-	TESTQ      DX, DX
-	JZ         done
-	MOVL       (BX), BX
-	SHRXL      SI, BX, BX
-	BZHIL      DX, BX, BX
-	LEAQ       ones<>+32(SB), SI
-	SHLQ       $0x02, DX
-	SUBQ       DX, SI
-	VMOVDQU    (SI), Y0
-	VMASKMOVPS (CX), Y0, Y0
-	VPMOVZXBD  (DI)(BX*8), Y1
-	VPERMD     Y0, Y1, Y0
-	POPCNTL    BX, CX
-	VMOVUPS    Y0, (AX)(R8*4)
-	ADDQ       CX, R8
-
-done:
+	JGT       vector
+	MOVQ      R8, count+40(FP)
 	VZEROUPPER
-	MOVQ R8, count+40(FP)
 	RET
 
 DATA compressions<>+0(SB)/8, $0x0000000000000000

@@ -1,7 +1,5 @@
 package avx
 
-import "unsafe"
-
 // Choose copies the ids whose bit is set to dst and returns their number. dst is as long as ids.
 func (s Set) Choose(dst, ids, bits []uint32) int {
 	if len(ids) == 0 {
@@ -10,19 +8,16 @@ func (s Set) Choose(dst, ids, bits []uint32) int {
 	return choose(&dst[0], &ids[0], len(ids), &bits[0])
 }
 
-// ChooseAt copies the ids whose bit is set to dst and returns their number. The bit of ids[0] is bit first of bits,
-// followed by those of the others and by at least 64 more. dst has ChooseSlack more elements than ids, which may be
-// overwritten.
-func (s Set) ChooseAt(dst, ids []uint32, bits []uint64, first int64) int {
+// ChooseAt copies the ids whose bit is set to dst and returns their number. The bit of ids[0] is bit first of bits.
+// ChooseSlack ids after the copied ones may be overwritten, and BitsSlack bytes after the bits are read.
+func (s Set) ChooseAt(dst, ids []uint32, bits []uint8, first int64) int {
 	if len(ids) == 0 {
 		return 0
 	}
-	_, _ = dst[len(ids)+ChooseSlack-1], bits[(first+int64(len(ids)))/64]
-	at := (*uint8)(unsafe.Add(unsafe.Pointer(&bits[0]), first/8))
 	if s == AVX512 {
-		return chooseAt512(&dst[0], &ids[0], len(ids), at, int(first%8))
+		return chooseAt512(&dst[0], &ids[0], len(ids), &bits[first/8], int(first%8))
 	}
-	return chooseAt256(&dst[0], &ids[0], len(ids), at, int(first%8))
+	return chooseAt256(&dst[0], &ids[0], len(ids), &bits[first/8], int(first%8))
 }
 
 // Below copies the ids below bound to dst and returns their number. ids are ascending, and dst is

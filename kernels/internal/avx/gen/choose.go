@@ -31,57 +31,43 @@ func choose() {
 	RET()
 }
 
-// chooseAt generates the copy of ids whose bit is set, if the bits are in the order of the ids: a vector at a time.
+// chooseAt generates choose for bits in the order of the ids. Masked lanes beyond the last id are not read.
 func chooseAt(s isa) {
 	routine("chooseAt"+s.name, "func(dst, ids *uint32, n int, bits *uint8, shift int) (count int)",
-		"Copies those of n ids whose bit is set, and returns their number. The first bit is bit shift of bits, at most "+
-			"7. It reads four bytes of bits at a time, and writes whole vectors, whose last lanes are undefined.")
+		"Copies those of n ids, at least 1, whose bit is set, and returns their number. The first bit is bit shift of "+
+			"bits, at most 7. It reads four bytes of bits at a time, and writes whole vectors.")
 	dst, ids, n, bits, shift := arg("dst"), arg("ids"), arg("n"), arg("bits"), arg("shift")
-	places, count, lanes := compressions(s), GP64(), s.bytes/4
+	places, count, most := compressions(s), GP64(), s.bytes/4
 	XORQ(count, count)
-	choose := func(limit func(b GPVirtual) Register) {
-		b := GP64()
-		MOVL(Mem{Base: bits}, b.As32())
-		SHRXL(shift.As32(), b.As32(), b.As32())
-		keep := limit(b)
-		if s.wide {
-			keep = K()
-			KMOVW(b.As32(), keep)
-		}
-		v := s.loaded(Mem{Base: ids}, keep)
-		chosen := s.compress(keep, b, places, []VecVirtual{v})
-		s.store(v, nil, Mem{Base: dst, Index: count, Scale: 4})
-		ADDQ(chosen, count)
+	Label("vector")
+	lanes, b, keep, v := GP64(), GP64(), K(), s.vec()
+	MOVQ(U32(most), lanes)
+	CMPQ(n, lanes)
+	CMOVQLT(n, lanes)
+	MOVL(Mem{Base: bits}, b.As32())
+	SHRXL(shift.As32(), b.As32(), b.As32())
+	BZHIL(lanes.As32(), b.As32(), b.As32())
+	if s.wide {
+		KMOVW(b.As32(), keep)
+		s.load(Mem{Base: ids}, keep, v)
+	} else { // its masks are slow
+		CMPQ(n, U32(most))
+		JLT(LabelRef("part"))
+		s.load(Mem{Base: ids}, nil, v)
+		JMP(LabelRef("loaded"))
+		Label("part")
+		s.load(Mem{Base: ids}, s.maskOf(lanes), v)
+		Label("loaded")
 	}
-	Label("vectors")
-	CMPQ(n, U32(lanes))
-	JLT(LabelRef("rest"))
-	choose(func(b GPVirtual) Register {
-		if s.wide {
-			MOVWLZX(b.As16(), b.As32())
-		} else {
-			MOVBLZX(b.As8(), b.As32())
-		}
-		return nil
-	})
+	chosen := s.compress(keep, b, places, []VecVirtual{v})
+	s.store(v, nil, Mem{Base: dst, Index: count, Scale: 4})
+	ADDQ(chosen, count)
 	ADDQ(U8(s.bytes), ids)
-	ADDQ(U8(lanes/8), bits)
-	SUBQ(U8(lanes), n)
-	JMP(LabelRef("vectors"))
-	Label("rest")
-	TESTQ(n, n)
-	JZ(LabelRef("done"))
-	choose(func(b GPVirtual) Register {
-		BZHIL(n.As32(), b.As32(), b.As32())
-		if s.wide {
-			return nil
-		}
-		return s.maskOf(n)
-	})
-	Label("done")
-	VZEROUPPER()
+	ADDQ(U8(most/8), bits)
+	SUBQ(U8(most), n)
+	JGT(LabelRef("vector"))
 	Store(count, Return("count"))
-	RET()
+	leave()
 }
 
 // below generates the copy of ascending ids up to a bound, eight at a time. It prefetches what will
