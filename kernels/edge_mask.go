@@ -24,12 +24,12 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 // has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 
-// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which are read faster.
+// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which vector instructions read faster.
 type EdgeMask []uint8
 
 // NewEdgeMask selects the columns that v selects, in memory of a. Columns beyond the bound of v are not selected.
 func NewEdgeMask(a *mapped.Arena, cols []uint32, v VertexMask) EdgeMask {
-	m := mapped.Make[uint8](a, (len(cols)+7)/8+avx.BitsSlack)
+	m := mapped.Make[uint8](a, (len(cols)+7)/8+avx.ChooseSlack)
 	a.Fill(func() {
 		for i, c := range cols {
 			if int(c/32) < len(v) {
@@ -130,17 +130,9 @@ func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
 
 // copy is that of v, whose bits for cols start at bit first of m, if that is not nil. Up to avx.ChooseSlack elements
 // after the copied ones are overwritten.
-func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64, v VertexMask) (n int) {
-	switch {
-	case m == nil:
+func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64, v VertexMask) int {
+	if m == nil || set == avx.None {
 		return v.copy(set, dst[:len(cols)], cols)
-	case set != avx.None:
-		return set.ChooseAt(dst[:len(cols)+avx.ChooseSlack], cols, m, first)
 	}
-	for i, col := range cols {
-		at := uint64(first) + uint64(i)
-		dst[n] = col
-		n += int(m[at/8] >> (at % 8) & 1)
-	}
-	return n
+	return set.ChooseAt(dst[:len(cols)+avx.ChooseSlack], cols, m, first)
 }

@@ -9,7 +9,7 @@ func (s Set) Choose(dst, ids, bits []uint32) int {
 }
 
 // ChooseAt copies the ids whose bit is set to dst and returns their number. The bit of ids[0] is bit first of bits.
-// ChooseSlack ids after the copied ones may be overwritten, and BitsSlack bytes after the bits are read.
+// ChooseSlack ids after the copied ones may be overwritten, and as many bytes after the bits may be read.
 func (s Set) ChooseAt(dst, ids []uint32, bits []uint8, first int64) int {
 	if len(ids) == 0 {
 		return 0
