@@ -216,8 +216,8 @@ func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x
 		columnMask = nil // leakyGradient sums by blocks of edges
 	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), columnMask: columnMask, op: backToSources, dst: floatsOf(dst, e.Rows(), a.Emitted()),
-		dstWidth: a.Emitted(), first: first,
+		Attention: a, Gather: e.gather(), columnMask: columnMask, edgeMask: e.EdgeMask, op: backToSources,
+		dst: floatsOf(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
 		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: floatsOf(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }

@@ -133,7 +133,7 @@ func (b *edgeBatch) appendEdges(k *attentionTask, n int) {
 	}
 	cols := k.Cols[from : from+int64(n)]
 	if k.columnMask != nil {
-		b.known += k.columnMask.copy(k.set, b.ids[b.known:][:n], cols)
+		b.known += k.edgeMask.copy(k.set, b.ids[b.known:], cols, from, k.columnMask)
 		return
 	}
 	if k.edge != nil {

@@ -17,6 +17,7 @@ type chosenAttention struct {
 	rows   int
 	edges  kernels.Edges
 	chosen kernels.VertexMask
+	byEdge kernels.EdgeMask // bits of chosen, for the backward pass; nil: none
 	x, r   kernels.Mat
 	grad   kernels.Mat
 }
@@ -73,6 +74,7 @@ func (c *chosenAttention) signed(team *kernels.Team, wanted kernels.VertexMask) 
 func (c *chosenAttention) backward(team *kernels.Team, chosen kernels.VertexMask, out, lse kernels.Mat, first, last int) []float32 {
 	e, dots := c.edges, c.nans(c.Heads)
 	e.Begin, e.End, e.First, e.ColumnMask = e.Begin.Part(first, last), e.End.Part(first, last), uint32(first), chosen
+	e.EdgeMask = c.byEdge
 	team.RowDots(dots, c.grad, out)
 	dx := c.nans(c.Emitted()).Part(first, last)
 	team.AttentionGradSrc(c.Attention, dx, e, first, c.rows, c.x.Part(first, last),
@@ -97,7 +99,11 @@ func TestMaskedAttention(t *testing.T) {
 				team := kernels.NewTeam(2)
 				defer team.Close()
 				use(t, team, set)
-				newChosenAttention(rows, a).check(t, team)
+				c, arena := newChosenAttention(rows, a), mapped.NewArena()
+				defer arena.Free()
+				c.check(t, team)
+				c.byEdge = kernels.NewEdgeMask(arena, c.edges.Cols.Host(), c.chosen)
+				c.check(t, team)
 			})
 		})
 	}

@@ -27,6 +27,7 @@ type attentionTask struct {
 	attended
 	rowMask    VertexMask // near vertices whose edges count; nil: all
 	columnMask VertexMask // far vertices whose edges count; nil: all
+	edgeMask   EdgeMask   // bits of columnMask; nil: they are looked up
 	op         edgeOp
 	merge      bool
 	first      int // local id of row 0

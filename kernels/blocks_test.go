@@ -39,7 +39,9 @@ func TestGatherInBlocks(t *testing.T) {
 	}
 	g.RowScale, g.ColScale, g.SelfLoops, g.First = kerneltest.Values(rows, 1), kerneltest.Values(sources, 2), true, 100
 	x := kerneltest.Values(sources*width, 3)
-	chosen := kernels.NewVertexMask(sources, func(v int) bool { return v%4 > 0 })
+	chosen, a := kernels.NewVertexMask(sources, func(v int) bool { return v%4 > 0 }), mapped.NewArena()
+	defer a.Free()
+	edges := kernels.NewEdgeMask(a, g.Cols, chosen)
 	for v := 0; v < sources; v += 4 {
 		clear(x[v*width:][:width])
 	}
@@ -55,8 +57,10 @@ func TestGatherInBlocks(t *testing.T) {
 		}
 		all := gather()
 		e.ColumnMask = chosen
-		if !slices.Equal(mapped.Bytes(gather()), mapped.Bytes(all)) {
-			t.Error("without the rows of zeros: other bits")
+		for _, e.EdgeMask = range []kernels.EdgeMask{nil, edges} {
+			if !slices.Equal(mapped.Bytes(gather()), mapped.Bytes(all)) {
+				t.Errorf("without the rows of zeros, with bits of edges: %v: other bits", e.EdgeMask != nil)
+			}
 		}
 		checkGathered(t, all, &g, x, width)
 		heavy := g

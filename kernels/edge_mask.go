@@ -3,6 +3,7 @@ package kernels
 import (
 	"sync"
 
+	"siafu/internal/mapped"
 	"siafu/kernels/internal/avx"
 )
 
@@ -22,6 +23,22 @@ func NewVertexMask(n int, is func(v int) bool) VertexMask {
 
 // has returns 1 if v is selected, else 0.
 func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
+
+// EdgeMask has the bits of a VertexMask in the order of the columns of edges, which vector instructions read faster.
+type EdgeMask []uint8
+
+// NewEdgeMask selects the columns that v selects, in memory of a. Columns beyond the bound of v are not selected.
+func NewEdgeMask(a *mapped.Arena, cols []uint32, v VertexMask) EdgeMask {
+	m := mapped.Make[uint8](a, (len(cols)+7)/8+avx.ChooseSlack)
+	a.Fill(func() {
+		for i, c := range cols {
+			if int(c/32) < len(v) {
+				m[i/8] |= uint8(v.has(c) << (i % 8))
+			}
+		}
+	})
+	return m
+}
 
 // keptEdges has memory for the edges that masks keep.
 type keptEdges struct {
@@ -69,7 +86,7 @@ func (k *spmmTask) maskEdges(to *keptEdges, lo, hi int) {
 		edges += len(k.remainingEdges(r))
 	}
 	part, n := k.part(lo, hi), hi-lo
-	part.Begin, part.End, part.Cols = scratch(&to.begin, n), scratch(&to.end, n), scratch(&to.cols, edges)
+	part.Begin, part.End, part.Cols = scratch(&to.begin, n), scratch(&to.end, n), scratch(&to.cols, edges+avx.ChooseSlack)
 	if k.Weights != nil {
 		part.Weights = scratch(&to.weights, edges)
 	}
@@ -93,7 +110,7 @@ func (k *spmmTask) maskRow(part *spmmTask, at, r int) int {
 	case k.Weights != nil: // weighted edges are never masked by column
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
 	case k.columnMask != nil:
-		return k.columnMask.copy(k.set, buffer[:len(cols)], cols)
+		return k.edgeMask.copy(k.set, buffer, cols, k.Begin[r], k.columnMask)
 	}
 	return len(cols)
 }
@@ -109,4 +126,13 @@ func (c VertexMask) copy(set avx.Set, dst, cols []uint32) (n int) {
 		n += c.has(col)
 	}
 	return n
+}
+
+// copy is that of v, whose bits for cols start at bit first of m, if that is not nil. Up to avx.ChooseSlack elements
+// after the copied ones are overwritten.
+func (m EdgeMask) copy(set avx.Set, dst, cols []uint32, first int64, v VertexMask) int {
+	if m == nil || set == avx.None {
+		return v.copy(set, dst[:len(cols)], cols)
+	}
+	return set.ChooseAt(dst[:len(cols)+avx.ChooseSlack], cols, m, first)
 }

@@ -56,6 +56,14 @@ func (t *Team) RunWeighted(offsets []int64, body func(lo, hi int)) {
 	}
 }
 
+// ChooseSlack is the number of columns that Copy of an EdgeMask may overwrite after its destination.
+const ChooseSlack = avx.ChooseSlack
+
+// Copy copies the columns that v selects with the instructions of t. Their bits in m start at bit first.
+func (m EdgeMask) Copy(t *Team, dst, cols []uint32, first int64, v VertexMask) int {
+	return m.copy(t.set, dst, cols, first, v)
+}
+
 // CodedSlack is the number of bytes after the code that decoders may read, and CodedGroup the number of
 // columns that they may write after the decoded ones.
 const (

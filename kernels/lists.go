@@ -99,7 +99,8 @@ func (w *lister) put(cols []uint32, vals []float32) {
 // SpMMLists implements Ops.
 func (t *Team) SpMMLists(dst Mat, e Edges, l Lists, add bool) {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == l.cols && e.Weights.Len() == 0)
-	t.gather(spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, columnMask: e.ColumnMask, lists: l.words})
+	t.gather(spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, columnMask: e.ColumnMask, edgeMask: e.EdgeMask,
+		lists: l.words})
 }
 
 // listSums has buffers for the sums of a row.

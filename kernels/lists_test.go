@@ -55,12 +55,15 @@ func compareListed(t *testing.T, team *kernels.Team, width int, drop *kernels.Dr
 	g := packedEdges(rows, locals)
 	chosen := g.Edges()
 	chosen.ColumnMask = kernels.NewVertexMask(locals, func(v int) bool { return v%3 == 0 })
+	byEdge, a := chosen, mapped.NewArena()
+	defer a.Free()
+	byEdge.EdgeMask = kernels.NewEdgeMask(a, g.Cols, chosen.ColumnMask)
 	ghosts := unscaled(g)
 	ghosts.Base, ghosts.Cols = 7, slices.Clone(g.Cols)
 	for i := range ghosts.Cols {
 		ghosts.Cols[i] += 7
 	}
-	for i, e := range []kernels.Edges{g.Edges(), unscaled(g).Edges(), chosen, ghosts.Edges()} {
+	for i, e := range []kernels.Edges{g.Edges(), unscaled(g).Edges(), chosen, byEdge, ghosts.Edges()} {
 		for _, add := range []bool{false, true} {
 			want, got := kerneltest.Values(rows*width, 5), kerneltest.Values(rows*width, 5)
 			team.SpMM(kernels.HostMat(rows, width, want), e, x, add)

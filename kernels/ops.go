@@ -276,6 +276,8 @@ type Edges struct {
 	// ColumnMask selects columns. The rows of other columns, or their gradients and dots, must
 	// be zeros, and SpMM and AttentionGradSrc may skip them. Base must be 0.
 	ColumnMask VertexMask
+	// EdgeMask has the bits of ColumnMask for all Cols; nil: each edge looks its bit up. It must be nil with Coded.
+	EdgeMask EdgeMask
 	// RowMask selects the vertices, First being row 0's, whose rows are read: SpMM and
 	// AttentionGather may skip the edges into others, except self loops.
 	RowMask VertexMask

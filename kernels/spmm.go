@@ -62,7 +62,7 @@ func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	mustFit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
 	k := spmmTask{dst: dst.Host(), Gather: t.edgesOf(e), width: dst.Cols, add: add, sources: x.Rows, whole: e.Whole}
 	if e.Weights.Len() == 0 { // they are indexed by column
-		k.columnMask = e.ColumnMask
+		k.columnMask, k.edgeMask = e.ColumnMask, e.EdgeMask
 	}
 	if x.half {
 		k.half = bitsOf(x.HostHalf(HalfSlack))
@@ -134,6 +134,7 @@ type spmmTask struct {
 	sources    int        // rows of x
 	whole      int        // columns of the rows of which x is a slice, or 0
 	columnMask VertexMask // of the columns; nil: all
+	edgeMask   EdgeMask   // bits of columnMask; nil: they are looked up
 	last       []int64    // of a block of sources: the ends of rows, once found
 	bound      uint32     // the first column that is not of the block
 	coded      codedBlocks

@@ -30,6 +30,7 @@ type csr struct {
 	weights, features kernels.Vector[float32]
 	at                kernels.Vector[int64]
 	coded             *kernels.CodedColumns // instead of cols; nil: cols is used
+	mask              kernels.EdgeMask      // bits of a column mask; nil: none
 }
 
 // edges returns the rows [lo, hi) as edges.
@@ -38,7 +39,7 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 		return kernels.Edges{}
 	}
 	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights,
-		Features: c.features, At: c.at, Coded: c.coded, CodedFirst: lo}
+		Features: c.features, At: c.at, Coded: c.coded, CodedFirst: lo, EdgeMask: c.mask}
 }
 
 // transposed is a shard.Transposed in the memory of the rank's Ops.

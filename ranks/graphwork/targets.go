@@ -3,6 +3,7 @@ package graphwork
 import (
 	"siafu/graph"
 	"siafu/graph/shard"
+	"siafu/internal/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -11,7 +12,7 @@ import (
 // gradient are zeros, and a pass with Pass.Targets does not read their logits. Gathers omit the
 // edges into them, and the results of training stay bitwise equal.
 type targets struct {
-	vertexMask   kernels.VertexMask // of own vertices; nil: all are targets
+	vertexMask   kernels.VertexMask // of own vertices; nil: all are targets; empty in a sketch
 	trainingOnly bool               // whether the backward pass has only edges into targets
 }
 
@@ -19,10 +20,29 @@ type targets struct {
 const keptOf, kept = 8, 7
 
 // choose makes the training vertices the targets, if that leaves out enough edges.
-func (t *targets) choose(s *shard.Shard) {
+func (t *targets) choose(s *shard.Shard, a *mapped.Arena) {
 	if len(s.Split) > 0 && keptOf*s.EdgesInto(graph.SplitTrain) < kept*int64(len(s.In.Cols)) {
-		t.vertexMask = kernels.NewVertexMask(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
+		t.vertexMask = kernels.VertexMask{}
+		a.Fill(func() {
+			t.vertexMask = kernels.NewVertexMask(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
+		})
 	}
+}
+
+// maskEdges gives the last layer the bits of the edges into targets, unless its backward gather masks no plain
+// columns. Other layers share its other arrays.
+func (w *Work) maskEdges(l *Layer) {
+	own := &l.edges.own
+	_, maxima := l.Gather.(*maxima)
+	attention, ok := l.Gather.(*attention)
+	if l.vertexMask == nil || l.trainingOnly || own.Coded != nil || own.Weights.Len() > 0 || w.ops.Remote() ||
+		maxima || ok && attention.shape.Dynamic {
+		return
+	}
+	edges, a := *l.edges, w.arena.For(EdgeMasks)
+	edges.own.EdgeMask = kernels.NewEdgeMask(a, own.Cols.Host(), l.vertexMask)
+	edges.ghost.mask = kernels.NewEdgeMask(a, edges.ghost.cols.Host(), l.vertexMask)
+	l.edges = &edges
 }
 
 // maskTargets returns the edges e into an interval's vertices without those that a pass omits.

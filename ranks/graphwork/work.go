@@ -47,6 +47,7 @@ const (
 	Coefficients = "coefficients of edges"
 	Reversed     = "reverse edges"
 	Trained      = "reverse edges of training vertices"
+	EdgeMasks    = "bits of edges into training vertices"
 	Scores       = "scores of attention"
 	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
@@ -112,7 +113,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		}
 	}
 	if last := w.layers[len(w.layers)-1]; last != nil && o.Targets {
-		w.arena.Fill(func() { last.choose(s) })
+		last.choose(s, w.arena)
 	}
 	if !o.Forward {
 		w.prepareBackward(o)
@@ -308,5 +309,8 @@ func (w *Work) prepareBackward(o Options) {
 			all[at.mesh.halo] = w.transpose(Reversed, func(a *mapped.Arena) *shard.Transposed { return s.Transpose(a, ghosts) })
 		}
 		at.edges = all[at.mesh.halo]
+	}
+	if last := len(back) - 1; back[last] {
+		w.maskEdges(w.layers[last])
 	}
 }

@@ -4,6 +4,11 @@
 
 package avx
 
+// Copies those of n ids, at least 1, whose bit is set, and returns their number. The first bit is bit shift of bits, at most 7. It reads four bytes of bits at a time, and writes whole vectors.
+//
+//go:noescape
+func chooseAt512(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)
+
 // Copies the ids whose bit is set, of n ids, at least 1, and returns their number.
 //
 //go:noescape
@@ -13,3 +18,6 @@ func choose(dst *uint32, ids *uint32, n int, bits *uint32) (count int)
 //
 //go:noescape
 func below(dst *uint32, ids *uint32, n int, bound uint32, next *uint32) (count int)
+
+//go:noescape
+func chooseAt256(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)

@@ -82,6 +82,7 @@ func (Set) PairColumns(_ []float32, _ int, _ []float32, _, _, _ int)            
 func (Set) Round(_, _ []float32) int                                            { panic(none) }
 func (Set) MultiplySparse(Product, *Scratch)                                    { panic(none) }
 func (Set) Choose(_, _, _ []uint32) int                                         { panic(none) }
+func (Set) ChooseAt(_, _ []uint32, _ []uint8, _ int64) int                      { panic(none) }
 func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int                        { panic(none) }
 func (Set) DecodeRows(_ []uint32, _ []byte, _, _ []int64, _ int, _ uint32) int  { panic(none) }
 func (Set) DecodeBelow(_ []uint32, _ []byte, _ *uint32, _, _ int, _ uint32, _ *byte) (count, used int) {

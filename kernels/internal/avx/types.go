@@ -29,6 +29,10 @@ const BitsWords = 2
 // HalfSlack is the number of bfloat16 elements after the last row that a vector may read.
 const HalfSlack = 16
 
+// ChooseSlack is the number of ids after the copied ones that ChooseAt may overwrite, and of bytes after the bits that it
+// may read.
+const ChooseSlack = 16
+
 // CodedGroup is the number of gaps of a group of coded columns. Decoders write as many columns
 // after the decoded ones, and read CodedSlack bytes after the code.
 const (

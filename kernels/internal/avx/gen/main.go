@@ -265,6 +265,7 @@ var parts = map[string]func(isa){
 			choose()
 			below()
 		}
+		chooseAt(s)
 	},
 	"coded": func(s isa) {
 		if !s.wide {

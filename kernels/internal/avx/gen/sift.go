@@ -30,7 +30,16 @@ func sift(s isa) {
 
 		i, v := s.loaded(at(index), mask), s.loaded(at(vals), mask)
 		VMULPS(p.scale(), v, v)
-		count := s.compress(keep, places, bits, []VecVirtual{i, v})
+		b := GP64()
+		if s.wide {
+			KMOVW(keep, b.As32())
+			MOVW(b.As16(), Mem{Base: bits})
+		} else {
+			VMOVMSKPS(keep, b.As32())
+			MOVB(b.As8(), Mem{Base: bits})
+		}
+		ADDQ(U8(s.bytes/32), bits)
+		count := s.compress(keep, b, places, []VecVirtual{i, v})
 		s.store(i, nil, Mem{Base: keptIndex, Index: n, Scale: 4})
 		s.store(v, nil, Mem{Base: keptVals, Index: n, Scale: 4})
 		ADDQ(count, n)
@@ -60,24 +69,17 @@ func compressions(s isa) Register {
 	return address
 }
 
-// compress packs the lanes of vectors that keep selects, stores their bits and advances the pointers.
-// It returns the number of packed lanes.
-func (s isa) compress(keep, table, bits Register, vectors []VecVirtual) Register {
-	b, count := GP64(), GP64()
-	if s.wide {
-		KMOVW(keep, b.As32())
-		MOVW(b.As16(), Mem{Base: bits})
-		ADDQ(U8(2), bits)
-		for _, v := range vectors {
-			VPCOMPRESSD_Z(v, keep, v)
-		}
-	} else {
-		VMOVMSKPS(keep, b.As32())
-		MOVB(b.As8(), Mem{Base: bits})
-		ADDQ(U8(1), bits)
-		from := YMM()
+// compress packs the lanes of vectors that the bits b select, and returns their number. keep has the same bits in
+// a mask register; AVX2 ignores it.
+func (s isa) compress(keep Register, b GPVirtual, table Register, vectors []VecVirtual) Register {
+	count, from := GP64(), YMM()
+	if !s.wide {
 		VPMOVZXBD(Mem{Base: table, Index: b, Scale: 8}, from)
-		for _, v := range vectors {
+	}
+	for _, v := range vectors {
+		if s.wide {
+			VPCOMPRESSD_Z(v, keep, v)
+		} else {
 			VPERMD(v, from, v)
 		}
 	}
