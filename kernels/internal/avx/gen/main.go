@@ -356,10 +356,12 @@ var parts = map[string]func(isa){
 		adam(s)
 	},
 	"softmax": func(s isa) {
-		largest(s)
 		exponentials(s)
 		logarithms(s)
-		scaleRows(s)
+		if !s.wide {
+			largest()
+			scaleRows()
+		}
 	},
 	"zeros": func(s isa) {
 		nonzeros(s)
