@@ -519,9 +519,9 @@ edge:
 	VZEROUPPER
 	RET
 
-// func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
+// func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·weigh512(SB), NOSPLIT, $0-80
+TEXT ·weigh512(SB), NOSPLIT, $0-96
 	MOVQ      lanes+72(FP), AX
 	MOVQ      AX, CX
 	MOVQ      $0x00000001, AX
@@ -538,21 +538,25 @@ TEXT ·weigh512(SB), NOSPLIT, $0-80
 	MOVQ      rest+56(FP), R9
 	MOVQ      lanes+72(FP), R10
 	SHLQ      $0x02, R10
+	CMPQ      heads+80(FP), $0x00
+	JNE       heads
+	CMPQ      signed+88(FP), $0x00
+	JNE       signed_false
 	MOVQ      vectors+64(FP), R11
 	CMPQ      R11, $0x01
-	JEQ       tile1
+	JEQ       tile_false_false_1
 	CMPQ      R11, $0x02
-	JEQ       tile2
+	JEQ       tile_false_false_2
 	CMPQ      R11, $0x03
-	JEQ       tile3
+	JEQ       tile_false_false_3
 	CMPQ      R11, $0x04
-	JEQ       tile4
+	JEQ       tile_false_false_4
 	CMPQ      R11, $0x05
-	JEQ       tile5
+	JEQ       tile_false_false_5
 	CMPQ      R11, $0x06
-	JEQ       tile6
+	JEQ       tile_false_false_6
 	CMPQ      R11, $0x07
-	JEQ       tile7
+	JEQ       tile_false_false_7
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -562,9 +566,9 @@ TEXT ·weigh512(SB), NOSPLIT, $0-80
 	VMOVUPS   384(AX), Z6
 	VMOVUPS.Z 448(AX), K1, Z7
 
-tile8_ahead:
+tile_false_false_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_false_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -592,11 +596,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_false_8_ahead
 
-tile8_rest:
+tile_false_false_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_false_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -612,9 +616,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_false_8_rest
 
-tile8_store:
+tile_false_false_8_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -626,7 +630,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_false_7:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -635,9 +639,9 @@ tile7:
 	VMOVUPS   320(AX), Z5
 	VMOVUPS.Z 384(AX), K1, Z6
 
-tile7_ahead:
+tile_false_false_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_false_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -663,11 +667,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_false_7_ahead
 
-tile7_rest:
+tile_false_false_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_false_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -682,9 +686,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_false_7_rest
 
-tile7_store:
+tile_false_false_7_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -695,7 +699,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_false_6:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -703,9 +707,9 @@ tile6:
 	VMOVUPS   256(AX), Z4
 	VMOVUPS.Z 320(AX), K1, Z5
 
-tile6_ahead:
+tile_false_false_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_false_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -729,11 +733,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_false_6_ahead
 
-tile6_rest:
+tile_false_false_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_false_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -747,9 +751,9 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_false_6_rest
 
-tile6_store:
+tile_false_false_6_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -759,16 +763,16 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_false_5:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
 	VMOVUPS   192(AX), Z3
 	VMOVUPS.Z 256(AX), K1, Z4
 
-tile5_ahead:
+tile_false_false_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_false_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -790,11 +794,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_false_5_ahead
 
-tile5_rest:
+tile_false_false_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_false_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -807,9 +811,9 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_false_5_rest
 
-tile5_store:
+tile_false_false_5_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -818,15 +822,15 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_false_4:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
 	VMOVUPS.Z 192(AX), K1, Z3
 
-tile4_ahead:
+tile_false_false_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_false_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -846,11 +850,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_false_4_ahead
 
-tile4_rest:
+tile_false_false_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_false_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -862,9 +866,9 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_false_4_rest
 
-tile4_store:
+tile_false_false_4_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -872,14 +876,14 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_false_3:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS.Z 128(AX), K1, Z2
 
-tile3_ahead:
+tile_false_false_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_false_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -897,11 +901,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_false_3_ahead
 
-tile3_rest:
+tile_false_false_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_false_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -912,22 +916,22 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_false_3_rest
 
-tile3_store:
+tile_false_false_3_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_false_2:
 	VMOVUPS   (AX), Z0
 	VMOVUPS.Z 64(AX), K1, Z1
 
-tile2_ahead:
+tile_false_false_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_false_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -943,11 +947,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_false_2_ahead
 
-tile2_rest:
+tile_false_false_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_false_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -957,20 +961,20 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_false_2_rest
 
-tile2_store:
+tile_false_false_2_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_false_1:
 	VMOVUPS.Z (AX), K1, Z0
 
-tile1_ahead:
+tile_false_false_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_false_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -984,11 +988,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_false_1_ahead
 
-tile1_rest:
+tile_false_false_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_false_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -997,49 +1001,31 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_false_1_rest
 
-tile1_store:
+tile_false_false_1_store:
 	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighSigned512(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	MOVQ       AX, CX
-	MOVQ       $0x00000001, AX
-	SHLQ       CL, AX
-	DECQ       AX
-	KMOVW      AX, K1
-	MOVQ       dst+0(FP), AX
+signed_false:
 	VPTERNLOGD $0xff, Z0, Z0, Z0
 	VPSRLD     $0x01, Z0, Z0
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_true_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_false_true_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_false_true_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_false_true_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_false_true_7
 	VMOVUPS    (AX), Z1
 	VMOVUPS    64(AX), Z2
 	VMOVUPS    128(AX), Z3
@@ -1048,7 +1034,7 @@ TEXT ·weighSigned512(SB), NOSPLIT, $0-88
 	VMOVUPS    320(AX), Z6
 	VMOVUPS    384(AX), Z7
 	VMOVUPS.Z  448(AX), K1, Z8
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Z9
 	VMOVUPS    64(R11), Z10
 	VMOVUPS    128(R11), Z11
@@ -1058,9 +1044,9 @@ TEXT ·weighSigned512(SB), NOSPLIT, $0-88
 	VMOVUPS    384(R11), Z15
 	VMOVUPS.Z  448(R11), K1, Z16
 
-tile8_ahead:
+tile_false_true_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_true_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1097,11 +1083,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_true_8_ahead
 
-tile8_rest:
+tile_false_true_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_true_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1126,9 +1112,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_true_8_rest
 
-tile8_store:
+tile_false_true_8_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -1137,7 +1123,7 @@ tile8_store:
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, 384(AX)
 	VMOVUPS Z8, K1, 448(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z9, (AX)
 	VMOVUPS Z10, 64(AX)
 	VMOVUPS Z11, 128(AX)
@@ -1149,7 +1135,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_true_7:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -1157,7 +1143,7 @@ tile7:
 	VMOVUPS   256(AX), Z5
 	VMOVUPS   320(AX), Z6
 	VMOVUPS.Z 384(AX), K1, Z7
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z8
 	VMOVUPS   64(R11), Z9
 	VMOVUPS   128(R11), Z10
@@ -1166,9 +1152,9 @@ tile7:
 	VMOVUPS   320(R11), Z13
 	VMOVUPS.Z 384(R11), K1, Z14
 
-tile7_ahead:
+tile_false_true_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_true_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1202,11 +1188,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_true_7_ahead
 
-tile7_rest:
+tile_false_true_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_true_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1229,9 +1215,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_true_7_rest
 
-tile7_store:
+tile_false_true_7_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -1239,7 +1225,7 @@ tile7_store:
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, K1, 384(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
@@ -1250,14 +1236,14 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_true_6:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS   256(AX), Z5
 	VMOVUPS.Z 320(AX), K1, Z6
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z7
 	VMOVUPS   64(R11), Z8
 	VMOVUPS   128(R11), Z9
@@ -1265,9 +1251,9 @@ tile6:
 	VMOVUPS   256(R11), Z11
 	VMOVUPS.Z 320(R11), K1, Z12
 
-tile6_ahead:
+tile_false_true_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_true_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1298,11 +1284,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_true_6_ahead
 
-tile6_rest:
+tile_false_true_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_true_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1323,16 +1309,16 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_true_6_rest
 
-tile6_store:
+tile_false_true_6_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, K1, 320(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z7, (AX)
 	VMOVUPS Z8, 64(AX)
 	VMOVUPS Z9, 128(AX)
@@ -1342,22 +1328,22 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_true_5:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS.Z 256(AX), K1, Z5
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z6
 	VMOVUPS   64(R11), Z7
 	VMOVUPS   128(R11), Z8
 	VMOVUPS   192(R11), Z9
 	VMOVUPS.Z 256(R11), K1, Z10
 
-tile5_ahead:
+tile_false_true_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_true_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1385,11 +1371,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_true_5_ahead
 
-tile5_rest:
+tile_false_true_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_true_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1408,15 +1394,15 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_true_5_rest
 
-tile5_store:
+tile_false_true_5_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, K1, 256(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, 64(AX)
 	VMOVUPS Z8, 128(AX)
@@ -1425,20 +1411,20 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_true_4:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS.Z 192(AX), K1, Z4
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z5
 	VMOVUPS   64(R11), Z6
 	VMOVUPS   128(R11), Z7
 	VMOVUPS.Z 192(R11), K1, Z8
 
-tile4_ahead:
+tile_false_true_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_true_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1463,11 +1449,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_true_4_ahead
 
-tile4_rest:
+tile_false_true_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_true_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1484,14 +1470,14 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_true_4_rest
 
-tile4_store:
+tile_false_true_4_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, K1, 192(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z5, (AX)
 	VMOVUPS Z6, 64(AX)
 	VMOVUPS Z7, 128(AX)
@@ -1499,18 +1485,18 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_true_3:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z4
 	VMOVUPS   64(R11), Z5
 	VMOVUPS.Z 128(R11), K1, Z6
 
-tile3_ahead:
+tile_false_true_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_true_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1532,11 +1518,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_true_3_ahead
 
-tile3_rest:
+tile_false_true_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_true_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1551,29 +1537,29 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_true_3_rest
 
-tile3_store:
+tile_false_true_3_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_true_2:
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z3
 	VMOVUPS.Z 64(R11), K1, Z4
 
-tile2_ahead:
+tile_false_true_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_true_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1592,11 +1578,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_true_2_ahead
 
-tile2_rest:
+tile_false_true_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_true_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1609,25 +1595,25 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_true_2_rest
 
-tile2_store:
+tile_false_true_2_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z3, (AX)
 	VMOVUPS Z4, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_true_1:
 	VMOVUPS.Z (AX), K1, Z1
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS.Z (R11), K1, Z2
 
-tile1_ahead:
+tile_false_true_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_true_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1643,11 +1629,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_true_1_ahead
 
-tile1_rest:
+tile_false_true_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_true_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1658,49 +1644,33 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_true_1_rest
 
-tile1_store:
+tile_false_true_1_store:
 	VMOVUPS Z1, K1, (AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighHeads512(SB), NOSPLIT, $0-88
-	MOVQ      lanes+72(FP), AX
-	MOVQ      AX, CX
-	MOVQ      $0x00000001, AX
-	SHLQ      CL, AX
-	DECQ      AX
-	KMOVW     AX, K1
-	MOVQ      dst+0(FP), AX
-	MOVQ      x+8(FP), CX
-	MOVQ      stride+16(FP), DX
-	MOVQ      ids+24(FP), BX
-	MOVQ      weights+32(FP), SI
-	MOVQ      step+40(FP), DI
-	MOVQ      ahead+48(FP), R8
-	MOVQ      rest+56(FP), R9
-	MOVQ      lanes+72(FP), R10
-	SHLQ      $0x02, R10
+heads:
+	CMPQ      signed+88(FP), $0x00
+	JNE       signed_true
 	MOVQ      vectors+64(FP), R11
 	CMPQ      R11, $0x01
-	JEQ       tile1
+	JEQ       tile_true_false_1
 	CMPQ      R11, $0x02
-	JEQ       tile2
+	JEQ       tile_true_false_2
 	CMPQ      R11, $0x03
-	JEQ       tile3
+	JEQ       tile_true_false_3
 	CMPQ      R11, $0x04
-	JEQ       tile4
+	JEQ       tile_true_false_4
 	CMPQ      R11, $0x05
-	JEQ       tile5
+	JEQ       tile_true_false_5
 	CMPQ      R11, $0x06
-	JEQ       tile6
+	JEQ       tile_true_false_6
 	CMPQ      R11, $0x07
-	JEQ       tile7
+	JEQ       tile_true_false_7
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1719,9 +1689,9 @@ TEXT ·weighHeads512(SB), NOSPLIT, $0-88
 	VMOVUPS   384(R11), Z14
 	VMOVUPS   448(R11), Z15
 
-tile8_ahead:
+tile_true_false_8_ahead:
 	TESTQ       R8, R8
-	JZ          tile8_rest
+	JZ          tile_true_false_8_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -1756,11 +1726,11 @@ tile8_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile8_ahead
+	JMP         tile_true_false_8_ahead
 
-tile8_rest:
+tile_true_false_8_rest:
 	TESTQ       R9, R9
-	JZ          tile8_store
+	JZ          tile_true_false_8_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -1783,9 +1753,9 @@ tile8_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile8_rest
+	JMP         tile_true_false_8_rest
 
-tile8_store:
+tile_true_false_8_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1797,7 +1767,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_true_false_7:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1814,9 +1784,9 @@ tile7:
 	VMOVUPS   320(R11), Z12
 	VMOVUPS   384(R11), Z13
 
-tile7_ahead:
+tile_true_false_7_ahead:
 	TESTQ       R8, R8
-	JZ          tile7_rest
+	JZ          tile_true_false_7_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -1848,11 +1818,11 @@ tile7_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile7_ahead
+	JMP         tile_true_false_7_ahead
 
-tile7_rest:
+tile_true_false_7_rest:
 	TESTQ       R9, R9
-	JZ          tile7_store
+	JZ          tile_true_false_7_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -1873,9 +1843,9 @@ tile7_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile7_rest
+	JMP         tile_true_false_7_rest
 
-tile7_store:
+tile_true_false_7_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1886,7 +1856,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_true_false_6:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1901,9 +1871,9 @@ tile6:
 	VMOVUPS   256(R11), Z10
 	VMOVUPS   320(R11), Z11
 
-tile6_ahead:
+tile_true_false_6_ahead:
 	TESTQ       R8, R8
-	JZ          tile6_rest
+	JZ          tile_true_false_6_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -1932,11 +1902,11 @@ tile6_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile6_ahead
+	JMP         tile_true_false_6_ahead
 
-tile6_rest:
+tile_true_false_6_rest:
 	TESTQ       R9, R9
-	JZ          tile6_store
+	JZ          tile_true_false_6_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -1955,9 +1925,9 @@ tile6_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile6_rest
+	JMP         tile_true_false_6_rest
 
-tile6_store:
+tile_true_false_6_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1967,7 +1937,7 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_true_false_5:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1980,9 +1950,9 @@ tile5:
 	VMOVUPS   192(R11), Z8
 	VMOVUPS   256(R11), Z9
 
-tile5_ahead:
+tile_true_false_5_ahead:
 	TESTQ       R8, R8
-	JZ          tile5_rest
+	JZ          tile_true_false_5_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2008,11 +1978,11 @@ tile5_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile5_ahead
+	JMP         tile_true_false_5_ahead
 
-tile5_rest:
+tile_true_false_5_rest:
 	TESTQ       R9, R9
-	JZ          tile5_store
+	JZ          tile_true_false_5_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2029,9 +1999,9 @@ tile5_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile5_rest
+	JMP         tile_true_false_5_rest
 
-tile5_store:
+tile_true_false_5_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2040,7 +2010,7 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_true_false_4:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -2051,9 +2021,9 @@ tile4:
 	VMOVUPS   128(R11), Z6
 	VMOVUPS   192(R11), Z7
 
-tile4_ahead:
+tile_true_false_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_false_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2076,11 +2046,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_false_4_ahead
 
-tile4_rest:
+tile_true_false_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_false_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2095,9 +2065,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_false_4_rest
 
-tile4_store:
+tile_true_false_4_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2105,7 +2075,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_false_3:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS.Z 128(AX), K1, Z2
@@ -2114,9 +2084,9 @@ tile3:
 	VMOVUPS   64(R11), Z4
 	VMOVUPS   128(R11), Z5
 
-tile3_ahead:
+tile_true_false_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_false_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2136,11 +2106,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_false_3_ahead
 
-tile3_rest:
+tile_true_false_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_false_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2153,25 +2123,25 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_false_3_rest
 
-tile3_store:
+tile_true_false_3_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_false_2:
 	VMOVUPS   (AX), Z0
 	VMOVUPS.Z 64(AX), K1, Z1
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z2
 	VMOVUPS   64(R11), Z3
 
-tile2_ahead:
+tile_true_false_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_false_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2188,11 +2158,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_false_2_ahead
 
-tile2_rest:
+tile_true_false_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_false_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2203,22 +2173,22 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_false_2_rest
 
-tile2_store:
+tile_true_false_2_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_false_1:
 	VMOVUPS.Z (AX), K1, Z0
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z1
 
-tile1_ahead:
+tile_true_false_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_false_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2232,11 +2202,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_false_1_ahead
 
-tile1_rest:
+tile_true_false_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_false_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2245,49 +2215,31 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_false_1_rest
 
-tile1_store:
+tile_true_false_1_store:
 	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighHeadsSigned512(SB), NOSPLIT, $0-96
-	MOVQ       lanes+72(FP), AX
-	MOVQ       AX, CX
-	MOVQ       $0x00000001, AX
-	SHLQ       CL, AX
-	DECQ       AX
-	KMOVW      AX, K1
-	MOVQ       dst+0(FP), AX
+signed_true:
 	VPTERNLOGD $0xff, Z0, Z0, Z0
 	VPSRLD     $0x01, Z0, Z0
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_true_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_true_true_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_true_true_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_true_true_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_true_true_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_true_true_7
 	VMOVUPS    (AX), Z1
 	VMOVUPS    64(AX), Z2
 	VMOVUPS    128(AX), Z3
@@ -2315,9 +2267,9 @@ TEXT ·weighHeadsSigned512(SB), NOSPLIT, $0-96
 	VMOVUPS    384(R11), Z23
 	VMOVUPS    448(R11), Z24
 
-tile8_ahead:
+tile_true_true_8_ahead:
 	TESTQ       R8, R8
-	JZ          tile8_rest
+	JZ          tile_true_true_8_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2368,11 +2320,11 @@ tile8_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile8_ahead
+	JMP         tile_true_true_8_ahead
 
-tile8_rest:
+tile_true_true_8_rest:
 	TESTQ       R9, R9
-	JZ          tile8_store
+	JZ          tile_true_true_8_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2411,9 +2363,9 @@ tile8_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile8_rest
+	JMP         tile_true_true_8_rest
 
-tile8_store:
+tile_true_true_8_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2434,7 +2386,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_true_true_7:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2459,9 +2411,9 @@ tile7:
 	VMOVUPS   320(R11), Z20
 	VMOVUPS   384(R11), Z21
 
-tile7_ahead:
+tile_true_true_7_ahead:
 	TESTQ       R8, R8
-	JZ          tile7_rest
+	JZ          tile_true_true_7_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2507,11 +2459,11 @@ tile7_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile7_ahead
+	JMP         tile_true_true_7_ahead
 
-tile7_rest:
+tile_true_true_7_rest:
 	TESTQ       R9, R9
-	JZ          tile7_store
+	JZ          tile_true_true_7_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2546,9 +2498,9 @@ tile7_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile7_rest
+	JMP         tile_true_true_7_rest
 
-tile7_store:
+tile_true_true_7_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2567,7 +2519,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_true_true_6:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2589,9 +2541,9 @@ tile6:
 	VMOVUPS   256(R11), Z17
 	VMOVUPS   320(R11), Z18
 
-tile6_ahead:
+tile_true_true_6_ahead:
 	TESTQ       R8, R8
-	JZ          tile6_rest
+	JZ          tile_true_true_6_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2632,11 +2584,11 @@ tile6_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile6_ahead
+	JMP         tile_true_true_6_ahead
 
-tile6_rest:
+tile_true_true_6_rest:
 	TESTQ       R9, R9
-	JZ          tile6_store
+	JZ          tile_true_true_6_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2667,9 +2619,9 @@ tile6_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile6_rest
+	JMP         tile_true_true_6_rest
 
-tile6_store:
+tile_true_true_6_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2686,7 +2638,7 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_true_true_5:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2705,9 +2657,9 @@ tile5:
 	VMOVUPS   192(R11), Z14
 	VMOVUPS   256(R11), Z15
 
-tile5_ahead:
+tile_true_true_5_ahead:
 	TESTQ       R8, R8
-	JZ          tile5_rest
+	JZ          tile_true_true_5_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2743,11 +2695,11 @@ tile5_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile5_ahead
+	JMP         tile_true_true_5_ahead
 
-tile5_rest:
+tile_true_true_5_rest:
 	TESTQ       R9, R9
-	JZ          tile5_store
+	JZ          tile_true_true_5_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2774,9 +2726,9 @@ tile5_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile5_rest
+	JMP         tile_true_true_5_rest
 
-tile5_store:
+tile_true_true_5_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2791,7 +2743,7 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_true_true_4:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2807,9 +2759,9 @@ tile4:
 	VMOVUPS   128(R11), Z11
 	VMOVUPS   192(R11), Z12
 
-tile4_ahead:
+tile_true_true_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_true_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2840,11 +2792,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_true_4_ahead
 
-tile4_rest:
+tile_true_true_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_true_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2867,9 +2819,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_true_4_rest
 
-tile4_store:
+tile_true_true_4_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2882,7 +2834,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_true_3:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
@@ -2895,9 +2847,9 @@ tile3:
 	VMOVUPS   64(R11), Z8
 	VMOVUPS   128(R11), Z9
 
-tile3_ahead:
+tile_true_true_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_true_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2923,11 +2875,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_true_3_ahead
 
-tile3_rest:
+tile_true_true_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_true_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2946,9 +2898,9 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_true_3_rest
 
-tile3_store:
+tile_true_true_3_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
@@ -2959,7 +2911,7 @@ tile3_store:
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_true_2:
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
 	MOVQ      signed+88(FP), R11
@@ -2969,9 +2921,9 @@ tile2:
 	VMOVUPS   (R11), Z5
 	VMOVUPS   64(R11), Z6
 
-tile2_ahead:
+tile_true_true_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_true_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2992,11 +2944,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_true_2_ahead
 
-tile2_rest:
+tile_true_true_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_true_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -3011,9 +2963,9 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_true_2_rest
 
-tile2_store:
+tile_true_true_2_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
 	MOVQ    signed+88(FP), AX
@@ -3022,16 +2974,16 @@ tile2_store:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_true_1:
 	VMOVUPS.Z (AX), K1, Z1
 	MOVQ      signed+88(FP), R11
 	VMOVUPS.Z (R11), K1, Z2
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z3
 
-tile1_ahead:
+tile_true_true_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_true_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -3047,11 +2999,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_true_1_ahead
 
-tile1_rest:
+tile_true_true_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_true_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -3062,9 +3014,9 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_true_1_rest
 
-tile1_store:
+tile_true_true_1_store:
 	VMOVUPS Z1, K1, (AX)
 	MOVQ    signed+88(FP), AX
 	VMOVUPS Z2, K1, (AX)
@@ -3267,32 +3219,34 @@ done:
 	VZEROUPPER
 	RET
 
-// func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// func bend512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX512F
-TEXT ·bend512(SB), NOSPLIT, $0-104
-	MOVQ         lanes+88(FP), AX
+TEXT ·bend512(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
 	SHLQ         CL, AX
 	DECQ         AX
 	KMOVW        AX, K1
-	VBROADCASTSS slope+72(FP), Z0
+	VBROADCASTSS slope+80(FP), Z0
 	VPXORD       Z1, Z1, Z1
-	MOVQ         x+24(FP), AX
-	MOVQ         stride+32(FP), CX
-	MOVQ         ids+40(FP), DX
-	MOVQ         ds+48(FP), BX
-	MOVQ         step+56(FP), SI
-	MOVQ         n+64(FP), DI
-	MOVQ         vectors+80(FP), R8
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	CMPQ         along+8(FP), $0x00
+	JNE          along
+	MOVQ         vectors+88(FP), R8
 	CMPQ         R8, $0x01
-	JEQ          tile1
+	JEQ          tile_false_1
 	CMPQ         R8, $0x02
-	JEQ          tile2
+	JEQ          tile_false_2
 	CMPQ         R8, $0x03
-	JEQ          tile3
-	MOVQ         near+8(FP), R8
-	MOVQ         heads+96(FP), R9
+	JEQ          tile_false_3
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VMOVUPS      (R8), Z3
@@ -3310,7 +3264,7 @@ TEXT ·bend512(SB), NOSPLIT, $0-104
 	VMOVUPS.Z    192(R8), K1, Z9
 	VMOVUPS      192(R9), Z13
 
-tile4_edge:
+tile_false_4_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3349,9 +3303,9 @@ tile4_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile4_edge
+	JNZ         tile_false_4_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3371,9 +3325,9 @@ tile4_edge:
 	VZEROUPPER
 	RET
 
-tile3:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_3:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS   (R8), Z3
@@ -3387,7 +3341,7 @@ tile3:
 	VMOVUPS.Z 128(R8), K1, Z7
 	VMOVUPS   128(R9), Z10
 
-tile3_edge:
+tile_false_3_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3418,9 +3372,9 @@ tile3_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile3_edge
+	JNZ         tile_false_3_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3436,9 +3390,9 @@ tile3_edge:
 	VZEROUPPER
 	RET
 
-tile2:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_2:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS   (R8), Z3
@@ -3448,7 +3402,7 @@ tile2:
 	VMOVUPS.Z 64(R8), K1, Z5
 	VMOVUPS   64(R9), Z7
 
-tile2_edge:
+tile_false_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3471,9 +3425,9 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_false_2_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3485,15 +3439,15 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_1:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS.Z (R8), K1, Z3
 	VMOVUPS   (R9), Z4
 
-tile1_edge:
+tile_false_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3508,9 +3462,9 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_false_1_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS.Z   (AX), K1, Z0
 	VMOVUPS.Z   (CX), K1, Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3518,50 +3472,34 @@ tile1_edge:
 	VZEROUPPER
 	RET
 
-// func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX512F
-TEXT ·bendAlong512(SB), NOSPLIT, $0-112
-	MOVQ         lanes+96(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	VBROADCASTSS slope+80(FP), Z0
-	VPXORD       Z1, Z1, Z1
-	MOVQ         x+32(FP), AX
-	MOVQ         stride+40(FP), CX
-	MOVQ         ids+48(FP), DX
-	MOVQ         ds+56(FP), BX
-	MOVQ         step+64(FP), SI
-	MOVQ         n+72(FP), DI
-	MOVQ         vectors+88(FP), R8
-	CMPQ         R8, $0x01
-	JEQ          tile1
-	CMPQ         R8, $0x02
-	JEQ          tile2
-	CMPQ         R8, $0x03
-	JEQ          tile3
-	MOVQ         near+16(FP), R8
-	MOVQ         heads+104(FP), R9
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VMOVUPS      (R8), Z4
-	VMOVUPS      (R9), Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VMOVUPS      64(R8), Z8
-	VMOVUPS      64(R9), Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VMOVUPS      128(R8), Z12
-	VMOVUPS      128(R9), Z13
-	VPXORD       Z14, Z14, Z14
-	VPXORD       Z15, Z15, Z15
-	VMOVUPS.Z    192(R8), K1, Z16
-	VMOVUPS      192(R9), Z17
+along:
+	MOVQ      vectors+88(FP), R8
+	CMPQ      R8, $0x01
+	JEQ       tile_true_1
+	CMPQ      R8, $0x02
+	JEQ       tile_true_2
+	CMPQ      R8, $0x03
+	JEQ       tile_true_3
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z4
+	VMOVUPS   (R9), Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS   64(R8), Z8
+	VMOVUPS   64(R9), Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VMOVUPS   128(R8), Z12
+	VMOVUPS   128(R9), Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VMOVUPS.Z 192(R8), K1, Z16
+	VMOVUPS   192(R9), Z17
 
-tile4_edge:
+tile_true_4_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3604,7 +3542,7 @@ tile4_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile4_edge
+	JNZ         tile_true_4_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3639,7 +3577,7 @@ tile4_edge:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_3:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3655,7 +3593,7 @@ tile3:
 	VMOVUPS.Z 128(R8), K1, Z12
 	VMOVUPS   128(R9), Z13
 
-tile3_edge:
+tile_true_3_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3689,7 +3627,7 @@ tile3_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile3_edge
+	JNZ         tile_true_3_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3717,7 +3655,7 @@ tile3_edge:
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_2:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3729,7 +3667,7 @@ tile2:
 	VMOVUPS.Z 64(R8), K1, Z8
 	VMOVUPS   64(R9), Z9
 
-tile2_edge:
+tile_true_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3754,7 +3692,7 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_true_2_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3775,7 +3713,7 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_1:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3783,7 +3721,7 @@ tile1:
 	VMOVUPS.Z (R8), K1, Z4
 	VMOVUPS   (R9), Z5
 
-tile1_edge:
+tile_true_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3799,7 +3737,7 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_true_1_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS.Z   (AX), K1, Z0
@@ -4390,22 +4328,22 @@ TEXT ·weights256(SB), NOSPLIT, $0-56
 	MOVQ    scores+0(FP), AX
 	MOVQ    keep+8(FP), CX
 	MOVQ    keepStep+16(FP), DX
+	MOVQ    top+24(FP), BX
+	VMOVUPS (BX), Y0
 	MOVQ    sum+32(FP), BX
-	MOVQ    top+24(FP), SI
-	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	MOVQ    lanes+48(FP), SI
-	LEAQ    ones<>+32(SB), DI
-	SHLQ    $0x02, SI
-	SUBQ    SI, DI
-	VMOVDQU (DI), Y2
-	MOVQ    full+40(FP), SI
-	XORQ    DI, DI
+	MOVQ    lanes+48(FP), BX
+	LEAQ    ones<>+32(SB), SI
+	SHLQ    $0x02, BX
+	SUBQ    BX, SI
+	VMOVDQU (SI), Y2
+	MOVQ    full+40(FP), BX
+	XORQ    SI, SI
 
 next:
-	TESTQ        SI, SI
+	TESTQ        BX, BX
 	JZ           last
-	VMOVUPS      (AX)(DI*1), Y3
+	VMOVUPS      (AX)(SI*1), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMOVUPS      least32<>+0(SB), Y4
 	VCMPPS       $0x15, Y4, Y3, Y6
@@ -4430,14 +4368,14 @@ next:
 	VANDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMULPS       (CX), Y3, Y3
-	VMOVUPS      Y3, (AX)(DI*1)
+	VMOVUPS      Y3, (AX)(SI*1)
 	ADDQ         DX, CX
-	ADDQ         $0x20, DI
-	DECQ         SI
+	ADDQ         $0x20, SI
+	DECQ         BX
 	JMP          next
 
 last:
-	VMOVUPS      (AX)(DI*1), Y3
+	VMOVUPS      (AX)(SI*1), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMOVUPS      least32<>+0(SB), Y0
 	VCMPPS       $0x15, Y0, Y3, Y5
@@ -4463,9 +4401,10 @@ last:
 	VANDPS       Y2, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMULPS       (CX), Y3, Y3
-	VMOVUPS      Y3, (AX)(DI*1)
+	VMOVUPS      Y3, (AX)(SI*1)
 	ADDQ         DX, CX
-	VMOVUPS      Y1, (BX)
+	MOVQ         sum+32(FP), AX
+	VMOVUPS      Y1, (AX)
 	VZEROUPPER
 	RET
 
@@ -4475,26 +4414,26 @@ TEXT ·signedWeights256(SB), NOSPLIT, $0-64
 	MOVQ         scores+0(FP), AX
 	MOVQ         keep+8(FP), CX
 	MOVQ         keepStep+16(FP), DX
+	MOVQ         top+24(FP), BX
+	VMOVUPS      (BX), Y0
 	MOVQ         sum+32(FP), BX
-	MOVQ         signed+40(FP), SI
-	MOVQ         top+24(FP), DI
-	VMOVUPS      (DI), Y0
 	VMOVUPS      (BX), Y1
-	VMOVUPS      (SI), Y2
+	MOVQ         signed+40(FP), BX
+	VMOVUPS      (BX), Y2
 	VXORPS       Y3, Y3, Y3
 	VBROADCASTSS negative32<>+0(SB), Y4
-	MOVQ         lanes+56(FP), DI
-	LEAQ         ones<>+32(SB), R8
-	SHLQ         $0x02, DI
-	SUBQ         DI, R8
-	VMOVDQU      (R8), Y5
-	MOVQ         full+48(FP), DI
-	XORQ         R8, R8
+	MOVQ         lanes+56(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y5
+	MOVQ         full+48(FP), BX
+	XORQ         SI, SI
 
 next:
-	TESTQ        DI, DI
+	TESTQ        BX, BX
 	JZ           last
-	VMOVUPS      (AX)(R8*1), Y6
+	VMOVUPS      (AX)(SI*1), Y6
 	VCMPPS       $0x1e, Y3, Y6, Y7
 	VANDNPS      Y4, Y7, Y7
 	VSUBPS       Y0, Y6, Y6
@@ -4523,14 +4462,14 @@ next:
 	VXORPS       Y7, Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       (CX), Y6, Y6
-	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y6, (AX)(SI*1)
 	ADDQ         DX, CX
-	ADDQ         $0x20, R8
-	DECQ         DI
+	ADDQ         $0x20, SI
+	DECQ         BX
 	JMP          next
 
 last:
-	VMOVUPS      (AX)(R8*1), Y6
+	VMOVUPS      (AX)(SI*1), Y6
 	VCMPPS       $0x1e, Y3, Y6, Y3
 	VANDNPS      Y4, Y3, Y3
 	VSUBPS       Y0, Y6, Y6
@@ -4560,10 +4499,12 @@ last:
 	VXORPS       Y3, Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       (CX), Y6, Y6
-	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y6, (AX)(SI*1)
 	ADDQ         DX, CX
-	VMOVUPS      Y1, (BX)
-	VMOVUPS      Y2, (SI)
+	MOVQ         sum+32(FP), AX
+	VMOVUPS      Y1, (AX)
+	MOVQ         signed+40(FP), AX
+	VMOVUPS      Y2, (AX)
 	VZEROUPPER
 	RET
 
@@ -5209,9 +5150,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·weigh256(SB), NOSPLIT, $0-80
+// func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weigh256(SB), NOSPLIT, $0-96
 	MOVQ       lanes+72(FP), AX
 	LEAQ       ones<>+32(SB), CX
 	SHLQ       $0x02, AX
@@ -5227,21 +5168,25 @@ TEXT ·weigh256(SB), NOSPLIT, $0-80
 	MOVQ       rest+56(FP), R9
 	MOVQ       lanes+72(FP), R10
 	SHLQ       $0x02, R10
+	CMPQ       heads+80(FP), $0x00
+	JNE        heads
+	CMPQ       signed+88(FP), $0x00
+	JNE        signed_false
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_false_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_false_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_false_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_false_false_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_false_false_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_false_false_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_false_false_7
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5251,9 +5196,9 @@ TEXT ·weigh256(SB), NOSPLIT, $0-80
 	VMOVUPS    192(AX), Y7
 	VMASKMOVPS 224(AX), Y0, Y8
 
-tile8_ahead:
+tile_false_false_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_false_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5278,11 +5223,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_false_8_ahead
 
-tile8_rest:
+tile_false_false_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_false_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5299,9 +5244,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_false_8_rest
 
-tile8_store:
+tile_false_false_8_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5313,7 +5258,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_false_7:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5322,9 +5267,9 @@ tile7:
 	VMOVUPS    160(AX), Y6
 	VMASKMOVPS 192(AX), Y0, Y7
 
-tile7_ahead:
+tile_false_false_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_false_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5348,11 +5293,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_false_7_ahead
 
-tile7_rest:
+tile_false_false_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_false_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5368,9 +5313,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_false_7_rest
 
-tile7_store:
+tile_false_false_7_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5381,7 +5326,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_false_6:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5389,9 +5334,9 @@ tile6:
 	VMOVUPS    128(AX), Y5
 	VMASKMOVPS 160(AX), Y0, Y6
 
-tile6_ahead:
+tile_false_false_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_false_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5413,11 +5358,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_false_6_ahead
 
-tile6_rest:
+tile_false_false_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_false_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5432,9 +5377,9 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_false_6_rest
 
-tile6_store:
+tile_false_false_6_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5444,16 +5389,16 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_false_5:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
 	VMOVUPS    96(AX), Y4
 	VMASKMOVPS 128(AX), Y0, Y5
 
-tile5_ahead:
+tile_false_false_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_false_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5474,11 +5419,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_false_5_ahead
 
-tile5_rest:
+tile_false_false_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_false_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5492,9 +5437,9 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_false_5_rest
 
-tile5_store:
+tile_false_false_5_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5503,15 +5448,15 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_false_4:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
 	VMASKMOVPS 96(AX), Y0, Y4
 
-tile4_ahead:
+tile_false_false_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_false_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5530,11 +5475,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_false_4_ahead
 
-tile4_rest:
+tile_false_false_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_false_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5547,9 +5492,9 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_false_4_rest
 
-tile4_store:
+tile_false_false_4_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5557,14 +5502,14 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_false_3:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMASKMOVPS 64(AX), Y0, Y3
 
-tile3_ahead:
+tile_false_false_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_false_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5582,11 +5527,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_false_3_ahead
 
-tile3_rest:
+tile_false_false_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_false_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5598,22 +5543,22 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_false_3_rest
 
-tile3_store:
+tile_false_false_3_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMASKMOVPS Y3, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_false_2:
 	VMOVUPS    (AX), Y1
 	VMASKMOVPS 32(AX), Y0, Y2
 
-tile2_ahead:
+tile_false_false_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_false_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5629,11 +5574,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_false_2_ahead
 
-tile2_rest:
+tile_false_false_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_false_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5644,20 +5589,20 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_false_2_rest
 
-tile2_store:
+tile_false_false_2_store:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_false_1:
 	VMASKMOVPS (AX), Y0, Y1
 
-tile1_ahead:
+tile_false_false_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_false_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5672,11 +5617,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_false_1_ahead
 
-tile1_rest:
+tile_false_false_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_false_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5686,53 +5631,36 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_false_1_rest
 
-tile1_store:
+tile_false_false_1_store:
 	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighSigned256(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
+signed_false:
 	VPCMPEQD   Y1, Y1, Y1
 	VPSRLD     $0x01, Y1, Y1
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_true_3
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
 	VMASKMOVPS 96(AX), Y0, Y5
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y6
 	VMOVUPS    32(R11), Y7
 	VMOVUPS    64(R11), Y8
 	VMASKMOVPS 96(R11), Y0, Y9
 
-tile4_ahead:
+tile_false_true_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_true_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5757,11 +5685,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_true_4_ahead
 
-tile4_rest:
+tile_false_true_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_true_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5780,14 +5708,14 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_true_4_rest
 
-tile4_store:
+tile_false_true_4_store:
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
 	VMOVUPS    Y4, 64(AX)
 	VMASKMOVPS Y5, Y0, 96(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y6, (AX)
 	VMOVUPS    Y7, 32(AX)
 	VMOVUPS    Y8, 64(AX)
@@ -5795,18 +5723,18 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_true_3:
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMASKMOVPS 64(AX), Y0, Y4
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y5
 	VMOVUPS    32(R11), Y6
 	VMASKMOVPS 64(R11), Y0, Y7
 
-tile3_ahead:
+tile_false_true_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_true_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5829,11 +5757,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_true_3_ahead
 
-tile3_rest:
+tile_false_true_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_true_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5850,29 +5778,29 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_true_3_rest
 
-tile3_store:
+tile_false_true_3_store:
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
 	VMASKMOVPS Y4, Y0, 64(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y5, (AX)
 	VMOVUPS    Y6, 32(AX)
 	VMASKMOVPS Y7, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_true_2:
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y4
 	VMASKMOVPS 32(R11), Y0, Y5
 
-tile2_ahead:
+tile_false_true_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_true_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5892,11 +5820,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_true_2_ahead
 
-tile2_rest:
+tile_false_true_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_true_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5911,25 +5839,25 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_true_2_rest
 
-tile2_store:
+tile_false_true_2_store:
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y0, 32(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y4, (AX)
 	VMASKMOVPS Y5, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_true_1:
 	VMASKMOVPS (AX), Y0, Y2
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMASKMOVPS (R11), Y0, Y3
 
-tile1_ahead:
+tile_false_true_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_true_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5947,11 +5875,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_true_1_ahead
 
-tile1_rest:
+tile_false_true_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_true_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5964,40 +5892,25 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_true_1_rest
 
-tile1_store:
+tile_false_true_1_store:
 	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMASKMOVPS Y3, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighHeads256(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
+heads:
+	CMPQ       signed+88(FP), $0x00
+	JNE        signed_true
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_false_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_true_false_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_true_false_3
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -6008,9 +5921,9 @@ TEXT ·weighHeads256(SB), NOSPLIT, $0-88
 	VMOVUPS    64(R11), Y7
 	VMOVUPS    96(R11), Y8
 
-tile4_ahead:
+tile_true_false_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_false_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6032,11 +5945,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_false_4_ahead
 
-tile4_rest:
+tile_true_false_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_false_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6052,9 +5965,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_false_4_rest
 
-tile4_store:
+tile_true_false_4_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -6062,7 +5975,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_false_3:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMASKMOVPS 64(AX), Y0, Y3
@@ -6071,9 +5984,9 @@ tile3:
 	VMOVUPS    32(R11), Y5
 	VMOVUPS    64(R11), Y6
 
-tile3_ahead:
+tile_true_false_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_false_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6093,11 +6006,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_false_3_ahead
 
-tile3_rest:
+tile_true_false_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_false_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6111,25 +6024,25 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_false_3_rest
 
-tile3_store:
+tile_true_false_3_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMASKMOVPS Y3, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_false_2:
 	VMOVUPS    (AX), Y1
 	VMASKMOVPS 32(AX), Y0, Y2
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y3
 	VMOVUPS    32(R11), Y4
 
-tile2_ahead:
+tile_true_false_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_false_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6146,11 +6059,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_false_2_ahead
 
-tile2_rest:
+tile_true_false_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_false_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6162,22 +6075,22 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_false_2_rest
 
-tile2_store:
+tile_true_false_2_store:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_false_1:
 	VMASKMOVPS (AX), Y0, Y1
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y2
 
-tile1_ahead:
+tile_true_false_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_false_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6192,11 +6105,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_false_1_ahead
 
-tile1_rest:
+tile_true_false_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_false_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6206,36 +6119,19 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_false_1_rest
 
-tile1_store:
+tile_true_false_1_store:
 	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighHeadsSigned256(SB), NOSPLIT, $0-96
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
+signed_true:
 	VPCMPEQD   Y1, Y1, Y1
 	VPSRLD     $0x01, Y1, Y1
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_true_1
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
 	MOVQ       signed+88(FP), R11
@@ -6245,9 +6141,9 @@ TEXT ·weighHeadsSigned256(SB), NOSPLIT, $0-96
 	VMOVUPS    (R11), Y6
 	VMOVUPS    32(R11), Y7
 
-tile2_ahead:
+tile_true_true_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_true_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6269,11 +6165,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_true_2_ahead
 
-tile2_rest:
+tile_true_true_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_true_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6290,9 +6186,9 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_true_2_rest
 
-tile2_store:
+tile_true_true_2_store:
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y0, 32(AX)
 	MOVQ       signed+88(FP), AX
@@ -6301,16 +6197,16 @@ tile2_store:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_true_1:
 	VMASKMOVPS (AX), Y0, Y2
 	MOVQ       signed+88(FP), R11
 	VMASKMOVPS (R11), Y0, Y3
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y4
 
-tile1_ahead:
+tile_true_true_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_true_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6328,11 +6224,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_true_1_ahead
 
-tile1_rest:
+tile_true_true_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_true_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6345,9 +6241,9 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_true_1_rest
 
-tile1_store:
+tile_true_true_1_store:
 	VMASKMOVPS Y2, Y0, (AX)
 	MOVQ       signed+88(FP), AX
 	VMASKMOVPS Y3, Y0, (AX)
@@ -6642,27 +6538,29 @@ last:
 	VZEROUPPER
 	RET
 
-// func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// func bend256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·bend256(SB), NOSPLIT, $0-104
-	MOVQ         lanes+88(FP), AX
+TEXT ·bend256(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
 	LEAQ         ones<>+32(SB), CX
 	SHLQ         $0x02, AX
 	SUBQ         AX, CX
 	VMOVDQU      (CX), Y0
-	VBROADCASTSS slope+72(FP), Y1
+	VBROADCASTSS slope+80(FP), Y1
 	VXORPS       Y2, Y2, Y2
-	MOVQ         x+24(FP), AX
-	MOVQ         stride+32(FP), CX
-	MOVQ         ids+40(FP), DX
-	MOVQ         ds+48(FP), BX
-	MOVQ         step+56(FP), SI
-	MOVQ         n+64(FP), DI
-	MOVQ         vectors+80(FP), R8
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	CMPQ         along+8(FP), $0x00
+	JNE          along
+	MOVQ         vectors+88(FP), R8
 	CMPQ         R8, $0x01
-	JEQ          tile1
-	MOVQ         near+8(FP), R8
-	MOVQ         heads+96(FP), R9
+	JEQ          tile_false_1
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (R8), Y4
@@ -6672,7 +6570,7 @@ TEXT ·bend256(SB), NOSPLIT, $0-104
 	VMASKMOVPS   32(R8), Y0, Y7
 	VMOVUPS      32(R9), Y8
 
-tile2_edge:
+tile_false_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6693,9 +6591,9 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_false_2_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Y1
 	VMOVUPS     (CX), Y2
 	VFMADD231PS Y2, Y3, Y1
@@ -6707,15 +6605,15 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
-	MOVQ       near+8(FP), R8
-	MOVQ       heads+96(FP), R9
+tile_false_1:
+	MOVQ       near+16(FP), R8
+	MOVQ       heads+104(FP), R9
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VMASKMOVPS (R8), Y0, Y4
 	VMOVUPS    (R9), Y5
 
-tile1_edge:
+tile_false_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6729,9 +6627,9 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_false_1_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMASKMOVPS  (AX), Y0, Y1
 	VMASKMOVPS  (CX), Y0, Y2
 	VFMADD231PS Y2, Y3, Y1
@@ -6739,37 +6637,22 @@ tile1_edge:
 	VZEROUPPER
 	RET
 
-// func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·bendAlong256(SB), NOSPLIT, $0-112
-	MOVQ         lanes+96(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	VBROADCASTSS slope+80(FP), Y1
-	VXORPS       Y2, Y2, Y2
-	MOVQ         x+32(FP), AX
-	MOVQ         stride+40(FP), CX
-	MOVQ         ids+48(FP), DX
-	MOVQ         ds+56(FP), BX
-	MOVQ         step+64(FP), SI
-	MOVQ         n+72(FP), DI
-	MOVQ         vectors+88(FP), R8
-	CMPQ         R8, $0x01
-	JEQ          tile1
-	MOVQ         near+16(FP), R8
-	MOVQ         heads+104(FP), R9
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      (R8), Y5
-	VMOVUPS      (R9), Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VMASKMOVPS   32(R8), Y0, Y9
-	VMOVUPS      32(R9), Y10
+along:
+	MOVQ       vectors+88(FP), R8
+	CMPQ       R8, $0x01
+	JEQ        tile_true_1
+	MOVQ       near+16(FP), R8
+	MOVQ       heads+104(FP), R9
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VMOVUPS    (R8), Y5
+	VMOVUPS    (R9), Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VMASKMOVPS 32(R8), Y0, Y9
+	VMOVUPS    32(R9), Y10
 
-tile2_edge:
+tile_true_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6792,7 +6675,7 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_true_2_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Y1
@@ -6813,7 +6696,7 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_1:
 	MOVQ       near+16(FP), R8
 	MOVQ       heads+104(FP), R9
 	VXORPS     Y3, Y3, Y3
@@ -6821,7 +6704,7 @@ tile1:
 	VMASKMOVPS (R8), Y0, Y5
 	VMOVUPS    (R9), Y6
 
-tile1_edge:
+tile_true_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6836,7 +6719,7 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_true_1_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMASKMOVPS  (AX), Y0, Y1

@@ -227,16 +227,26 @@ func unroll(label string, group int, n Register, one func(disp int), pointers ..
 }
 
 // tiles generates one tile for each number of vectors up to widest, and the jump to the tile for
-// the parameter "vectors".
-func tiles(widest int, tile func(vectors int)) {
+// the parameter "vectors". Labels begin with name.
+func tiles(name string, widest int, tile func(label string, vectors int)) {
 	vectors := arg("vectors")
 	for n := 1; n < widest; n++ {
 		CMPQ(vectors, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
+		JEQ(LabelRef(fmt.Sprint(name, n)))
 	}
 	for n := widest; n >= 1; n-- {
-		tile(n)
+		Label(fmt.Sprint(name, n))
+		tile(fmt.Sprint(name, n), n)
 	}
+}
+
+// either generates the code for a pointer that is nil, and the code for another one, from a label on.
+func either(pointer, label string, body func(there bool)) {
+	CMPQ(place(Param(pointer)), U8(0))
+	JNE(LabelRef(label))
+	body(false)
+	Label(label)
+	body(true)
 }
 
 // rowAddress returns the address of the row of x for an id.
