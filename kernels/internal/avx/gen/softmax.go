@@ -59,7 +59,7 @@ func overRows(begin func(element), body func(x [2]Op, mask VecVirtual) []VecVirt
 func restMask() VecVirtual { return low(sets[1].mask("lanes").(VecVirtual)) }
 
 // low returns the first lanes of a register.
-func low(v Register) VecVirtual { return v.(VecVirtual).AsX().(VecVirtual) }
+func low(v VecVirtual) VecVirtual { return v.AsX().(VecVirtual) }
 
 // storeColumns stores doubles of two rows, four columns or the rest, in the places of dst for those of z.
 //
