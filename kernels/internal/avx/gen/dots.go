@@ -215,6 +215,15 @@ func weigh(s isa) {
 	})
 }
 
+// either generates the code for a pointer that is nil, and the code for another one, from a label on.
+func either(pointer, label string, body func(there bool)) {
+	CMPQ(place(Param(pointer)), U8(0))
+	JNE(LabelRef(label))
+	body(false)
+	Label(label)
+	body(true)
+}
+
 // weighing has the parameters of weigh in registers.
 type weighing struct {
 	isa

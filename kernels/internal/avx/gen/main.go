@@ -240,15 +240,6 @@ func tiles(name string, widest int, tile func(label string, vectors int)) {
 	}
 }
 
-// either generates the code for a pointer that is nil, and the code for another one, from a label on.
-func either(pointer, label string, body func(there bool)) {
-	CMPQ(place(Param(pointer)), U8(0))
-	JNE(LabelRef(label))
-	body(false)
-	Label(label)
-	body(true)
-}
-
 // rowAddress returns the address of the row of x for an id.
 func rowAddress(id Mem, stride, x Op) GPVirtual {
 	p := GP64()
