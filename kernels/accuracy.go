@@ -69,7 +69,7 @@ func (k *accuracyTask) count(n *[2 * splits]int64, s *avx.Softmax) {
 			panic("kernels: unknown split value")
 		}
 		n[splits+split]++
-		if argmax(rowOf(k.logits, int(r), k.classes), s.Tops[i]) == k.labels[r] {
+		if argmax(rowOf(k.logits, int(r), k.classes), float32(s.Tops[i])) == k.labels[r] {
 			n[split]++
 		}
 	}
@@ -93,7 +93,7 @@ func (k *argmaxTask) chunk(lo, hi int) {
 	s := softmaxOfRange(lo, hi)
 	rowMaxima(k.set, &s, k.x, k.cols)
 	for i := range s.Count {
-		k.dst[lo+i] = argmax(rowOf(k.x, lo+i, k.cols), s.Tops[i])
+		k.dst[lo+i] = argmax(rowOf(k.x, lo+i, k.cols), float32(s.Tops[i]))
 	}
 }
 

@@ -66,20 +66,21 @@ func (k *lossTask) chunk(lo, hi int) {
 
 // addLosses adds the losses of rows to loss, and fills their grad unless that is nil.
 func (k *lossTask) addLosses(loss float64, s *avx.Softmax) float64 {
-	var at [avx.SoftmaxRows]float32
-	rows := s.Rows[:s.Count]
-	for i, r := range rows {
+	var at [avx.SoftmaxRows]int
+	var logits [avx.SoftmaxRows]float32
+	for i, r := range s.Rows[:s.Count] {
 		label := int(k.labels[r])
 		if label >= k.classes {
 			panic("kernels: label out of range")
 		}
-		at[i] = k.logits[int(r)*k.classes+label]
+		at[i] = int(r)*k.classes + label
+		logits[i] = k.logits[at[i]]
 	}
 	softmaxRows(k.set, s, k.grad, k.logits, k.classes, float64(k.scale))
-	for i, r := range rows {
-		loss += s.Logs[i] + float64(s.Tops[i]) - float64(at[i])
+	for i, at := range at[:s.Count] {
+		loss += s.Logs[i] + s.Tops[i] - float64(logits[i])
 		if k.grad != nil {
-			k.grad[int(r)*k.classes+int(k.labels[r])] -= k.scale
+			k.grad[at] -= k.scale
 		}
 	}
 	return loss

@@ -49,7 +49,7 @@ func rowMaxima(set avx.Set, s *avx.Softmax, x []float32, cols int) {
 		return
 	}
 	for i, r := range s.Rows[:s.Count] {
-		s.Tops[i] = largest(rowOf(x, int(r), cols))
+		s.Tops[i] = float64(largest(rowOf(x, int(r), cols)))
 	}
 }
 
@@ -65,7 +65,7 @@ func softmaxRows(set avx.Set, s *avx.Softmax, dst, x []float32, cols int, scale 
 			to = rowOf(dst, int(r), cols)
 		}
 		top, sum := softmaxRow(to, rowOf(x, int(r), cols), scale)
-		s.Tops[i], s.Logs[i] = top, elementary.Log(sum)
+		s.Tops[i], s.Logs[i] = float64(top), elementary.Log(sum)
 	}
 }
 

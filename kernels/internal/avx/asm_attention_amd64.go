@@ -27,34 +27,20 @@ func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int
 //go:noescape
 func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, slope float32)
 
-// Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows.
+// Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows. Unless signed is nil, it adds the sum of the absolute weights to dst, and the sum with signs to signed.
 //
 //go:noescape
-func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
-
-// Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with signs. The first ahead edges prefetch later rows.
-//
-//go:noescape
-func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-
-//go:noescape
-func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-
-//go:noescape
-func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
 // Sets heads floats of dst for each edge, step bytes apart, to the products of vector and the leaky sum of row and the row of x of the edge's id. The last columns of a head have last bytes.
 //
 //go:noescape
 func bentDots512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
 
-// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, if there is one, the same without vector times t.
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to along, unless it is nil, the same without vector times t.
 //
 //go:noescape
-func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-
-//go:noescape
-func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+func bend512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 
 // Sets dst to cols-base.
 //
@@ -121,16 +107,7 @@ func edgeMask256(draw *uint32, dst *float32, step int, sources *uint32, sourceSt
 func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
 //go:noescape
-func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
-
-//go:noescape
-func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-
-//go:noescape
-func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-
-//go:noescape
-func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
 //go:noescape
 func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
@@ -141,7 +118,4 @@ func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float
 func tops256(scores *float32, top *float32, full int, lanes int)
 
 //go:noescape
-func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-
-//go:noescape
-func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+func bend256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)

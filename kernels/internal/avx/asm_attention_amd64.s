@@ -519,9 +519,9 @@ edge:
 	VZEROUPPER
 	RET
 
-// func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
+// func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·weigh512(SB), NOSPLIT, $0-80
+TEXT ·weigh512(SB), NOSPLIT, $0-96
 	MOVQ      lanes+72(FP), AX
 	MOVQ      AX, CX
 	MOVQ      $0x00000001, AX
@@ -538,21 +538,25 @@ TEXT ·weigh512(SB), NOSPLIT, $0-80
 	MOVQ      rest+56(FP), R9
 	MOVQ      lanes+72(FP), R10
 	SHLQ      $0x02, R10
+	CMPQ      heads+80(FP), $0x00
+	JNE       heads
+	CMPQ      signed+88(FP), $0x00
+	JNE       signed_false
 	MOVQ      vectors+64(FP), R11
 	CMPQ      R11, $0x01
-	JEQ       tile1
+	JEQ       tile_false_false_1
 	CMPQ      R11, $0x02
-	JEQ       tile2
+	JEQ       tile_false_false_2
 	CMPQ      R11, $0x03
-	JEQ       tile3
+	JEQ       tile_false_false_3
 	CMPQ      R11, $0x04
-	JEQ       tile4
+	JEQ       tile_false_false_4
 	CMPQ      R11, $0x05
-	JEQ       tile5
+	JEQ       tile_false_false_5
 	CMPQ      R11, $0x06
-	JEQ       tile6
+	JEQ       tile_false_false_6
 	CMPQ      R11, $0x07
-	JEQ       tile7
+	JEQ       tile_false_false_7
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -562,9 +566,9 @@ TEXT ·weigh512(SB), NOSPLIT, $0-80
 	VMOVUPS   384(AX), Z6
 	VMOVUPS.Z 448(AX), K1, Z7
 
-tile8_ahead:
+tile_false_false_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_false_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -592,11 +596,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_false_8_ahead
 
-tile8_rest:
+tile_false_false_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_false_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -612,9 +616,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_false_8_rest
 
-tile8_store:
+tile_false_false_8_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -626,7 +630,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_false_7:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -635,9 +639,9 @@ tile7:
 	VMOVUPS   320(AX), Z5
 	VMOVUPS.Z 384(AX), K1, Z6
 
-tile7_ahead:
+tile_false_false_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_false_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -663,11 +667,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_false_7_ahead
 
-tile7_rest:
+tile_false_false_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_false_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -682,9 +686,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_false_7_rest
 
-tile7_store:
+tile_false_false_7_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -695,7 +699,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_false_6:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -703,9 +707,9 @@ tile6:
 	VMOVUPS   256(AX), Z4
 	VMOVUPS.Z 320(AX), K1, Z5
 
-tile6_ahead:
+tile_false_false_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_false_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -729,11 +733,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_false_6_ahead
 
-tile6_rest:
+tile_false_false_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_false_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -747,9 +751,9 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_false_6_rest
 
-tile6_store:
+tile_false_false_6_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -759,16 +763,16 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_false_5:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
 	VMOVUPS   192(AX), Z3
 	VMOVUPS.Z 256(AX), K1, Z4
 
-tile5_ahead:
+tile_false_false_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_false_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -790,11 +794,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_false_5_ahead
 
-tile5_rest:
+tile_false_false_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_false_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -807,9 +811,9 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_false_5_rest
 
-tile5_store:
+tile_false_false_5_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -818,15 +822,15 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_false_4:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
 	VMOVUPS.Z 192(AX), K1, Z3
 
-tile4_ahead:
+tile_false_false_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_false_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -846,11 +850,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_false_4_ahead
 
-tile4_rest:
+tile_false_false_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_false_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -862,9 +866,9 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_false_4_rest
 
-tile4_store:
+tile_false_false_4_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -872,14 +876,14 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_false_3:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS.Z 128(AX), K1, Z2
 
-tile3_ahead:
+tile_false_false_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_false_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -897,11 +901,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_false_3_ahead
 
-tile3_rest:
+tile_false_false_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_false_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -912,22 +916,22 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_false_3_rest
 
-tile3_store:
+tile_false_false_3_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_false_2:
 	VMOVUPS   (AX), Z0
 	VMOVUPS.Z 64(AX), K1, Z1
 
-tile2_ahead:
+tile_false_false_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_false_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -943,11 +947,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_false_2_ahead
 
-tile2_rest:
+tile_false_false_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_false_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -957,20 +961,20 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_false_2_rest
 
-tile2_store:
+tile_false_false_2_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_false_1:
 	VMOVUPS.Z (AX), K1, Z0
 
-tile1_ahead:
+tile_false_false_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_false_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -984,11 +988,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_false_1_ahead
 
-tile1_rest:
+tile_false_false_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_false_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -997,49 +1001,31 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_false_1_rest
 
-tile1_store:
+tile_false_false_1_store:
 	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighSigned512(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	MOVQ       AX, CX
-	MOVQ       $0x00000001, AX
-	SHLQ       CL, AX
-	DECQ       AX
-	KMOVW      AX, K1
-	MOVQ       dst+0(FP), AX
+signed_false:
 	VPTERNLOGD $0xff, Z0, Z0, Z0
 	VPSRLD     $0x01, Z0, Z0
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_true_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_false_true_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_false_true_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_false_true_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_false_true_7
 	VMOVUPS    (AX), Z1
 	VMOVUPS    64(AX), Z2
 	VMOVUPS    128(AX), Z3
@@ -1048,7 +1034,7 @@ TEXT ·weighSigned512(SB), NOSPLIT, $0-88
 	VMOVUPS    320(AX), Z6
 	VMOVUPS    384(AX), Z7
 	VMOVUPS.Z  448(AX), K1, Z8
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Z9
 	VMOVUPS    64(R11), Z10
 	VMOVUPS    128(R11), Z11
@@ -1058,9 +1044,9 @@ TEXT ·weighSigned512(SB), NOSPLIT, $0-88
 	VMOVUPS    384(R11), Z15
 	VMOVUPS.Z  448(R11), K1, Z16
 
-tile8_ahead:
+tile_false_true_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_true_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1105,11 +1091,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_true_8_ahead
 
-tile8_rest:
+tile_false_true_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_true_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1142,9 +1128,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_true_8_rest
 
-tile8_store:
+tile_false_true_8_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -1153,7 +1139,7 @@ tile8_store:
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, 384(AX)
 	VMOVUPS Z8, K1, 448(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z9, (AX)
 	VMOVUPS Z10, 64(AX)
 	VMOVUPS Z11, 128(AX)
@@ -1165,7 +1151,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_true_7:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -1173,7 +1159,7 @@ tile7:
 	VMOVUPS   256(AX), Z5
 	VMOVUPS   320(AX), Z6
 	VMOVUPS.Z 384(AX), K1, Z7
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z8
 	VMOVUPS   64(R11), Z9
 	VMOVUPS   128(R11), Z10
@@ -1182,9 +1168,9 @@ tile7:
 	VMOVUPS   320(R11), Z13
 	VMOVUPS.Z 384(R11), K1, Z14
 
-tile7_ahead:
+tile_false_true_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_true_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1225,11 +1211,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_true_7_ahead
 
-tile7_rest:
+tile_false_true_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_true_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1259,9 +1245,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_true_7_rest
 
-tile7_store:
+tile_false_true_7_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -1269,7 +1255,7 @@ tile7_store:
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, K1, 384(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
@@ -1280,14 +1266,14 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_true_6:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS   256(AX), Z5
 	VMOVUPS.Z 320(AX), K1, Z6
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z7
 	VMOVUPS   64(R11), Z8
 	VMOVUPS   128(R11), Z9
@@ -1295,9 +1281,9 @@ tile6:
 	VMOVUPS   256(R11), Z11
 	VMOVUPS.Z 320(R11), K1, Z12
 
-tile6_ahead:
+tile_false_true_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_true_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1334,11 +1320,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_true_6_ahead
 
-tile6_rest:
+tile_false_true_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_true_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1365,16 +1351,16 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_true_6_rest
 
-tile6_store:
+tile_false_true_6_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, 256(AX)
 	VMOVUPS Z6, K1, 320(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z7, (AX)
 	VMOVUPS Z8, 64(AX)
 	VMOVUPS Z9, 128(AX)
@@ -1384,22 +1370,22 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_true_5:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS   192(AX), Z4
 	VMOVUPS.Z 256(AX), K1, Z5
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z6
 	VMOVUPS   64(R11), Z7
 	VMOVUPS   128(R11), Z8
 	VMOVUPS   192(R11), Z9
 	VMOVUPS.Z 256(R11), K1, Z10
 
-tile5_ahead:
+tile_false_true_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_true_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1432,11 +1418,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_true_5_ahead
 
-tile5_rest:
+tile_false_true_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_true_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1460,15 +1446,15 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_true_5_rest
 
-tile5_store:
+tile_false_true_5_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, 192(AX)
 	VMOVUPS Z5, K1, 256(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z6, (AX)
 	VMOVUPS Z7, 64(AX)
 	VMOVUPS Z8, 128(AX)
@@ -1477,20 +1463,20 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_true_4:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
 	VMOVUPS.Z 192(AX), K1, Z4
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z5
 	VMOVUPS   64(R11), Z6
 	VMOVUPS   128(R11), Z7
 	VMOVUPS.Z 192(R11), K1, Z8
 
-tile4_ahead:
+tile_false_true_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_true_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1519,11 +1505,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_true_4_ahead
 
-tile4_rest:
+tile_false_true_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_true_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1544,14 +1530,14 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_true_4_rest
 
-tile4_store:
+tile_false_true_4_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, K1, 192(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z5, (AX)
 	VMOVUPS Z6, 64(AX)
 	VMOVUPS Z7, 128(AX)
@@ -1559,18 +1545,18 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_true_3:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z4
 	VMOVUPS   64(R11), Z5
 	VMOVUPS.Z 128(R11), K1, Z6
 
-tile3_ahead:
+tile_false_true_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_true_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1595,11 +1581,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_true_3_ahead
 
-tile3_rest:
+tile_false_true_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_true_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1617,29 +1603,29 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_true_3_rest
 
-tile3_store:
+tile_false_true_3_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_true_2:
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS   (R11), Z3
 	VMOVUPS.Z 64(R11), K1, Z4
 
-tile2_ahead:
+tile_false_true_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_true_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1660,11 +1646,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_true_2_ahead
 
-tile2_rest:
+tile_false_true_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_true_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1679,25 +1665,25 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_true_2_rest
 
-tile2_store:
+tile_false_true_2_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z3, (AX)
 	VMOVUPS Z4, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_true_1:
 	VMOVUPS.Z (AX), K1, Z1
-	MOVQ      signed+80(FP), R11
+	MOVQ      signed+88(FP), R11
 	VMOVUPS.Z (R11), K1, Z2
 
-tile1_ahead:
+tile_false_true_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_true_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -1714,11 +1700,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_true_1_ahead
 
-tile1_rest:
+tile_false_true_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_true_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -1730,49 +1716,33 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_true_1_rest
 
-tile1_store:
+tile_false_true_1_store:
 	VMOVUPS Z1, K1, (AX)
-	MOVQ    signed+80(FP), AX
+	MOVQ    signed+88(FP), AX
 	VMOVUPS Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighHeads512(SB), NOSPLIT, $0-88
-	MOVQ      lanes+72(FP), AX
-	MOVQ      AX, CX
-	MOVQ      $0x00000001, AX
-	SHLQ      CL, AX
-	DECQ      AX
-	KMOVW     AX, K1
-	MOVQ      dst+0(FP), AX
-	MOVQ      x+8(FP), CX
-	MOVQ      stride+16(FP), DX
-	MOVQ      ids+24(FP), BX
-	MOVQ      weights+32(FP), SI
-	MOVQ      step+40(FP), DI
-	MOVQ      ahead+48(FP), R8
-	MOVQ      rest+56(FP), R9
-	MOVQ      lanes+72(FP), R10
-	SHLQ      $0x02, R10
+heads:
+	CMPQ      signed+88(FP), $0x00
+	JNE       signed_true
 	MOVQ      vectors+64(FP), R11
 	CMPQ      R11, $0x01
-	JEQ       tile1
+	JEQ       tile_true_false_1
 	CMPQ      R11, $0x02
-	JEQ       tile2
+	JEQ       tile_true_false_2
 	CMPQ      R11, $0x03
-	JEQ       tile3
+	JEQ       tile_true_false_3
 	CMPQ      R11, $0x04
-	JEQ       tile4
+	JEQ       tile_true_false_4
 	CMPQ      R11, $0x05
-	JEQ       tile5
+	JEQ       tile_true_false_5
 	CMPQ      R11, $0x06
-	JEQ       tile6
+	JEQ       tile_true_false_6
 	CMPQ      R11, $0x07
-	JEQ       tile7
+	JEQ       tile_true_false_7
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1791,9 +1761,9 @@ TEXT ·weighHeads512(SB), NOSPLIT, $0-88
 	VMOVUPS   384(R11), Z14
 	VMOVUPS   448(R11), Z15
 
-tile8_ahead:
+tile_true_false_8_ahead:
 	TESTQ       R8, R8
-	JZ          tile8_rest
+	JZ          tile_true_false_8_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -1828,11 +1798,11 @@ tile8_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile8_ahead
+	JMP         tile_true_false_8_ahead
 
-tile8_rest:
+tile_true_false_8_rest:
 	TESTQ       R9, R9
-	JZ          tile8_store
+	JZ          tile_true_false_8_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -1855,9 +1825,9 @@ tile8_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile8_rest
+	JMP         tile_true_false_8_rest
 
-tile8_store:
+tile_true_false_8_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1869,7 +1839,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_true_false_7:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1886,9 +1856,9 @@ tile7:
 	VMOVUPS   320(R11), Z12
 	VMOVUPS   384(R11), Z13
 
-tile7_ahead:
+tile_true_false_7_ahead:
 	TESTQ       R8, R8
-	JZ          tile7_rest
+	JZ          tile_true_false_7_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -1920,11 +1890,11 @@ tile7_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile7_ahead
+	JMP         tile_true_false_7_ahead
 
-tile7_rest:
+tile_true_false_7_rest:
 	TESTQ       R9, R9
-	JZ          tile7_store
+	JZ          tile_true_false_7_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -1945,9 +1915,9 @@ tile7_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile7_rest
+	JMP         tile_true_false_7_rest
 
-tile7_store:
+tile_true_false_7_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1958,7 +1928,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_true_false_6:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -1973,9 +1943,9 @@ tile6:
 	VMOVUPS   256(R11), Z10
 	VMOVUPS   320(R11), Z11
 
-tile6_ahead:
+tile_true_false_6_ahead:
 	TESTQ       R8, R8
-	JZ          tile6_rest
+	JZ          tile_true_false_6_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2004,11 +1974,11 @@ tile6_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile6_ahead
+	JMP         tile_true_false_6_ahead
 
-tile6_rest:
+tile_true_false_6_rest:
 	TESTQ       R9, R9
-	JZ          tile6_store
+	JZ          tile_true_false_6_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2027,9 +1997,9 @@ tile6_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile6_rest
+	JMP         tile_true_false_6_rest
 
-tile6_store:
+tile_true_false_6_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2039,7 +2009,7 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_true_false_5:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -2052,9 +2022,9 @@ tile5:
 	VMOVUPS   192(R11), Z8
 	VMOVUPS   256(R11), Z9
 
-tile5_ahead:
+tile_true_false_5_ahead:
 	TESTQ       R8, R8
-	JZ          tile5_rest
+	JZ          tile_true_false_5_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2080,11 +2050,11 @@ tile5_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile5_ahead
+	JMP         tile_true_false_5_ahead
 
-tile5_rest:
+tile_true_false_5_rest:
 	TESTQ       R9, R9
-	JZ          tile5_store
+	JZ          tile_true_false_5_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2101,9 +2071,9 @@ tile5_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile5_rest
+	JMP         tile_true_false_5_rest
 
-tile5_store:
+tile_true_false_5_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2112,7 +2082,7 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_true_false_4:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS   128(AX), Z2
@@ -2123,9 +2093,9 @@ tile4:
 	VMOVUPS   128(R11), Z6
 	VMOVUPS   192(R11), Z7
 
-tile4_ahead:
+tile_true_false_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_false_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2148,11 +2118,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_false_4_ahead
 
-tile4_rest:
+tile_true_false_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_false_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2167,9 +2137,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_false_4_rest
 
-tile4_store:
+tile_true_false_4_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2177,7 +2147,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_false_3:
 	VMOVUPS   (AX), Z0
 	VMOVUPS   64(AX), Z1
 	VMOVUPS.Z 128(AX), K1, Z2
@@ -2186,9 +2156,9 @@ tile3:
 	VMOVUPS   64(R11), Z4
 	VMOVUPS   128(R11), Z5
 
-tile3_ahead:
+tile_true_false_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_false_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2208,11 +2178,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_false_3_ahead
 
-tile3_rest:
+tile_true_false_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_false_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2225,25 +2195,25 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_false_3_rest
 
-tile3_store:
+tile_true_false_3_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_false_2:
 	VMOVUPS   (AX), Z0
 	VMOVUPS.Z 64(AX), K1, Z1
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z2
 	VMOVUPS   64(R11), Z3
 
-tile2_ahead:
+tile_true_false_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_false_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2260,11 +2230,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_false_2_ahead
 
-tile2_rest:
+tile_true_false_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_false_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2275,22 +2245,22 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_false_2_rest
 
-tile2_store:
+tile_true_false_2_store:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_false_1:
 	VMOVUPS.Z (AX), K1, Z0
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z1
 
-tile1_ahead:
+tile_true_false_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_false_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2304,11 +2274,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_false_1_ahead
 
-tile1_rest:
+tile_true_false_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_false_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2317,49 +2287,31 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_false_1_rest
 
-tile1_store:
+tile_true_false_1_store:
 	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weighHeadsSigned512(SB), NOSPLIT, $0-96
-	MOVQ       lanes+72(FP), AX
-	MOVQ       AX, CX
-	MOVQ       $0x00000001, AX
-	SHLQ       CL, AX
-	DECQ       AX
-	KMOVW      AX, K1
-	MOVQ       dst+0(FP), AX
+signed_true:
 	VPTERNLOGD $0xff, Z0, Z0, Z0
 	VPSRLD     $0x01, Z0, Z0
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_true_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_true_true_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_true_true_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_true_true_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_true_true_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_true_true_7
 	VMOVUPS    (AX), Z1
 	VMOVUPS    64(AX), Z2
 	VMOVUPS    128(AX), Z3
@@ -2387,9 +2339,9 @@ TEXT ·weighHeadsSigned512(SB), NOSPLIT, $0-96
 	VMOVUPS    384(R11), Z23
 	VMOVUPS    448(R11), Z24
 
-tile8_ahead:
+tile_true_true_8_ahead:
 	TESTQ       R8, R8
-	JZ          tile8_rest
+	JZ          tile_true_true_8_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2448,11 +2400,11 @@ tile8_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile8_ahead
+	JMP         tile_true_true_8_ahead
 
-tile8_rest:
+tile_true_true_8_rest:
 	TESTQ       R9, R9
-	JZ          tile8_store
+	JZ          tile_true_true_8_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2499,9 +2451,9 @@ tile8_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile8_rest
+	JMP         tile_true_true_8_rest
 
-tile8_store:
+tile_true_true_8_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2522,7 +2474,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_true_true_7:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2547,9 +2499,9 @@ tile7:
 	VMOVUPS   320(R11), Z20
 	VMOVUPS   384(R11), Z21
 
-tile7_ahead:
+tile_true_true_7_ahead:
 	TESTQ       R8, R8
-	JZ          tile7_rest
+	JZ          tile_true_true_7_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2602,11 +2554,11 @@ tile7_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile7_ahead
+	JMP         tile_true_true_7_ahead
 
-tile7_rest:
+tile_true_true_7_rest:
 	TESTQ       R9, R9
-	JZ          tile7_store
+	JZ          tile_true_true_7_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2648,9 +2600,9 @@ tile7_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile7_rest
+	JMP         tile_true_true_7_rest
 
-tile7_store:
+tile_true_true_7_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2669,7 +2621,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_true_true_6:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2691,9 +2643,9 @@ tile6:
 	VMOVUPS   256(R11), Z17
 	VMOVUPS   320(R11), Z18
 
-tile6_ahead:
+tile_true_true_6_ahead:
 	TESTQ       R8, R8
-	JZ          tile6_rest
+	JZ          tile_true_true_6_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2740,11 +2692,11 @@ tile6_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile6_ahead
+	JMP         tile_true_true_6_ahead
 
-tile6_rest:
+tile_true_true_6_rest:
 	TESTQ       R9, R9
-	JZ          tile6_store
+	JZ          tile_true_true_6_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2781,9 +2733,9 @@ tile6_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile6_rest
+	JMP         tile_true_true_6_rest
 
-tile6_store:
+tile_true_true_6_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2800,7 +2752,7 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_true_true_5:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2819,9 +2771,9 @@ tile5:
 	VMOVUPS   192(R11), Z14
 	VMOVUPS   256(R11), Z15
 
-tile5_ahead:
+tile_true_true_5_ahead:
 	TESTQ       R8, R8
-	JZ          tile5_rest
+	JZ          tile_true_true_5_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2862,11 +2814,11 @@ tile5_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile5_ahead
+	JMP         tile_true_true_5_ahead
 
-tile5_rest:
+tile_true_true_5_rest:
 	TESTQ       R9, R9
-	JZ          tile5_store
+	JZ          tile_true_true_5_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2898,9 +2850,9 @@ tile5_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile5_rest
+	JMP         tile_true_true_5_rest
 
-tile5_store:
+tile_true_true_5_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2915,7 +2867,7 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_true_true_4:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS   128(AX), Z3
@@ -2931,9 +2883,9 @@ tile4:
 	VMOVUPS   128(R11), Z11
 	VMOVUPS   192(R11), Z12
 
-tile4_ahead:
+tile_true_true_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_true_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -2968,11 +2920,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_true_4_ahead
 
-tile4_rest:
+tile_true_true_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_true_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -2999,9 +2951,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_true_4_rest
 
-tile4_store:
+tile_true_true_4_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -3014,7 +2966,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_true_3:
 	VMOVUPS   (AX), Z1
 	VMOVUPS   64(AX), Z2
 	VMOVUPS.Z 128(AX), K1, Z3
@@ -3027,9 +2979,9 @@ tile3:
 	VMOVUPS   64(R11), Z8
 	VMOVUPS   128(R11), Z9
 
-tile3_ahead:
+tile_true_true_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_true_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -3058,11 +3010,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_true_3_ahead
 
-tile3_rest:
+tile_true_true_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_true_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -3084,9 +3036,9 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_true_3_rest
 
-tile3_store:
+tile_true_true_3_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, K1, 128(AX)
@@ -3097,7 +3049,7 @@ tile3_store:
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_true_2:
 	VMOVUPS   (AX), Z1
 	VMOVUPS.Z 64(AX), K1, Z2
 	MOVQ      signed+88(FP), R11
@@ -3107,9 +3059,9 @@ tile2:
 	VMOVUPS   (R11), Z5
 	VMOVUPS   64(R11), Z6
 
-tile2_ahead:
+tile_true_true_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_true_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -3132,11 +3084,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_true_2_ahead
 
-tile2_rest:
+tile_true_true_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_true_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -3153,9 +3105,9 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_true_2_rest
 
-tile2_store:
+tile_true_true_2_store:
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, K1, 64(AX)
 	MOVQ    signed+88(FP), AX
@@ -3164,16 +3116,16 @@ tile2_store:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_true_1:
 	VMOVUPS.Z (AX), K1, Z1
 	MOVQ      signed+88(FP), R11
 	VMOVUPS.Z (R11), K1, Z2
 	MOVQ      heads+80(FP), R11
 	VMOVUPS   (R11), Z3
 
-tile1_ahead:
+tile_true_true_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_true_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -3190,11 +3142,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_true_1_ahead
 
-tile1_rest:
+tile_true_true_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_true_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -3206,9 +3158,9 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_true_1_rest
 
-tile1_store:
+tile_true_true_1_store:
 	VMOVUPS Z1, K1, (AX)
 	MOVQ    signed+88(FP), AX
 	VMOVUPS Z2, K1, (AX)
@@ -3411,32 +3363,34 @@ done:
 	VZEROUPPER
 	RET
 
-// func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// func bend512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX512F
-TEXT ·bend512(SB), NOSPLIT, $0-104
-	MOVQ         lanes+88(FP), AX
+TEXT ·bend512(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
 	SHLQ         CL, AX
 	DECQ         AX
 	KMOVW        AX, K1
-	VBROADCASTSS slope+72(FP), Z0
+	VBROADCASTSS slope+80(FP), Z0
 	VPXORD       Z1, Z1, Z1
-	MOVQ         x+24(FP), AX
-	MOVQ         stride+32(FP), CX
-	MOVQ         ids+40(FP), DX
-	MOVQ         ds+48(FP), BX
-	MOVQ         step+56(FP), SI
-	MOVQ         n+64(FP), DI
-	MOVQ         vectors+80(FP), R8
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	CMPQ         along+8(FP), $0x00
+	JNE          along
+	MOVQ         vectors+88(FP), R8
 	CMPQ         R8, $0x01
-	JEQ          tile1
+	JEQ          tile_false_1
 	CMPQ         R8, $0x02
-	JEQ          tile2
+	JEQ          tile_false_2
 	CMPQ         R8, $0x03
-	JEQ          tile3
-	MOVQ         near+8(FP), R8
-	MOVQ         heads+96(FP), R9
+	JEQ          tile_false_3
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VMOVUPS      (R8), Z3
@@ -3454,7 +3408,7 @@ TEXT ·bend512(SB), NOSPLIT, $0-104
 	VMOVUPS.Z    192(R8), K1, Z9
 	VMOVUPS      192(R9), Z13
 
-tile4_edge:
+tile_false_4_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3493,9 +3447,9 @@ tile4_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile4_edge
+	JNZ         tile_false_4_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3515,9 +3469,9 @@ tile4_edge:
 	VZEROUPPER
 	RET
 
-tile3:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_3:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS   (R8), Z3
@@ -3531,7 +3485,7 @@ tile3:
 	VMOVUPS.Z 128(R8), K1, Z7
 	VMOVUPS   128(R9), Z10
 
-tile3_edge:
+tile_false_3_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3562,9 +3516,9 @@ tile3_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile3_edge
+	JNZ         tile_false_3_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3580,9 +3534,9 @@ tile3_edge:
 	VZEROUPPER
 	RET
 
-tile2:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_2:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS   (R8), Z3
@@ -3592,7 +3546,7 @@ tile2:
 	VMOVUPS.Z 64(R8), K1, Z5
 	VMOVUPS   64(R9), Z7
 
-tile2_edge:
+tile_false_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3615,9 +3569,9 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_false_2_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3629,15 +3583,15 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
-	MOVQ      near+8(FP), R8
-	MOVQ      heads+96(FP), R9
+tile_false_1:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS.Z (R8), K1, Z3
 	VMOVUPS   (R9), Z4
 
-tile1_edge:
+tile_false_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3652,9 +3606,9 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_false_1_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS.Z   (AX), K1, Z0
 	VMOVUPS.Z   (CX), K1, Z1
 	VFMADD231PS Z1, Z2, Z0
@@ -3662,50 +3616,34 @@ tile1_edge:
 	VZEROUPPER
 	RET
 
-// func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX512F
-TEXT ·bendAlong512(SB), NOSPLIT, $0-112
-	MOVQ         lanes+96(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	VBROADCASTSS slope+80(FP), Z0
-	VPXORD       Z1, Z1, Z1
-	MOVQ         x+32(FP), AX
-	MOVQ         stride+40(FP), CX
-	MOVQ         ids+48(FP), DX
-	MOVQ         ds+56(FP), BX
-	MOVQ         step+64(FP), SI
-	MOVQ         n+72(FP), DI
-	MOVQ         vectors+88(FP), R8
-	CMPQ         R8, $0x01
-	JEQ          tile1
-	CMPQ         R8, $0x02
-	JEQ          tile2
-	CMPQ         R8, $0x03
-	JEQ          tile3
-	MOVQ         near+16(FP), R8
-	MOVQ         heads+104(FP), R9
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VMOVUPS      (R8), Z4
-	VMOVUPS      (R9), Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VMOVUPS      64(R8), Z8
-	VMOVUPS      64(R9), Z9
-	VPXORD       Z10, Z10, Z10
-	VPXORD       Z11, Z11, Z11
-	VMOVUPS      128(R8), Z12
-	VMOVUPS      128(R9), Z13
-	VPXORD       Z14, Z14, Z14
-	VPXORD       Z15, Z15, Z15
-	VMOVUPS.Z    192(R8), K1, Z16
-	VMOVUPS      192(R9), Z17
+along:
+	MOVQ      vectors+88(FP), R8
+	CMPQ      R8, $0x01
+	JEQ       tile_true_1
+	CMPQ      R8, $0x02
+	JEQ       tile_true_2
+	CMPQ      R8, $0x03
+	JEQ       tile_true_3
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z4
+	VMOVUPS   (R9), Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS   64(R8), Z8
+	VMOVUPS   64(R9), Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VMOVUPS   128(R8), Z12
+	VMOVUPS   128(R9), Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VMOVUPS.Z 192(R8), K1, Z16
+	VMOVUPS   192(R9), Z17
 
-tile4_edge:
+tile_true_4_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3748,7 +3686,7 @@ tile4_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile4_edge
+	JNZ         tile_true_4_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3783,7 +3721,7 @@ tile4_edge:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_3:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3799,7 +3737,7 @@ tile3:
 	VMOVUPS.Z 128(R8), K1, Z12
 	VMOVUPS   128(R9), Z13
 
-tile3_edge:
+tile_true_3_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3833,7 +3771,7 @@ tile3_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile3_edge
+	JNZ         tile_true_3_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3861,7 +3799,7 @@ tile3_edge:
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_2:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3873,7 +3811,7 @@ tile2:
 	VMOVUPS.Z 64(R8), K1, Z8
 	VMOVUPS   64(R9), Z9
 
-tile2_edge:
+tile_true_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3898,7 +3836,7 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_true_2_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Z0
@@ -3919,7 +3857,7 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_1:
 	MOVQ      near+16(FP), R8
 	MOVQ      heads+104(FP), R9
 	VPXORD    Z2, Z2, Z2
@@ -3927,7 +3865,7 @@ tile1:
 	VMOVUPS.Z (R8), K1, Z4
 	VMOVUPS   (R9), Z5
 
-tile1_edge:
+tile_true_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -3943,7 +3881,7 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_true_1_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS.Z   (AX), K1, Z0
@@ -4552,22 +4490,22 @@ TEXT ·weights256(SB), NOSPLIT, $0-56
 	MOVQ    scores+0(FP), AX
 	MOVQ    keep+8(FP), CX
 	MOVQ    keepStep+16(FP), DX
+	MOVQ    top+24(FP), BX
+	VMOVUPS (BX), Y0
 	MOVQ    sum+32(FP), BX
-	MOVQ    top+24(FP), SI
-	VMOVUPS (SI), Y0
 	VMOVUPS (BX), Y1
-	MOVQ    lanes+48(FP), SI
-	LEAQ    ones<>+32(SB), DI
-	SHLQ    $0x02, SI
-	SUBQ    SI, DI
-	VMOVDQU (DI), Y2
-	MOVQ    full+40(FP), SI
-	XORQ    DI, DI
+	MOVQ    lanes+48(FP), BX
+	LEAQ    ones<>+32(SB), SI
+	SHLQ    $0x02, BX
+	SUBQ    BX, SI
+	VMOVDQU (SI), Y2
+	MOVQ    full+40(FP), BX
+	XORQ    SI, SI
 
 next:
-	TESTQ        SI, SI
+	TESTQ        BX, BX
 	JZ           last
-	VMOVUPS      (AX)(DI*1), Y3
+	VMOVUPS      (AX)(SI*1), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMOVUPS      least32<>+0(SB), Y4
 	VCMPPS       $0x15, Y4, Y3, Y6
@@ -4592,14 +4530,14 @@ next:
 	VANDPS       Y6, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMULPS       (CX), Y3, Y3
-	VMOVUPS      Y3, (AX)(DI*1)
+	VMOVUPS      Y3, (AX)(SI*1)
 	ADDQ         DX, CX
-	ADDQ         $0x20, DI
-	DECQ         SI
+	ADDQ         $0x20, SI
+	DECQ         BX
 	JMP          next
 
 last:
-	VMOVUPS      (AX)(DI*1), Y3
+	VMOVUPS      (AX)(SI*1), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMOVUPS      least32<>+0(SB), Y0
 	VCMPPS       $0x15, Y0, Y3, Y5
@@ -4625,9 +4563,10 @@ last:
 	VANDPS       Y2, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMULPS       (CX), Y3, Y3
-	VMOVUPS      Y3, (AX)(DI*1)
+	VMOVUPS      Y3, (AX)(SI*1)
 	ADDQ         DX, CX
-	VMOVUPS      Y1, (BX)
+	MOVQ         sum+32(FP), AX
+	VMOVUPS      Y1, (AX)
 	VZEROUPPER
 	RET
 
@@ -4637,26 +4576,26 @@ TEXT ·signedWeights256(SB), NOSPLIT, $0-64
 	MOVQ         scores+0(FP), AX
 	MOVQ         keep+8(FP), CX
 	MOVQ         keepStep+16(FP), DX
+	MOVQ         top+24(FP), BX
+	VMOVUPS      (BX), Y0
 	MOVQ         sum+32(FP), BX
-	MOVQ         signed+40(FP), SI
-	MOVQ         top+24(FP), DI
-	VMOVUPS      (DI), Y0
 	VMOVUPS      (BX), Y1
-	VMOVUPS      (SI), Y2
+	MOVQ         signed+40(FP), BX
+	VMOVUPS      (BX), Y2
 	VXORPS       Y3, Y3, Y3
 	VBROADCASTSS negative32<>+0(SB), Y4
-	MOVQ         lanes+56(FP), DI
-	LEAQ         ones<>+32(SB), R8
-	SHLQ         $0x02, DI
-	SUBQ         DI, R8
-	VMOVDQU      (R8), Y5
-	MOVQ         full+48(FP), DI
-	XORQ         R8, R8
+	MOVQ         lanes+56(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y5
+	MOVQ         full+48(FP), BX
+	XORQ         SI, SI
 
 next:
-	TESTQ        DI, DI
+	TESTQ        BX, BX
 	JZ           last
-	VMOVUPS      (AX)(R8*1), Y6
+	VMOVUPS      (AX)(SI*1), Y6
 	VCMPPS       $0x1e, Y3, Y6, Y7
 	VANDNPS      Y4, Y7, Y7
 	VSUBPS       Y0, Y6, Y6
@@ -4685,14 +4624,14 @@ next:
 	VXORPS       Y7, Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       (CX), Y6, Y6
-	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y6, (AX)(SI*1)
 	ADDQ         DX, CX
-	ADDQ         $0x20, R8
-	DECQ         DI
+	ADDQ         $0x20, SI
+	DECQ         BX
 	JMP          next
 
 last:
-	VMOVUPS      (AX)(R8*1), Y6
+	VMOVUPS      (AX)(SI*1), Y6
 	VCMPPS       $0x1e, Y3, Y6, Y3
 	VANDNPS      Y4, Y3, Y3
 	VSUBPS       Y0, Y6, Y6
@@ -4722,10 +4661,12 @@ last:
 	VXORPS       Y3, Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       (CX), Y6, Y6
-	VMOVUPS      Y6, (AX)(R8*1)
+	VMOVUPS      Y6, (AX)(SI*1)
 	ADDQ         DX, CX
-	VMOVUPS      Y1, (BX)
-	VMOVUPS      Y2, (SI)
+	MOVQ         sum+32(FP), AX
+	VMOVUPS      Y1, (AX)
+	MOVQ         signed+40(FP), AX
+	VMOVUPS      Y2, (AX)
 	VZEROUPPER
 	RET
 
@@ -5371,9 +5312,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·weigh256(SB), NOSPLIT, $0-80
+// func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weigh256(SB), NOSPLIT, $0-96
 	MOVQ       lanes+72(FP), AX
 	LEAQ       ones<>+32(SB), CX
 	SHLQ       $0x02, AX
@@ -5389,21 +5330,25 @@ TEXT ·weigh256(SB), NOSPLIT, $0-80
 	MOVQ       rest+56(FP), R9
 	MOVQ       lanes+72(FP), R10
 	SHLQ       $0x02, R10
+	CMPQ       heads+80(FP), $0x00
+	JNE        heads
+	CMPQ       signed+88(FP), $0x00
+	JNE        signed_false
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_false_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_false_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_false_3
 	CMPQ       R11, $0x04
-	JEQ        tile4
+	JEQ        tile_false_false_4
 	CMPQ       R11, $0x05
-	JEQ        tile5
+	JEQ        tile_false_false_5
 	CMPQ       R11, $0x06
-	JEQ        tile6
+	JEQ        tile_false_false_6
 	CMPQ       R11, $0x07
-	JEQ        tile7
+	JEQ        tile_false_false_7
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5413,9 +5358,9 @@ TEXT ·weigh256(SB), NOSPLIT, $0-80
 	VMOVUPS    192(AX), Y7
 	VMASKMOVPS 224(AX), Y0, Y8
 
-tile8_ahead:
+tile_false_false_8_ahead:
 	TESTQ        R8, R8
-	JZ           tile8_rest
+	JZ           tile_false_false_8_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5440,11 +5385,11 @@ tile8_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile8_ahead
+	JMP          tile_false_false_8_ahead
 
-tile8_rest:
+tile_false_false_8_rest:
 	TESTQ        R9, R9
-	JZ           tile8_store
+	JZ           tile_false_false_8_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5461,9 +5406,9 @@ tile8_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile8_rest
+	JMP          tile_false_false_8_rest
 
-tile8_store:
+tile_false_false_8_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5475,7 +5420,7 @@ tile8_store:
 	VZEROUPPER
 	RET
 
-tile7:
+tile_false_false_7:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5484,9 +5429,9 @@ tile7:
 	VMOVUPS    160(AX), Y6
 	VMASKMOVPS 192(AX), Y0, Y7
 
-tile7_ahead:
+tile_false_false_7_ahead:
 	TESTQ        R8, R8
-	JZ           tile7_rest
+	JZ           tile_false_false_7_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5510,11 +5455,11 @@ tile7_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile7_ahead
+	JMP          tile_false_false_7_ahead
 
-tile7_rest:
+tile_false_false_7_rest:
 	TESTQ        R9, R9
-	JZ           tile7_store
+	JZ           tile_false_false_7_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5530,9 +5475,9 @@ tile7_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile7_rest
+	JMP          tile_false_false_7_rest
 
-tile7_store:
+tile_false_false_7_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5543,7 +5488,7 @@ tile7_store:
 	VZEROUPPER
 	RET
 
-tile6:
+tile_false_false_6:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -5551,9 +5496,9 @@ tile6:
 	VMOVUPS    128(AX), Y5
 	VMASKMOVPS 160(AX), Y0, Y6
 
-tile6_ahead:
+tile_false_false_6_ahead:
 	TESTQ        R8, R8
-	JZ           tile6_rest
+	JZ           tile_false_false_6_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5575,11 +5520,11 @@ tile6_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile6_ahead
+	JMP          tile_false_false_6_ahead
 
-tile6_rest:
+tile_false_false_6_rest:
 	TESTQ        R9, R9
-	JZ           tile6_store
+	JZ           tile_false_false_6_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5594,9 +5539,9 @@ tile6_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile6_rest
+	JMP          tile_false_false_6_rest
 
-tile6_store:
+tile_false_false_6_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5606,16 +5551,16 @@ tile6_store:
 	VZEROUPPER
 	RET
 
-tile5:
+tile_false_false_5:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
 	VMOVUPS    96(AX), Y4
 	VMASKMOVPS 128(AX), Y0, Y5
 
-tile5_ahead:
+tile_false_false_5_ahead:
 	TESTQ        R8, R8
-	JZ           tile5_rest
+	JZ           tile_false_false_5_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5636,11 +5581,11 @@ tile5_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile5_ahead
+	JMP          tile_false_false_5_ahead
 
-tile5_rest:
+tile_false_false_5_rest:
 	TESTQ        R9, R9
-	JZ           tile5_store
+	JZ           tile_false_false_5_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5654,9 +5599,9 @@ tile5_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile5_rest
+	JMP          tile_false_false_5_rest
 
-tile5_store:
+tile_false_false_5_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5665,15 +5610,15 @@ tile5_store:
 	VZEROUPPER
 	RET
 
-tile4:
+tile_false_false_4:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
 	VMASKMOVPS 96(AX), Y0, Y4
 
-tile4_ahead:
+tile_false_false_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_false_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5692,11 +5637,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_false_4_ahead
 
-tile4_rest:
+tile_false_false_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_false_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5709,9 +5654,9 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_false_4_rest
 
-tile4_store:
+tile_false_false_4_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -5719,14 +5664,14 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_false_3:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMASKMOVPS 64(AX), Y0, Y3
 
-tile3_ahead:
+tile_false_false_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_false_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5744,11 +5689,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_false_3_ahead
 
-tile3_rest:
+tile_false_false_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_false_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5760,22 +5705,22 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_false_3_rest
 
-tile3_store:
+tile_false_false_3_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMASKMOVPS Y3, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_false_2:
 	VMOVUPS    (AX), Y1
 	VMASKMOVPS 32(AX), Y0, Y2
 
-tile2_ahead:
+tile_false_false_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_false_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5791,11 +5736,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_false_2_ahead
 
-tile2_rest:
+tile_false_false_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_false_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5806,20 +5751,20 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_false_2_rest
 
-tile2_store:
+tile_false_false_2_store:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_false_1:
 	VMASKMOVPS (AX), Y0, Y1
 
-tile1_ahead:
+tile_false_false_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_false_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5834,11 +5779,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_false_1_ahead
 
-tile1_rest:
+tile_false_false_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_false_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5848,53 +5793,36 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_false_1_rest
 
-tile1_store:
+tile_false_false_1_store:
 	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighSigned256(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
+signed_false:
 	VPCMPEQD   Y1, Y1, Y1
 	VPSRLD     $0x01, Y1, Y1
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_false_true_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_false_true_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_false_true_3
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMOVUPS    64(AX), Y4
 	VMASKMOVPS 96(AX), Y0, Y5
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y6
 	VMOVUPS    32(R11), Y7
 	VMOVUPS    64(R11), Y8
 	VMASKMOVPS 96(R11), Y0, Y9
 
-tile4_ahead:
+tile_false_true_4_ahead:
 	TESTQ        R8, R8
-	JZ           tile4_rest
+	JZ           tile_false_true_4_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5921,11 +5849,11 @@ tile4_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile4_ahead
+	JMP          tile_false_true_4_ahead
 
-tile4_rest:
+tile_false_true_4_rest:
 	TESTQ        R9, R9
-	JZ           tile4_store
+	JZ           tile_false_true_4_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -5946,14 +5874,14 @@ tile4_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile4_rest
+	JMP          tile_false_true_4_rest
 
-tile4_store:
+tile_false_true_4_store:
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
 	VMOVUPS    Y4, 64(AX)
 	VMASKMOVPS Y5, Y0, 96(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y6, (AX)
 	VMOVUPS    Y7, 32(AX)
 	VMOVUPS    Y8, 64(AX)
@@ -5961,18 +5889,18 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_false_true_3:
 	VMOVUPS    (AX), Y2
 	VMOVUPS    32(AX), Y3
 	VMASKMOVPS 64(AX), Y0, Y4
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y5
 	VMOVUPS    32(R11), Y6
 	VMASKMOVPS 64(R11), Y0, Y7
 
-tile3_ahead:
+tile_false_true_3_ahead:
 	TESTQ        R8, R8
-	JZ           tile3_rest
+	JZ           tile_false_true_3_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -5996,11 +5924,11 @@ tile3_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile3_ahead
+	JMP          tile_false_true_3_ahead
 
-tile3_rest:
+tile_false_true_3_rest:
 	TESTQ        R9, R9
-	JZ           tile3_store
+	JZ           tile_false_true_3_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -6018,29 +5946,29 @@ tile3_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile3_rest
+	JMP          tile_false_true_3_rest
 
-tile3_store:
+tile_false_true_3_store:
 	VMOVUPS    Y2, (AX)
 	VMOVUPS    Y3, 32(AX)
 	VMASKMOVPS Y4, Y0, 64(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y5, (AX)
 	VMOVUPS    Y6, 32(AX)
 	VMASKMOVPS Y7, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_false_true_2:
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMOVUPS    (R11), Y4
 	VMASKMOVPS 32(R11), Y0, Y5
 
-tile2_ahead:
+tile_false_true_2_ahead:
 	TESTQ        R8, R8
-	JZ           tile2_rest
+	JZ           tile_false_true_2_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -6060,11 +5988,11 @@ tile2_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile2_ahead
+	JMP          tile_false_true_2_ahead
 
-tile2_rest:
+tile_false_true_2_rest:
 	TESTQ        R9, R9
-	JZ           tile2_store
+	JZ           tile_false_true_2_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -6079,25 +6007,25 @@ tile2_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile2_rest
+	JMP          tile_false_true_2_rest
 
-tile2_store:
+tile_false_true_2_store:
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y0, 32(AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMOVUPS    Y4, (AX)
 	VMASKMOVPS Y5, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_false_true_1:
 	VMASKMOVPS (AX), Y0, Y2
-	MOVQ       signed+80(FP), R11
+	MOVQ       signed+88(FP), R11
 	VMASKMOVPS (R11), Y0, Y3
 
-tile1_ahead:
+tile_false_true_1_ahead:
 	TESTQ        R8, R8
-	JZ           tile1_rest
+	JZ           tile_false_true_1_rest
 	MOVL         (BX), R11
 	IMULQ        DX, R11
 	ADDQ         CX, R11
@@ -6114,11 +6042,11 @@ tile1_ahead:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R8
-	JMP          tile1_ahead
+	JMP          tile_false_true_1_ahead
 
-tile1_rest:
+tile_false_true_1_rest:
 	TESTQ        R9, R9
-	JZ           tile1_store
+	JZ           tile_false_true_1_store
 	MOVL         (BX), R8
 	IMULQ        DX, R8
 	ADDQ         CX, R8
@@ -6130,40 +6058,25 @@ tile1_rest:
 	ADDQ         $0x04, BX
 	ADDQ         DI, SI
 	DECQ         R9
-	JMP          tile1_rest
+	JMP          tile_false_true_1_rest
 
-tile1_store:
+tile_false_true_1_store:
 	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       signed+80(FP), AX
+	MOVQ       signed+88(FP), AX
 	VMASKMOVPS Y3, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighHeads256(SB), NOSPLIT, $0-88
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
+heads:
+	CMPQ       signed+88(FP), $0x00
+	JNE        signed_true
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_false_1
 	CMPQ       R11, $0x02
-	JEQ        tile2
+	JEQ        tile_true_false_2
 	CMPQ       R11, $0x03
-	JEQ        tile3
+	JEQ        tile_true_false_3
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMOVUPS    64(AX), Y3
@@ -6174,9 +6087,9 @@ TEXT ·weighHeads256(SB), NOSPLIT, $0-88
 	VMOVUPS    64(R11), Y7
 	VMOVUPS    96(R11), Y8
 
-tile4_ahead:
+tile_true_false_4_ahead:
 	TESTQ       R8, R8
-	JZ          tile4_rest
+	JZ          tile_true_false_4_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6198,11 +6111,11 @@ tile4_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile4_ahead
+	JMP         tile_true_false_4_ahead
 
-tile4_rest:
+tile_true_false_4_rest:
 	TESTQ       R9, R9
-	JZ          tile4_store
+	JZ          tile_true_false_4_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6218,9 +6131,9 @@ tile4_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile4_rest
+	JMP         tile_true_false_4_rest
 
-tile4_store:
+tile_true_false_4_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMOVUPS    Y3, 64(AX)
@@ -6228,7 +6141,7 @@ tile4_store:
 	VZEROUPPER
 	RET
 
-tile3:
+tile_true_false_3:
 	VMOVUPS    (AX), Y1
 	VMOVUPS    32(AX), Y2
 	VMASKMOVPS 64(AX), Y0, Y3
@@ -6237,9 +6150,9 @@ tile3:
 	VMOVUPS    32(R11), Y5
 	VMOVUPS    64(R11), Y6
 
-tile3_ahead:
+tile_true_false_3_ahead:
 	TESTQ       R8, R8
-	JZ          tile3_rest
+	JZ          tile_true_false_3_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6259,11 +6172,11 @@ tile3_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile3_ahead
+	JMP         tile_true_false_3_ahead
 
-tile3_rest:
+tile_true_false_3_rest:
 	TESTQ       R9, R9
-	JZ          tile3_store
+	JZ          tile_true_false_3_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6277,25 +6190,25 @@ tile3_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile3_rest
+	JMP         tile_true_false_3_rest
 
-tile3_store:
+tile_true_false_3_store:
 	VMOVUPS    Y1, (AX)
 	VMOVUPS    Y2, 32(AX)
 	VMASKMOVPS Y3, Y0, 64(AX)
 	VZEROUPPER
 	RET
 
-tile2:
+tile_true_false_2:
 	VMOVUPS    (AX), Y1
 	VMASKMOVPS 32(AX), Y0, Y2
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y3
 	VMOVUPS    32(R11), Y4
 
-tile2_ahead:
+tile_true_false_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_false_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6312,11 +6225,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_false_2_ahead
 
-tile2_rest:
+tile_true_false_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_false_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6328,22 +6241,22 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_false_2_rest
 
-tile2_store:
+tile_true_false_2_store:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_false_1:
 	VMASKMOVPS (AX), Y0, Y1
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y2
 
-tile1_ahead:
+tile_true_false_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_false_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6358,11 +6271,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_false_1_ahead
 
-tile1_rest:
+tile_true_false_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_false_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6372,36 +6285,19 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_false_1_rest
 
-tile1_store:
+tile_true_false_1_store:
 	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weighHeadsSigned256(SB), NOSPLIT, $0-96
-	MOVQ       lanes+72(FP), AX
-	LEAQ       ones<>+32(SB), CX
-	SHLQ       $0x02, AX
-	SUBQ       AX, CX
-	VMOVDQU    (CX), Y0
-	MOVQ       dst+0(FP), AX
+signed_true:
 	VPCMPEQD   Y1, Y1, Y1
 	VPSRLD     $0x01, Y1, Y1
-	MOVQ       x+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	MOVQ       ids+24(FP), BX
-	MOVQ       weights+32(FP), SI
-	MOVQ       step+40(FP), DI
-	MOVQ       ahead+48(FP), R8
-	MOVQ       rest+56(FP), R9
-	MOVQ       lanes+72(FP), R10
-	SHLQ       $0x02, R10
 	MOVQ       vectors+64(FP), R11
 	CMPQ       R11, $0x01
-	JEQ        tile1
+	JEQ        tile_true_true_1
 	VMOVUPS    (AX), Y2
 	VMASKMOVPS 32(AX), Y0, Y3
 	MOVQ       signed+88(FP), R11
@@ -6411,9 +6307,9 @@ TEXT ·weighHeadsSigned256(SB), NOSPLIT, $0-96
 	VMOVUPS    (R11), Y6
 	VMOVUPS    32(R11), Y7
 
-tile2_ahead:
+tile_true_true_2_ahead:
 	TESTQ       R8, R8
-	JZ          tile2_rest
+	JZ          tile_true_true_2_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6435,11 +6331,11 @@ tile2_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile2_ahead
+	JMP         tile_true_true_2_ahead
 
-tile2_rest:
+tile_true_true_2_rest:
 	TESTQ       R9, R9
-	JZ          tile2_store
+	JZ          tile_true_true_2_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6456,9 +6352,9 @@ tile2_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile2_rest
+	JMP         tile_true_true_2_rest
 
-tile2_store:
+tile_true_true_2_store:
 	VMOVUPS    Y2, (AX)
 	VMASKMOVPS Y3, Y0, 32(AX)
 	MOVQ       signed+88(FP), AX
@@ -6467,16 +6363,16 @@ tile2_store:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_true_1:
 	VMASKMOVPS (AX), Y0, Y2
 	MOVQ       signed+88(FP), R11
 	VMASKMOVPS (R11), Y0, Y3
 	MOVQ       heads+80(FP), R11
 	VMOVUPS    (R11), Y4
 
-tile1_ahead:
+tile_true_true_1_ahead:
 	TESTQ       R8, R8
-	JZ          tile1_rest
+	JZ          tile_true_true_1_rest
 	MOVL        (BX), R11
 	IMULQ       DX, R11
 	ADDQ        CX, R11
@@ -6493,11 +6389,11 @@ tile1_ahead:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R8
-	JMP         tile1_ahead
+	JMP         tile_true_true_1_ahead
 
-tile1_rest:
+tile_true_true_1_rest:
 	TESTQ       R9, R9
-	JZ          tile1_store
+	JZ          tile_true_true_1_store
 	MOVL        (BX), R8
 	IMULQ       DX, R8
 	ADDQ        CX, R8
@@ -6509,9 +6405,9 @@ tile1_rest:
 	ADDQ        $0x04, BX
 	ADDQ        DI, SI
 	DECQ        R9
-	JMP         tile1_rest
+	JMP         tile_true_true_1_rest
 
-tile1_store:
+tile_true_true_1_store:
 	VMASKMOVPS Y2, Y0, (AX)
 	MOVQ       signed+88(FP), AX
 	VMASKMOVPS Y3, Y0, (AX)
@@ -6806,27 +6702,29 @@ last:
 	VZEROUPPER
 	RET
 
-// func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// func bend256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·bend256(SB), NOSPLIT, $0-104
-	MOVQ         lanes+88(FP), AX
+TEXT ·bend256(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
 	LEAQ         ones<>+32(SB), CX
 	SHLQ         $0x02, AX
 	SUBQ         AX, CX
 	VMOVDQU      (CX), Y0
-	VBROADCASTSS slope+72(FP), Y1
+	VBROADCASTSS slope+80(FP), Y1
 	VXORPS       Y2, Y2, Y2
-	MOVQ         x+24(FP), AX
-	MOVQ         stride+32(FP), CX
-	MOVQ         ids+40(FP), DX
-	MOVQ         ds+48(FP), BX
-	MOVQ         step+56(FP), SI
-	MOVQ         n+64(FP), DI
-	MOVQ         vectors+80(FP), R8
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	CMPQ         along+8(FP), $0x00
+	JNE          along
+	MOVQ         vectors+88(FP), R8
 	CMPQ         R8, $0x01
-	JEQ          tile1
-	MOVQ         near+8(FP), R8
-	MOVQ         heads+96(FP), R9
+	JEQ          tile_false_1
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMOVUPS      (R8), Y4
@@ -6836,7 +6734,7 @@ TEXT ·bend256(SB), NOSPLIT, $0-104
 	VMASKMOVPS   32(R8), Y0, Y7
 	VMOVUPS      32(R9), Y8
 
-tile2_edge:
+tile_false_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6857,9 +6755,9 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_false_2_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Y1
 	VMOVUPS     (CX), Y2
 	VFMADD231PS Y2, Y3, Y1
@@ -6871,15 +6769,15 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
-	MOVQ       near+8(FP), R8
-	MOVQ       heads+96(FP), R9
+tile_false_1:
+	MOVQ       near+16(FP), R8
+	MOVQ       heads+104(FP), R9
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VMASKMOVPS (R8), Y0, Y4
 	VMOVUPS    (R9), Y5
 
-tile1_edge:
+tile_false_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6893,9 +6791,9 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_false_1_edge
 	MOVQ        dst+0(FP), AX
-	MOVQ        vector+16(FP), CX
+	MOVQ        vector+24(FP), CX
 	VMASKMOVPS  (AX), Y0, Y1
 	VMASKMOVPS  (CX), Y0, Y2
 	VFMADD231PS Y2, Y3, Y1
@@ -6903,37 +6801,22 @@ tile1_edge:
 	VZEROUPPER
 	RET
 
-// func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·bendAlong256(SB), NOSPLIT, $0-112
-	MOVQ         lanes+96(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	VBROADCASTSS slope+80(FP), Y1
-	VXORPS       Y2, Y2, Y2
-	MOVQ         x+32(FP), AX
-	MOVQ         stride+40(FP), CX
-	MOVQ         ids+48(FP), DX
-	MOVQ         ds+56(FP), BX
-	MOVQ         step+64(FP), SI
-	MOVQ         n+72(FP), DI
-	MOVQ         vectors+88(FP), R8
-	CMPQ         R8, $0x01
-	JEQ          tile1
-	MOVQ         near+16(FP), R8
-	MOVQ         heads+104(FP), R9
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMOVUPS      (R8), Y5
-	VMOVUPS      (R9), Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VMASKMOVPS   32(R8), Y0, Y9
-	VMOVUPS      32(R9), Y10
+along:
+	MOVQ       vectors+88(FP), R8
+	CMPQ       R8, $0x01
+	JEQ        tile_true_1
+	MOVQ       near+16(FP), R8
+	MOVQ       heads+104(FP), R9
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VMOVUPS    (R8), Y5
+	VMOVUPS    (R9), Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VMASKMOVPS 32(R8), Y0, Y9
+	VMOVUPS    32(R9), Y10
 
-tile2_edge:
+tile_true_2_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -6956,7 +6839,7 @@ tile2_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile2_edge
+	JNZ         tile_true_2_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMOVUPS     (AX), Y1
@@ -6977,7 +6860,7 @@ tile2_edge:
 	VZEROUPPER
 	RET
 
-tile1:
+tile_true_1:
 	MOVQ       near+16(FP), R8
 	MOVQ       heads+104(FP), R9
 	VXORPS     Y3, Y3, Y3
@@ -6985,7 +6868,7 @@ tile1:
 	VMASKMOVPS (R8), Y0, Y5
 	VMOVUPS    (R9), Y6
 
-tile1_edge:
+tile_true_1_edge:
 	MOVL        (DX), R8
 	IMULQ       CX, R8
 	ADDQ        AX, R8
@@ -7000,7 +6883,7 @@ tile1_edge:
 	ADDQ        $0x04, DX
 	ADDQ        SI, BX
 	DECQ        DI
-	JNZ         tile1_edge
+	JNZ         tile_true_1_edge
 	MOVQ        dst+0(FP), AX
 	MOVQ        vector+24(FP), CX
 	VMASKMOVPS  (AX), Y0, Y1

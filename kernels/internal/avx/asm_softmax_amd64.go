@@ -4,34 +4,28 @@
 
 package avx
 
-// Sets tops to the largest elements of a group of rows of z, stride bytes apart.
+// Sets n pairs of rows of dst, unless it is nil, to e^(z-tops), and sums to their sums.
 //
 //go:noescape
-func largest512(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
-
-// Sets a group of rows of dst, unless it is nil, to e^(z-tops), sums to their sums, and factors to scale/sums.
-//
-//go:noescape
-func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
 
 // Replaces numbers x, which are at least 1 or NaN, by their logarithms.
 //
 //go:noescape
 func logarithms512(x *float64, vectors int)
 
-// Multiplies n rows of dst by factors. A row has full parts of 8 columns, and lanes more.
-//
 //go:noescape
-func scaleRows512(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
-
-//go:noescape
-func largest256(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
-
-//go:noescape
-func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
+func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
 
 //go:noescape
 func logarithms256(x *float64, vectors int)
 
+// Sets tops to the largest elements of n pairs of rows of z, stride bytes apart.
+//
 //go:noescape
-func scaleRows256(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
+func largest256(tops *float64, z *float32, stride int, rows *uint32, n int, full int, lanes int)
+
+// Sets n pairs of rows of dst to scale/sums times z.
+//
+//go:noescape
+func scaleRows256(dst *float32, z *float32, stride int, rows *uint32, sums *float64, scale float64, n int, full int, lanes int)

@@ -22,145 +22,11 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func largest512(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
-// Requires: AVX, AVX2
-TEXT ·largest512(SB), NOSPLIT, $0-48
-	MOVQ         z+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVL         (DX), BX
-	IMULQ        CX, BX
-	ADDQ         AX, BX
-	MOVL         4(DX), SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	MOVL         8(DX), DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	MOVL         12(DX), R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         16(DX), R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         20(DX), R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	MOVL         24(DX), R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	MOVL         28(DX), DX
-	IMULQ        CX, DX
-	ADDQ         AX, DX
-	MOVL         $0xff800000, AX
-	VMOVD        AX, X0
-	VBROADCASTSS X0, Y0
-	VMOVAPS      Y0, Y1
-	VMOVAPS      Y0, Y2
-	VMOVAPS      Y0, Y3
-	VMOVAPS      Y0, Y4
-	MOVQ         full+32(FP), AX
-	XORQ         CX, CX
-
-block:
-	TESTQ          AX, AX
-	JZ             rest
-	VBROADCASTF128 (BX)(CX*1), Y5
-	VINSERTF128    $0x01, (R9)(CX*1), Y5, Y5
-	VBROADCASTF128 (SI)(CX*1), Y6
-	VINSERTF128    $0x01, (R10)(CX*1), Y6, Y6
-	VBROADCASTF128 (DI)(CX*1), Y7
-	VINSERTF128    $0x01, (R11)(CX*1), Y7, Y7
-	VBROADCASTF128 (R8)(CX*1), Y8
-	VINSERTF128    $0x01, (DX)(CX*1), Y8, Y8
-	VMAXPS         Y1, Y5, Y1
-	VMAXPS         Y2, Y6, Y2
-	VMAXPS         Y3, Y7, Y3
-	VMAXPS         Y4, Y8, Y4
-	ADDQ           $0x10, CX
-	DECQ           AX
-	JMP            block
-
-rest:
-	CMPQ        lanes+40(FP), $0x00
-	JEQ         end
-	MOVQ        lanes+40(FP), AX
-	LEAQ        ones<>+32(SB), R12
-	SHLQ        $0x02, AX
-	SUBQ        AX, R12
-	VMOVUPS     (R12), Y5
-	VMASKMOVPS  (BX)(CX*1), Y5, Y6
-	VBLENDVPS   Y5, Y6, Y0, Y6
-	VMASKMOVPS  (R9)(CX*1), X5, X7
-	VBLENDVPS   X5, X7, X0, X7
-	VINSERTF128 $0x01, X7, Y6, Y6
-	VMASKMOVPS  (SI)(CX*1), Y5, Y7
-	VBLENDVPS   Y5, Y7, Y0, Y7
-	VMASKMOVPS  (R10)(CX*1), X5, X8
-	VBLENDVPS   X5, X8, X0, X8
-	VINSERTF128 $0x01, X8, Y7, Y7
-	VMASKMOVPS  (DI)(CX*1), Y5, Y8
-	VBLENDVPS   Y5, Y8, Y0, Y8
-	VMASKMOVPS  (R11)(CX*1), X5, X9
-	VBLENDVPS   X5, X9, X0, X9
-	VINSERTF128 $0x01, X9, Y8, Y8
-	VMASKMOVPS  (R8)(CX*1), Y5, Y9
-	VBLENDVPS   Y5, Y9, Y0, Y9
-	VMASKMOVPS  (DX)(CX*1), X5, X10
-	VBLENDVPS   X5, X10, X0, X10
-	VINSERTF128 $0x01, X10, Y9, Y9
-	VMAXPS      Y1, Y6, Y1
-	VMAXPS      Y2, Y7, Y2
-	VMAXPS      Y3, Y8, Y3
-	VMAXPS      Y4, Y9, Y4
-
-end:
-	VUNPCKLPS Y2, Y1, Y0
-	VUNPCKLPS Y4, Y3, Y5
-	VUNPCKHPS Y2, Y1, Y1
-	VUNPCKHPS Y4, Y3, Y3
-	VUNPCKLPD Y5, Y0, Y2
-	VUNPCKHPD Y5, Y0, Y0
-	VUNPCKLPD Y3, Y1, Y4
-	VUNPCKHPD Y3, Y1, Y1
-	VMAXPS    Y0, Y2, Y2
-	VMAXPS    Y1, Y4, Y4
-	VMAXPS    Y4, Y2, Y2
-	MOVQ      tops+0(FP), AX
-	VMOVUPS   Y2, (AX)
-	VZEROUPPER
-	RET
-
-// func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·exponentials512(SB), NOSPLIT, $0-80
-	MOVQ         z+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVL         (DX), BX
-	IMULQ        CX, BX
-	ADDQ         AX, BX
-	MOVL         4(DX), SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	MOVL         8(DX), DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	MOVL         12(DX), R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         16(DX), R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         20(DX), R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	MOVL         24(DX), R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	MOVL         28(DX), DX
-	IMULQ        CX, DX
-	ADDQ         AX, DX
+// func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·exponentials512(SB), NOSPLIT, $0-72
+	MOVQ         tops+32(FP), AX
+	MOVQ         sums+40(FP), CX
 	VBROADCASTSD log2e512<>+0(SB), Z16
 	VBROADCASTSD shift512<>+0(SB), Z17
 	VBROADCASTSD ln2hi512<>+0(SB), Z18
@@ -178,320 +44,147 @@ TEXT ·exponentials512(SB), NOSPLIT, $0-80
 	VBROADCASTSD taylorj512<>+0(SB), Z29
 	VBROADCASTSD taylork512<>+0(SB), Z30
 	VBROADCASTSD taylorl512<>+0(SB), Z31
-	MOVQ         tops+32(FP), AX
-	VCVTPS2PD    (AX), Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	MOVQ         dst+0(FP), AX
-	SUBQ         z+8(FP), AX
-	MOVQ         full+64(FP), R12
-	XORQ         R13, R13
+	MOVQ         lanes+64(FP), DX
+	LEAQ         ones<>+32(SB), BX
+	SHLQ         $0x02, DX
+	SUBQ         DX, BX
+	VMOVDQU      (BX), Y1
+	VPMOVSXDQ    X1, Y1
+	VINSERTF64X4 $0x01, Y1, Z1, Z1
+	MOVQ         rows+24(FP), DX
+	MOVQ         lanes+64(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y3
+	MOVQ         n+48(FP), DI
+	XORQ         SI, SI
+	MOVQ         n+48(FP), R8
 
-block:
-	TESTQ          R12, R12
-	JZ             rest
-	VBROADCASTF128 (BX)(R13*1), Y6
-	VINSERTF128    $0x01, (R9)(R13*1), Y6, Y6
-	VBROADCASTF128 (SI)(R13*1), Y7
-	VINSERTF128    $0x01, (R10)(R13*1), Y7, Y7
-	VBROADCASTF128 (DI)(R13*1), Y8
-	VINSERTF128    $0x01, (R11)(R13*1), Y8, Y8
-	VBROADCASTF128 (R8)(R13*1), Y9
-	VINSERTF128    $0x01, (DX)(R13*1), Y9, Y9
-	VUNPCKLPS      Y7, Y6, Y10
-	VUNPCKLPS      Y9, Y8, Y11
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKLPD      Y11, Y10, Y7
-	VUNPCKHPD      Y11, Y10, Y9
-	VUNPCKLPD      Y8, Y6, Y10
-	VUNPCKHPD      Y8, Y6, Y6
-	VCVTPS2PD      Y7, Z7
-	VSUBPD         Z1, Z7, Z7
-	VMAXPD         Z7, Z0, Z7
-	VMULPD         Z16, Z7, Z8
-	VADDPD         Z17, Z8, Z8
-	VSUBPD         Z17, Z8, Z11
-	VFNMADD231PD   Z18, Z11, Z7
-	VFNMADD231PD   Z19, Z11, Z7
-	VMOVUPD        Z31, Z11
-	VFMADD213PD    Z30, Z7, Z11
-	VFMADD213PD    Z29, Z7, Z11
-	VFMADD213PD    Z28, Z7, Z11
-	VFMADD213PD    Z27, Z7, Z11
-	VFMADD213PD    Z26, Z7, Z11
-	VFMADD213PD    Z25, Z7, Z11
-	VFMADD213PD    Z24, Z7, Z11
-	VFMADD213PD    Z23, Z7, Z11
-	VFMADD213PD    Z22, Z7, Z11
-	VFMADD213PD    Z21, Z7, Z11
-	VFMADD213PD    Z20, Z7, Z11
-	VPSLLQ         $0x34, Z8, Z8
-	VPADDQ         Z8, Z11, Z7
-	VADDPD         Z7, Z2, Z2
-	VCVTPD2PS      Z7, Y7
-	VCVTPS2PD      Y9, Z8
-	VSUBPD         Z1, Z8, Z8
-	VMAXPD         Z8, Z0, Z8
-	VMULPD         Z16, Z8, Z9
-	VADDPD         Z17, Z9, Z9
-	VSUBPD         Z17, Z9, Z11
-	VFNMADD231PD   Z18, Z11, Z8
-	VFNMADD231PD   Z19, Z11, Z8
-	VMOVUPD        Z31, Z11
-	VFMADD213PD    Z30, Z8, Z11
-	VFMADD213PD    Z29, Z8, Z11
-	VFMADD213PD    Z28, Z8, Z11
-	VFMADD213PD    Z27, Z8, Z11
-	VFMADD213PD    Z26, Z8, Z11
-	VFMADD213PD    Z25, Z8, Z11
-	VFMADD213PD    Z24, Z8, Z11
-	VFMADD213PD    Z23, Z8, Z11
-	VFMADD213PD    Z22, Z8, Z11
-	VFMADD213PD    Z21, Z8, Z11
-	VFMADD213PD    Z20, Z8, Z11
-	VPSLLQ         $0x34, Z9, Z9
-	VPADDQ         Z9, Z11, Z8
-	VADDPD         Z8, Z3, Z3
-	VCVTPD2PS      Z8, Y9
-	VCVTPS2PD      Y10, Z8
-	VSUBPD         Z1, Z8, Z8
-	VMAXPD         Z8, Z0, Z8
-	VMULPD         Z16, Z8, Z10
-	VADDPD         Z17, Z10, Z10
-	VSUBPD         Z17, Z10, Z11
-	VFNMADD231PD   Z18, Z11, Z8
-	VFNMADD231PD   Z19, Z11, Z8
-	VMOVUPD        Z31, Z11
-	VFMADD213PD    Z30, Z8, Z11
-	VFMADD213PD    Z29, Z8, Z11
-	VFMADD213PD    Z28, Z8, Z11
-	VFMADD213PD    Z27, Z8, Z11
-	VFMADD213PD    Z26, Z8, Z11
-	VFMADD213PD    Z25, Z8, Z11
-	VFMADD213PD    Z24, Z8, Z11
-	VFMADD213PD    Z23, Z8, Z11
-	VFMADD213PD    Z22, Z8, Z11
-	VFMADD213PD    Z21, Z8, Z11
-	VFMADD213PD    Z20, Z8, Z11
-	VPSLLQ         $0x34, Z10, Z10
-	VPADDQ         Z10, Z11, Z8
-	VADDPD         Z8, Z4, Z4
-	VCVTPD2PS      Z8, Y10
-	VCVTPS2PD      Y6, Z6
-	VSUBPD         Z1, Z6, Z6
-	VMAXPD         Z6, Z0, Z6
-	VMULPD         Z16, Z6, Z8
-	VADDPD         Z17, Z8, Z8
-	VSUBPD         Z17, Z8, Z11
-	VFNMADD231PD   Z18, Z11, Z6
-	VFNMADD231PD   Z19, Z11, Z6
-	VMOVUPD        Z31, Z11
-	VFMADD213PD    Z30, Z6, Z11
-	VFMADD213PD    Z29, Z6, Z11
-	VFMADD213PD    Z28, Z6, Z11
-	VFMADD213PD    Z27, Z6, Z11
-	VFMADD213PD    Z26, Z6, Z11
-	VFMADD213PD    Z25, Z6, Z11
-	VFMADD213PD    Z24, Z6, Z11
-	VFMADD213PD    Z23, Z6, Z11
-	VFMADD213PD    Z22, Z6, Z11
-	VFMADD213PD    Z21, Z6, Z11
-	VFMADD213PD    Z20, Z6, Z11
-	VPSLLQ         $0x34, Z8, Z8
-	VPADDQ         Z8, Z11, Z6
-	VADDPD         Z6, Z5, Z5
-	VCVTPD2PS      Z6, Y6
-	CMPQ           dst+0(FP), $0x00
-	JEQ            stored
-	LEAQ           (AX)(R13*1), CX
-	VUNPCKLPS      Y9, Y7, Y8
-	VUNPCKLPS      Y6, Y10, Y11
-	VUNPCKHPS      Y9, Y7, Y7
-	VUNPCKHPS      Y6, Y10, Y9
-	VUNPCKLPD      Y11, Y8, Y6
-	VUNPCKHPD      Y11, Y8, Y8
-	VUNPCKLPD      Y9, Y7, Y10
-	VUNPCKHPD      Y9, Y7, Y7
-	VMOVUPS        X6, (BX)(CX*1)
-	VEXTRACTF128   $0x01, Y6, (R9)(CX*1)
-	VMOVUPS        X8, (SI)(CX*1)
-	VEXTRACTF128   $0x01, Y8, (R10)(CX*1)
-	VMOVUPS        X10, (DI)(CX*1)
-	VEXTRACTF128   $0x01, Y10, (R11)(CX*1)
-	VMOVUPS        X7, (R8)(CX*1)
-	VEXTRACTF128   $0x01, Y7, (DX)(CX*1)
+row:
+	TESTQ        R8, R8
+	JZ           done
+	MOVL         (DX)(SI*4), R9
+	IMULQ        stride+16(FP), R9
+	ADDQ         z+8(FP), R9
+	MOVL         (DX)(DI*4), R10
+	IMULQ        stride+16(FP), R10
+	ADDQ         z+8(FP), R10
+	VBROADCASTSD (AX)(SI*8), Y4
+	VBROADCASTSD (AX)(DI*8), Y5
+	VINSERTF64X4 $0x01, Y5, Z4, Z5
+	VPXORD       Z2, Z2, Z2
+	MOVQ         full+56(FP), R11
+	XORQ         BX, BX
+	TESTQ        R11, R11
+	JZ           rest
+
+four:
+	VCVTPS2PD    (R9)(BX*1), Y4
+	VCVTPS2PD    (R10)(BX*1), Y6
+	VINSERTF64X4 $0x01, Y6, Z4, Z6
+	VSUBPD       Z5, Z6, Z6
+	VMAXPD       Z6, Z0, Z6
+	VMULPD       Z16, Z6, Z7
+	VADDPD       Z17, Z7, Z7
+	VSUBPD       Z17, Z7, Z8
+	VFNMADD231PD Z18, Z8, Z6
+	VFNMADD231PD Z19, Z8, Z6
+	VMOVUPD      Z31, Z8
+	VFMADD213PD  Z30, Z6, Z8
+	VFMADD213PD  Z29, Z6, Z8
+	VFMADD213PD  Z28, Z6, Z8
+	VFMADD213PD  Z27, Z6, Z8
+	VFMADD213PD  Z26, Z6, Z8
+	VFMADD213PD  Z25, Z6, Z8
+	VFMADD213PD  Z24, Z6, Z8
+	VFMADD213PD  Z23, Z6, Z8
+	VFMADD213PD  Z22, Z6, Z8
+	VFMADD213PD  Z21, Z6, Z8
+	VFMADD213PD  Z20, Z6, Z8
+	VPSLLQ       $0x34, Z7, Z7
+	VPADDQ       Z7, Z8, Z6
+	VADDPD       Z6, Z2, Z2
+	MOVQ         dst+0(FP), R12
+	TESTQ        R12, R12
+	JZ           stored
+	SUBQ         z+8(FP), R12
+	ADDQ         BX, R12
+	VCVTPD2PS    Z6, Y6
+	VEXTRACTF128 $0x01, Y6, X4
+	VMOVUPS      X6, (R9)(R12*1)
+	VMOVUPS      X4, (R10)(R12*1)
 
 stored:
-	ADDQ $0x10, R13
-	DECQ R12
-	JMP  block
+	ADDQ $0x10, BX
+	DECQ R11
+	JNZ  four
 
 rest:
-	CMPQ         lanes+72(FP), $0x00
+	CMPQ         lanes+64(FP), $0x00
 	JEQ          end
-	MOVQ         lanes+72(FP), CX
-	LEAQ         ones<>+32(SB), R12
-	SHLQ         $0x02, CX
-	SUBQ         CX, R12
-	VMOVUPS      (R12), Y6
-	VMASKMOVPS   (BX)(R13*1), Y6, Y7
-	VMASKMOVPS   (R9)(R13*1), X6, X8
-	VINSERTF128  $0x01, X8, Y7, Y7
-	VMASKMOVPS   (SI)(R13*1), Y6, Y8
-	VMASKMOVPS   (R10)(R13*1), X6, X9
-	VINSERTF128  $0x01, X9, Y8, Y8
-	VMASKMOVPS   (DI)(R13*1), Y6, Y9
-	VMASKMOVPS   (R11)(R13*1), X6, X10
-	VINSERTF128  $0x01, X10, Y9, Y9
-	VMASKMOVPS   (R8)(R13*1), Y6, Y10
-	VMASKMOVPS   (DX)(R13*1), X6, X6
-	VINSERTF128  $0x01, X6, Y10, Y10
-	VUNPCKLPS    Y8, Y7, Y6
-	VUNPCKLPS    Y10, Y9, Y11
-	VUNPCKHPS    Y8, Y7, Y7
-	VUNPCKHPS    Y10, Y9, Y9
-	VUNPCKLPD    Y11, Y6, Y8
-	VUNPCKHPD    Y11, Y6, Y6
-	VUNPCKLPD    Y9, Y7, Y10
-	VUNPCKHPD    Y9, Y7, Y7
-	VCVTPS2PD    Y8, Z8
-	VSUBPD       Z1, Z8, Z8
-	VMAXPD       Z8, Z0, Z8
-	VMULPD       Z16, Z8, Z9
-	VADDPD       Z17, Z9, Z9
-	VSUBPD       Z17, Z9, Z11
-	VFNMADD231PD Z18, Z11, Z8
-	VFNMADD231PD Z19, Z11, Z8
-	VMOVUPD      Z31, Z11
-	VFMADD213PD  Z30, Z8, Z11
-	VFMADD213PD  Z29, Z8, Z11
-	VFMADD213PD  Z28, Z8, Z11
-	VFMADD213PD  Z27, Z8, Z11
-	VFMADD213PD  Z26, Z8, Z11
-	VFMADD213PD  Z25, Z8, Z11
-	VFMADD213PD  Z24, Z8, Z11
-	VFMADD213PD  Z23, Z8, Z11
-	VFMADD213PD  Z22, Z8, Z11
-	VFMADD213PD  Z21, Z8, Z11
-	VFMADD213PD  Z20, Z8, Z11
-	VPSLLQ       $0x34, Z9, Z9
-	VPADDQ       Z9, Z11, Z8
-	VADDPD       Z8, Z2, Z2
-	VCVTPD2PS    Z8, Y8
-	CMPQ         lanes+72(FP), $0x01
-	JEQ          columns_rest
-	VCVTPS2PD    Y6, Z6
-	VSUBPD       Z1, Z6, Z6
+	VMASKMOVPS   (R9)(BX*1), X3, X4
+	VMASKMOVPS   (R10)(BX*1), X3, X6
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X6, Y6
+	VINSERTF64X4 $0x01, Y6, Z4, Z6
+	VSUBPD       Z5, Z6, Z6
 	VMAXPD       Z6, Z0, Z6
-	VMULPD       Z16, Z6, Z9
-	VADDPD       Z17, Z9, Z9
-	VSUBPD       Z17, Z9, Z11
-	VFNMADD231PD Z18, Z11, Z6
-	VFNMADD231PD Z19, Z11, Z6
-	VMOVUPD      Z31, Z11
-	VFMADD213PD  Z30, Z6, Z11
-	VFMADD213PD  Z29, Z6, Z11
-	VFMADD213PD  Z28, Z6, Z11
-	VFMADD213PD  Z27, Z6, Z11
-	VFMADD213PD  Z26, Z6, Z11
-	VFMADD213PD  Z25, Z6, Z11
-	VFMADD213PD  Z24, Z6, Z11
-	VFMADD213PD  Z23, Z6, Z11
-	VFMADD213PD  Z22, Z6, Z11
-	VFMADD213PD  Z21, Z6, Z11
-	VFMADD213PD  Z20, Z6, Z11
-	VPSLLQ       $0x34, Z9, Z9
-	VPADDQ       Z9, Z11, Z6
-	VADDPD       Z6, Z3, Z3
+	VMULPD       Z16, Z6, Z5
+	VADDPD       Z17, Z5, Z5
+	VSUBPD       Z17, Z5, Z7
+	VFNMADD231PD Z18, Z7, Z6
+	VFNMADD231PD Z19, Z7, Z6
+	VMOVUPD      Z31, Z7
+	VFMADD213PD  Z30, Z6, Z7
+	VFMADD213PD  Z29, Z6, Z7
+	VFMADD213PD  Z28, Z6, Z7
+	VFMADD213PD  Z27, Z6, Z7
+	VFMADD213PD  Z26, Z6, Z7
+	VFMADD213PD  Z25, Z6, Z7
+	VFMADD213PD  Z24, Z6, Z7
+	VFMADD213PD  Z23, Z6, Z7
+	VFMADD213PD  Z22, Z6, Z7
+	VFMADD213PD  Z21, Z6, Z7
+	VFMADD213PD  Z20, Z6, Z7
+	VPSLLQ       $0x34, Z5, Z5
+	VPADDQ       Z5, Z7, Z6
+	VANDPD       Z1, Z6, Z6
+	VADDPD       Z6, Z2, Z2
+	MOVQ         dst+0(FP), R11
+	TESTQ        R11, R11
+	JZ           end
+	SUBQ         z+8(FP), R11
+	ADDQ         BX, R11
 	VCVTPD2PS    Z6, Y6
-	CMPQ         lanes+72(FP), $0x02
-	JEQ          columns_rest
-	VCVTPS2PD    Y10, Z9
-	VSUBPD       Z1, Z9, Z9
-	VMAXPD       Z9, Z0, Z9
-	VMULPD       Z16, Z9, Z0
-	VADDPD       Z17, Z0, Z0
-	VSUBPD       Z17, Z0, Z1
-	VFNMADD231PD Z18, Z1, Z9
-	VFNMADD231PD Z19, Z1, Z9
-	VMOVUPD      Z31, Z1
-	VFMADD213PD  Z30, Z9, Z1
-	VFMADD213PD  Z29, Z9, Z1
-	VFMADD213PD  Z28, Z9, Z1
-	VFMADD213PD  Z27, Z9, Z1
-	VFMADD213PD  Z26, Z9, Z1
-	VFMADD213PD  Z25, Z9, Z1
-	VFMADD213PD  Z24, Z9, Z1
-	VFMADD213PD  Z23, Z9, Z1
-	VFMADD213PD  Z22, Z9, Z1
-	VFMADD213PD  Z21, Z9, Z1
-	VFMADD213PD  Z20, Z9, Z1
-	VPSLLQ       $0x34, Z0, Z0
-	VPADDQ       Z0, Z1, Z9
-	VADDPD       Z9, Z4, Z4
-	VCVTPD2PS    Z9, Y10
-
-columns_rest:
-	CMPQ         dst+0(FP), $0x00
-	JEQ          stored_rest
-	LEAQ         (AX)(R13*1), CX
-	VUNPCKLPS    Y6, Y8, Y0
-	VUNPCKLPS    Y7, Y10, Y1
-	VUNPCKHPS    Y6, Y8, Y6
-	VUNPCKHPS    Y7, Y10, Y8
-	VUNPCKLPD    Y1, Y0, Y7
-	VUNPCKHPD    Y1, Y0, Y0
-	VUNPCKLPD    Y8, Y6, Y1
-	VUNPCKHPD    Y8, Y6, Y6
-	VEXTRACTF128 $0x01, Y7, X8
-	VEXTRACTF128 $0x01, Y0, X9
-	VEXTRACTF128 $0x01, Y1, X10
-	VEXTRACTF128 $0x01, Y6, X11
-	CMPQ         lanes+72(FP), $0x02
+	VEXTRACTF128 $0x01, Y6, X4
+	CMPQ         lanes+64(FP), $0x02
 	JLT          one
-	VMOVSD       X7, (BX)(CX*1)
-	VMOVSD       X0, (SI)(CX*1)
-	VMOVSD       X1, (DI)(CX*1)
-	VMOVSD       X6, (R8)(CX*1)
-	VMOVSD       X8, (R9)(CX*1)
-	VMOVSD       X9, (R10)(CX*1)
-	VMOVSD       X10, (R11)(CX*1)
-	VMOVSD       X11, (DX)(CX*1)
-	JEQ          stored_rest
-	VEXTRACTPS   $0x02, X7, 8(BX)(CX*1)
-	VEXTRACTPS   $0x02, X0, 8(SI)(CX*1)
-	VEXTRACTPS   $0x02, X1, 8(DI)(CX*1)
-	VEXTRACTPS   $0x02, X6, 8(R8)(CX*1)
-	VEXTRACTPS   $0x02, X8, 8(R9)(CX*1)
-	VEXTRACTPS   $0x02, X9, 8(R10)(CX*1)
-	VEXTRACTPS   $0x02, X10, 8(R11)(CX*1)
-	VEXTRACTPS   $0x02, X11, 8(DX)(CX*1)
-	JMP          stored_rest
+	VMOVSD       X6, (R9)(R11*1)
+	VMOVSD       X4, (R10)(R11*1)
+	JEQ          end
+	VEXTRACTPS   $0x02, X6, 8(R9)(R11*1)
+	VEXTRACTPS   $0x02, X4, 8(R10)(R11*1)
+	JMP          end
 
 one:
-	VMOVSS X7, (BX)(CX*1)
-	VMOVSS X0, (SI)(CX*1)
-	VMOVSS X1, (DI)(CX*1)
-	VMOVSS X6, (R8)(CX*1)
-	VMOVSS X8, (R9)(CX*1)
-	VMOVSS X9, (R10)(CX*1)
-	VMOVSS X10, (R11)(CX*1)
-	VMOVSS X11, (DX)(CX*1)
+	VMOVSS X6, (R9)(R11*1)
+	VMOVSS X4, (R10)(R11*1)
 
-stored_rest:
 end:
-	VADDPD       Z4, Z2, Z2
-	VADDPD       Z5, Z3, Z3
-	VADDPD       Z3, Z2, Z2
-	MOVQ         sums+40(FP), AX
-	VMOVUPD      Z2, (AX)
-	VBROADCASTSD scale+56(FP), Z0
-	VDIVPD       Z2, Z0, Z0
-	MOVQ         factors+48(FP), AX
-	VMOVUPD      Z0, (AX)
+	VPERMPD       $0x4e, Z2, Z5
+	VADDPD        Z5, Z2, Z2
+	VPERMILPD     $0x55, Z2, Z5
+	VADDPD        Z5, Z2, Z2
+	VMOVSD        X2, (CX)(SI*8)
+	VEXTRACTF64X4 $0x01, Z2, Y2
+	VMOVSD        X2, (CX)(DI*8)
+	INCQ          SI
+	INCQ          DI
+	DECQ          R8
+	JMP           row
+
+done:
 	VZEROUPPER
 	RET
 
@@ -764,456 +457,198 @@ DATA log2lo512<>+16(SB)/8, $0x3dea39ef35793c76
 DATA log2lo512<>+24(SB)/8, $0x3dea39ef35793c76
 GLOBL log2lo512<>(SB), RODATA|NOPTR, $32
 
-// func scaleRows512(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·scaleRows512(SB), NOSPLIT, $0-56
-	MOVQ dst+0(FP), AX
-	MOVQ stride+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ factors+24(FP), BX
-	MOVQ lanes+48(FP), SI
-	MOVQ n+32(FP), DI
+// func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·exponentials256(SB), NOSPLIT, $0-72
+	MOVQ         tops+32(FP), AX
+	MOVQ         sums+40(FP), CX
+	VBROADCASTSD least256<>+0(SB), Y0
+	MOVQ         lanes+64(FP), DX
+	LEAQ         ones<>+32(SB), BX
+	SHLQ         $0x02, DX
+	SUBQ         DX, BX
+	VMOVDQU      (BX), Y1
+	VPMOVSXDQ    X1, Y1
+	MOVQ         rows+24(FP), DX
+	MOVQ         lanes+64(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y4
+	MOVQ         n+48(FP), DI
+	XORQ         SI, SI
+	MOVQ         n+48(FP), R8
 
 row:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           done
-	MOVL         (DX), R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVQ         full+40(FP), R9
-	VBROADCASTSD (BX), Z0
-
-eight:
-	TESTQ     R9, R9
-	JZ        rest
-	VCVTPS2PD (R8), Z1
-	VMULPD    Z0, Z1, Z1
-	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, (R8)
-	ADDQ      $0x20, R8
-	DECQ      R9
-	JMP       eight
-
-rest:
-	TESTQ      $0x00000004, SI
-	JEQ        below4
-	VCVTPS2PD  (R8), Y1
-	VMULPD     Y0, Y1, Y1
-	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (R8)
-	ADDQ       $0x10, R8
-
-below4:
-	TESTQ      $0x00000002, SI
-	JEQ        below2
-	VCVTPS2PD  (R8), X1
-	VMULPD     X0, X1, X1
-	VCVTPD2PSX X1, X1
-	VMOVSD     X1, (R8)
-	ADDQ       $0x08, R8
-
-below2:
-	TESTQ      $0x00000001, SI
-	JEQ        below1
-	VMOVSS     (R8), X1
-	VCVTPS2PD  X1, X1
-	VMULPD     X0, X1, X1
-	VCVTPD2PSX X1, X1
-	VMOVSS     X1, (R8)
-	ADDQ       $0x04, R8
-
-below1:
-	ADDQ $0x04, DX
-	ADDQ $0x08, BX
-	DECQ DI
-	JMP  row
-
-done:
-	VZEROUPPER
-	RET
-
-// func largest256(tops *float32, z *float32, stride int, rows *uint32, full int, lanes int)
-// Requires: AVX, AVX2
-TEXT ·largest256(SB), NOSPLIT, $0-48
-	MOVQ         z+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVL         (DX), BX
-	IMULQ        CX, BX
-	ADDQ         AX, BX
-	MOVL         4(DX), SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	MOVL         8(DX), DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	MOVL         12(DX), DX
-	IMULQ        CX, DX
-	ADDQ         AX, DX
-	MOVL         $0xff800000, AX
-	VMOVD        AX, X0
-	VBROADCASTSS X0, X0
-	VMOVAPS      X0, X1
-	VMOVAPS      X0, X2
-	VMOVAPS      X0, X3
-	VMOVAPS      X0, X4
-	MOVQ         full+32(FP), AX
-	XORQ         CX, CX
-
-block:
-	TESTQ   AX, AX
-	JZ      rest
-	VMOVUPS (BX)(CX*1), X5
-	VMOVUPS (SI)(CX*1), X6
-	VMOVUPS (DI)(CX*1), X7
-	VMOVUPS (DX)(CX*1), X8
-	VMAXPS  X1, X5, X1
-	VMAXPS  X2, X6, X2
-	VMAXPS  X3, X7, X3
-	VMAXPS  X4, X8, X4
-	ADDQ    $0x10, CX
-	DECQ    AX
-	JMP     block
-
-rest:
-	CMPQ       lanes+40(FP), $0x00
-	JEQ        end
-	MOVQ       lanes+40(FP), AX
-	LEAQ       ones<>+32(SB), R8
-	SHLQ       $0x02, AX
-	SUBQ       AX, R8
-	VMOVUPS    (R8), X5
-	VMASKMOVPS (BX)(CX*1), X5, X6
-	VBLENDVPS  X5, X6, X0, X6
-	VMASKMOVPS (SI)(CX*1), X5, X7
-	VBLENDVPS  X5, X7, X0, X7
-	VMASKMOVPS (DI)(CX*1), X5, X8
-	VBLENDVPS  X5, X8, X0, X8
-	VMASKMOVPS (DX)(CX*1), X5, X9
-	VBLENDVPS  X5, X9, X0, X9
-	VMAXPS     X1, X6, X1
-	VMAXPS     X2, X7, X2
-	VMAXPS     X3, X8, X3
-	VMAXPS     X4, X9, X4
-
-end:
-	VUNPCKLPS X2, X1, X0
-	VUNPCKLPS X4, X3, X5
-	VUNPCKHPS X2, X1, X1
-	VUNPCKHPS X4, X3, X3
-	VUNPCKLPD X5, X0, X2
-	VUNPCKHPD X5, X0, X0
-	VUNPCKLPD X3, X1, X4
-	VUNPCKHPD X3, X1, X1
-	VMAXPS    X0, X2, X2
-	VMAXPS    X1, X4, X4
-	VMAXPS    X4, X2, X2
-	MOVQ      tops+0(FP), AX
-	VMOVUPS   X2, (AX)
-	VZEROUPPER
-	RET
-
-// func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float32, sums *float64, factors *float64, scale float64, full int, lanes int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·exponentials256(SB), NOSPLIT, $0-80
-	MOVQ         z+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVL         (DX), BX
-	IMULQ        CX, BX
-	ADDQ         AX, BX
-	MOVL         4(DX), SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	MOVL         8(DX), DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	MOVL         12(DX), DX
-	IMULQ        CX, DX
-	ADDQ         AX, DX
-	VBROADCASTSD least256<>+0(SB), Y0
-	MOVQ         tops+32(FP), AX
-	VCVTPS2PD    (AX), Y1
+	MOVL         (DX)(SI*4), R9
+	IMULQ        stride+16(FP), R9
+	ADDQ         z+8(FP), R9
+	MOVL         (DX)(DI*4), R10
+	IMULQ        stride+16(FP), R10
+	ADDQ         z+8(FP), R10
+	VBROADCASTSD (AX)(SI*8), Y5
+	VBROADCASTSD (AX)(DI*8), Y6
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	MOVQ         dst+0(FP), AX
-	SUBQ         z+8(FP), AX
-	MOVQ         full+64(FP), R8
-	XORQ         R9, R9
-
-block:
-	TESTQ        R8, R8
+	MOVQ         full+56(FP), R11
+	XORQ         BX, BX
+	TESTQ        R11, R11
 	JZ           rest
-	VMOVUPS      (BX)(R9*1), X6
-	VMOVUPS      (SI)(R9*1), X7
-	VMOVUPS      (DI)(R9*1), X8
-	VMOVUPS      (DX)(R9*1), X9
-	VUNPCKLPS    X7, X6, X10
-	VUNPCKLPS    X9, X8, X11
-	VUNPCKHPS    X7, X6, X6
-	VUNPCKHPS    X9, X8, X8
-	VUNPCKLPD    X11, X10, X7
-	VUNPCKHPD    X11, X10, X9
-	VUNPCKLPD    X8, X6, X10
-	VUNPCKHPD    X8, X6, X6
-	VCVTPS2PD    X7, Y7
-	VSUBPD       Y1, Y7, Y7
+
+four:
+	VCVTPS2PD    (R9)(BX*1), Y7
+	VCVTPS2PD    (R10)(BX*1), Y8
+	VSUBPD       Y5, Y7, Y7
 	VMAXPD       Y7, Y0, Y7
-	VMULPD       log2e256<>+0(SB), Y7, Y8
-	VADDPD       shift256<>+0(SB), Y8, Y8
-	VSUBPD       shift256<>+0(SB), Y8, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y7
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y7
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y7, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y7, Y11
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y11, Y7
+	VMULPD       log2e256<>+0(SB), Y7, Y9
+	VADDPD       shift256<>+0(SB), Y9, Y9
+	VSUBPD       shift256<>+0(SB), Y9, Y10
+	VFNMADD231PD ln2hi256<>+0(SB), Y10, Y7
+	VFNMADD231PD ln2lo256<>+0(SB), Y10, Y7
+	VMOVUPD      taylorl256<>+0(SB), Y10
+	VFMADD213PD  taylork256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorj256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylori256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorh256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorg256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorf256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylore256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylord256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorc256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylorb256<>+0(SB), Y7, Y10
+	VFMADD213PD  taylora256<>+0(SB), Y7, Y10
+	VPSLLQ       $0x34, Y9, Y9
+	VPADDQ       Y9, Y10, Y7
 	VADDPD       Y7, Y2, Y2
-	VCVTPD2PSY   Y7, X7
-	VCVTPS2PD    X9, Y8
-	VSUBPD       Y1, Y8, Y8
+	VSUBPD       Y6, Y8, Y8
 	VMAXPD       Y8, Y0, Y8
 	VMULPD       log2e256<>+0(SB), Y8, Y9
 	VADDPD       shift256<>+0(SB), Y9, Y9
-	VSUBPD       shift256<>+0(SB), Y9, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
+	VSUBPD       shift256<>+0(SB), Y9, Y10
+	VFNMADD231PD ln2hi256<>+0(SB), Y10, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y10, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y10
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y10
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y10
 	VPSLLQ       $0x34, Y9, Y9
-	VPADDQ       Y9, Y11, Y8
+	VPADDQ       Y9, Y10, Y8
 	VADDPD       Y8, Y3, Y3
-	VCVTPD2PSY   Y8, X9
-	VCVTPS2PD    X10, Y8
-	VSUBPD       Y1, Y8, Y8
-	VMAXPD       Y8, Y0, Y8
-	VMULPD       log2e256<>+0(SB), Y8, Y10
-	VADDPD       shift256<>+0(SB), Y10, Y10
-	VSUBPD       shift256<>+0(SB), Y10, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
-	VPSLLQ       $0x34, Y10, Y10
-	VPADDQ       Y10, Y11, Y8
-	VADDPD       Y8, Y4, Y4
-	VCVTPD2PSY   Y8, X10
-	VCVTPS2PD    X6, Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y0, Y6
-	VMULPD       log2e256<>+0(SB), Y6, Y8
-	VADDPD       shift256<>+0(SB), Y8, Y8
-	VSUBPD       shift256<>+0(SB), Y8, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y6
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y6
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y6, Y11
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y11, Y6
-	VADDPD       Y6, Y5, Y5
-	VCVTPD2PSY   Y6, X6
-	CMPQ         dst+0(FP), $0x00
-	JEQ          stored
-	LEAQ         (AX)(R9*1), CX
-	VUNPCKLPS    X9, X7, X8
-	VUNPCKLPS    X6, X10, X11
-	VUNPCKHPS    X9, X7, X7
-	VUNPCKHPS    X6, X10, X9
-	VUNPCKLPD    X11, X8, X6
-	VUNPCKHPD    X11, X8, X8
-	VUNPCKLPD    X9, X7, X10
-	VUNPCKHPD    X9, X7, X7
-	VMOVUPS      X6, (BX)(CX*1)
-	VMOVUPS      X8, (SI)(CX*1)
-	VMOVUPS      X10, (DI)(CX*1)
-	VMOVUPS      X7, (DX)(CX*1)
+	MOVQ         dst+0(FP), R12
+	TESTQ        R12, R12
+	JZ           stored
+	SUBQ         z+8(FP), R12
+	ADDQ         BX, R12
+	VCVTPD2PSY   Y7, X7
+	VCVTPD2PSY   Y8, X8
+	VMOVUPS      X7, (R9)(R12*1)
+	VMOVUPS      X8, (R10)(R12*1)
 
 stored:
-	ADDQ $0x10, R9
-	DECQ R8
-	JMP  block
+	ADDQ $0x10, BX
+	DECQ R11
+	JNZ  four
 
 rest:
-	CMPQ         lanes+72(FP), $0x00
+	CMPQ         lanes+64(FP), $0x00
 	JEQ          end
-	MOVQ         lanes+72(FP), CX
-	LEAQ         ones<>+32(SB), R8
-	SHLQ         $0x02, CX
-	SUBQ         CX, R8
-	VMOVUPS      (R8), X6
-	VMASKMOVPS   (BX)(R9*1), X6, X7
-	VMASKMOVPS   (SI)(R9*1), X6, X8
-	VMASKMOVPS   (DI)(R9*1), X6, X9
-	VMASKMOVPS   (DX)(R9*1), X6, X6
-	VUNPCKLPS    X8, X7, X10
-	VUNPCKLPS    X6, X9, X11
-	VUNPCKHPS    X8, X7, X7
-	VUNPCKHPS    X6, X9, X8
-	VUNPCKLPD    X11, X10, X6
-	VUNPCKHPD    X11, X10, X9
-	VUNPCKLPD    X8, X7, X10
-	VUNPCKHPD    X8, X7, X7
-	VCVTPS2PD    X6, Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y0, Y6
-	VMULPD       log2e256<>+0(SB), Y6, Y8
-	VADDPD       shift256<>+0(SB), Y8, Y8
-	VSUBPD       shift256<>+0(SB), Y8, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y6
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y6
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y6, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y6, Y11
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y11, Y6
-	VADDPD       Y6, Y2, Y2
-	VCVTPD2PSY   Y6, X6
-	CMPQ         lanes+72(FP), $0x01
-	JEQ          columns_rest
-	VCVTPS2PD    X9, Y8
-	VSUBPD       Y1, Y8, Y8
+	VMASKMOVPS   (R9)(BX*1), X4, X7
+	VMASKMOVPS   (R10)(BX*1), X4, X8
+	VCVTPS2PD    X7, Y7
+	VCVTPS2PD    X8, Y8
+	VSUBPD       Y5, Y7, Y7
+	VMAXPD       Y7, Y0, Y7
+	VMULPD       log2e256<>+0(SB), Y7, Y5
+	VADDPD       shift256<>+0(SB), Y5, Y5
+	VSUBPD       shift256<>+0(SB), Y5, Y9
+	VFNMADD231PD ln2hi256<>+0(SB), Y9, Y7
+	VFNMADD231PD ln2lo256<>+0(SB), Y9, Y7
+	VMOVUPD      taylorl256<>+0(SB), Y9
+	VFMADD213PD  taylork256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorj256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylori256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorh256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorg256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorf256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylore256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylord256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorc256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylorb256<>+0(SB), Y7, Y9
+	VFMADD213PD  taylora256<>+0(SB), Y7, Y9
+	VPSLLQ       $0x34, Y5, Y5
+	VPADDQ       Y5, Y9, Y7
+	VANDPD       Y1, Y7, Y7
+	VADDPD       Y7, Y2, Y2
+	VSUBPD       Y6, Y8, Y8
 	VMAXPD       Y8, Y0, Y8
-	VMULPD       log2e256<>+0(SB), Y8, Y9
-	VADDPD       shift256<>+0(SB), Y9, Y9
-	VSUBPD       shift256<>+0(SB), Y9, Y11
-	VFNMADD231PD ln2hi256<>+0(SB), Y11, Y8
-	VFNMADD231PD ln2lo256<>+0(SB), Y11, Y8
-	VMOVUPD      taylorl256<>+0(SB), Y11
-	VFMADD213PD  taylork256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorj256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylori256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorh256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorg256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorf256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylore256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylord256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorc256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylorb256<>+0(SB), Y8, Y11
-	VFMADD213PD  taylora256<>+0(SB), Y8, Y11
-	VPSLLQ       $0x34, Y9, Y9
-	VPADDQ       Y9, Y11, Y8
+	VMULPD       log2e256<>+0(SB), Y8, Y5
+	VADDPD       shift256<>+0(SB), Y5, Y5
+	VSUBPD       shift256<>+0(SB), Y5, Y6
+	VFNMADD231PD ln2hi256<>+0(SB), Y6, Y8
+	VFNMADD231PD ln2lo256<>+0(SB), Y6, Y8
+	VMOVUPD      taylorl256<>+0(SB), Y6
+	VFMADD213PD  taylork256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorj256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylori256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorh256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorg256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorf256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylore256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylord256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorc256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylorb256<>+0(SB), Y8, Y6
+	VFMADD213PD  taylora256<>+0(SB), Y8, Y6
+	VPSLLQ       $0x34, Y5, Y5
+	VPADDQ       Y5, Y6, Y8
+	VANDPD       Y1, Y8, Y8
 	VADDPD       Y8, Y3, Y3
-	VCVTPD2PSY   Y8, X9
-	CMPQ         lanes+72(FP), $0x02
-	JEQ          columns_rest
-	VCVTPS2PD    X10, Y8
-	VSUBPD       Y1, Y8, Y8
-	VMAXPD       Y8, Y0, Y8
-	VMULPD       log2e256<>+0(SB), Y8, Y0
-	VADDPD       shift256<>+0(SB), Y0, Y0
-	VSUBPD       shift256<>+0(SB), Y0, Y1
-	VFNMADD231PD ln2hi256<>+0(SB), Y1, Y8
-	VFNMADD231PD ln2lo256<>+0(SB), Y1, Y8
-	VMOVUPD      taylorl256<>+0(SB), Y1
-	VFMADD213PD  taylork256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorj256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylori256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorh256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorg256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorf256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylore256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylord256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorc256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylorb256<>+0(SB), Y8, Y1
-	VFMADD213PD  taylora256<>+0(SB), Y8, Y1
-	VPSLLQ       $0x34, Y0, Y0
-	VPADDQ       Y0, Y1, Y8
-	VADDPD       Y8, Y4, Y4
-	VCVTPD2PSY   Y8, X10
-
-columns_rest:
-	CMPQ       dst+0(FP), $0x00
-	JEQ        stored_rest
-	LEAQ       (AX)(R9*1), CX
-	VUNPCKLPS  X9, X6, X0
-	VUNPCKLPS  X7, X10, X1
-	VUNPCKHPS  X9, X6, X6
-	VUNPCKHPS  X7, X10, X8
-	VUNPCKLPD  X1, X0, X7
-	VUNPCKHPD  X1, X0, X0
-	VUNPCKLPD  X8, X6, X1
-	VUNPCKHPD  X8, X6, X6
-	CMPQ       lanes+72(FP), $0x02
-	JLT        one
-	VMOVSD     X7, (BX)(CX*1)
-	VMOVSD     X0, (SI)(CX*1)
-	VMOVSD     X1, (DI)(CX*1)
-	VMOVSD     X6, (DX)(CX*1)
-	JEQ        stored_rest
-	VEXTRACTPS $0x02, X7, 8(BX)(CX*1)
-	VEXTRACTPS $0x02, X0, 8(SI)(CX*1)
-	VEXTRACTPS $0x02, X1, 8(DI)(CX*1)
-	VEXTRACTPS $0x02, X6, 8(DX)(CX*1)
-	JMP        stored_rest
+	MOVQ         dst+0(FP), R11
+	TESTQ        R11, R11
+	JZ           end
+	SUBQ         z+8(FP), R11
+	ADDQ         BX, R11
+	VCVTPD2PSY   Y7, X7
+	VCVTPD2PSY   Y8, X5
+	CMPQ         lanes+64(FP), $0x02
+	JLT          one
+	VMOVSD       X7, (R9)(R11*1)
+	VMOVSD       X5, (R10)(R11*1)
+	JEQ          end
+	VEXTRACTPS   $0x02, X7, 8(R9)(R11*1)
+	VEXTRACTPS   $0x02, X5, 8(R10)(R11*1)
+	JMP          end
 
 one:
-	VMOVSS X7, (BX)(CX*1)
-	VMOVSS X0, (SI)(CX*1)
-	VMOVSS X1, (DI)(CX*1)
-	VMOVSS X6, (DX)(CX*1)
+	VMOVSS X7, (R9)(R11*1)
+	VMOVSS X5, (R10)(R11*1)
 
-stored_rest:
 end:
-	VADDPD       Y4, Y2, Y2
-	VADDPD       Y5, Y3, Y3
-	VADDPD       Y3, Y2, Y2
-	MOVQ         sums+40(FP), AX
-	VMOVUPD      Y2, (AX)
-	VBROADCASTSD scale+56(FP), Y0
-	VDIVPD       Y2, Y0, Y0
-	MOVQ         factors+48(FP), AX
-	VMOVUPD      Y0, (AX)
+	VPERMPD   $0x4e, Y2, Y5
+	VADDPD    Y5, Y2, Y2
+	VPERMILPD $0x55, Y2, Y5
+	VADDPD    Y5, Y2, Y2
+	VPERMPD   $0x4e, Y3, Y5
+	VADDPD    Y5, Y3, Y3
+	VPERMILPD $0x55, Y3, Y5
+	VADDPD    Y5, Y3, Y3
+	VMOVSD    X2, (CX)(SI*8)
+	VMOVSD    X3, (CX)(DI*8)
+	INCQ      SI
+	INCQ      DI
+	DECQ      R8
+	JMP       row
+
+done:
 	VZEROUPPER
 	RET
 
@@ -1470,71 +905,175 @@ DATA log2lo256<>+16(SB)/8, $0x3dea39ef35793c76
 DATA log2lo256<>+24(SB)/8, $0x3dea39ef35793c76
 GLOBL log2lo256<>(SB), RODATA|NOPTR, $32
 
-// func scaleRows256(dst *float32, stride int, rows *uint32, factors *float64, n int, full int, lanes int)
+// func largest256(tops *float64, z *float32, stride int, rows *uint32, n int, full int, lanes int)
 // Requires: AVX
-TEXT ·scaleRows256(SB), NOSPLIT, $0-56
-	MOVQ dst+0(FP), AX
-	MOVQ stride+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ factors+24(FP), BX
-	MOVQ lanes+48(FP), SI
-	MOVQ n+32(FP), DI
+TEXT ·largest256(SB), NOSPLIT, $0-56
+	MOVQ    tops+0(FP), AX
+	VMOVUPS never<>+0(SB), X2
+	MOVQ    rows+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	LEAQ    ones<>+32(SB), BX
+	SHLQ    $0x02, DX
+	SUBQ    DX, BX
+	VMOVDQU (BX), Y3
+	MOVQ    n+32(FP), SI
+	XORQ    BX, BX
+	MOVQ    n+32(FP), DI
+
+row:
+	TESTQ   DI, DI
+	JZ      done
+	MOVL    (CX)(BX*4), R8
+	IMULQ   stride+16(FP), R8
+	ADDQ    z+8(FP), R8
+	MOVL    (CX)(SI*4), R9
+	IMULQ   stride+16(FP), R9
+	ADDQ    z+8(FP), R9
+	VMOVAPS X2, X0
+	VMOVAPS X2, X1
+	MOVQ    full+40(FP), R10
+	XORQ    DX, DX
+	TESTQ   R10, R10
+	JZ      rest
+
+four:
+	VMOVUPS (R8)(DX*1), X4
+	VMAXPS  X0, X4, X0
+	VMOVUPS (R9)(DX*1), X4
+	VMAXPS  X1, X4, X1
+	ADDQ    $0x10, DX
+	DECQ    R10
+	JNZ     four
+
+rest:
+	CMPQ       lanes+48(FP), $0x00
+	JEQ        end
+	VMASKMOVPS (R8)(DX*1), X3, X4
+	VMASKMOVPS (R9)(DX*1), X3, X5
+	VMOVUPS    X4, X4
+	VBLENDVPS  X3, X4, X2, X4
+	VMAXPS     X0, X4, X0
+	VMOVUPS    X5, X4
+	VBLENDVPS  X3, X4, X2, X4
+	VMAXPS     X1, X4, X1
+
+end:
+	VPERMILPS $0x4e, X0, X4
+	VMAXPS    X4, X0, X0
+	VPERMILPS $0xb1, X0, X4
+	VMAXPS    X4, X0, X0
+	VCVTSS2SD X0, X0, X0
+	VMOVSD    X0, (AX)(BX*8)
+	VPERMILPS $0x4e, X1, X0
+	VMAXPS    X0, X1, X1
+	VPERMILPS $0xb1, X1, X0
+	VMAXPS    X0, X1, X1
+	VCVTSS2SD X1, X1, X1
+	VMOVSD    X1, (AX)(SI*8)
+	INCQ      BX
+	INCQ      SI
+	DECQ      DI
+	JMP       row
+
+done:
+	VZEROUPPER
+	RET
+
+DATA never<>+0(SB)/4, $0xff800000
+DATA never<>+4(SB)/4, $0xff800000
+DATA never<>+8(SB)/4, $0xff800000
+DATA never<>+12(SB)/4, $0xff800000
+DATA never<>+16(SB)/4, $0xff800000
+DATA never<>+20(SB)/4, $0xff800000
+DATA never<>+24(SB)/4, $0xff800000
+DATA never<>+28(SB)/4, $0xff800000
+GLOBL never<>(SB), RODATA|NOPTR, $32
+
+// func scaleRows256(dst *float32, z *float32, stride int, rows *uint32, sums *float64, scale float64, n int, full int, lanes int)
+// Requires: AVX, AVX2
+TEXT ·scaleRows256(SB), NOSPLIT, $0-72
+	MOVQ    sums+32(FP), AX
+	VMOVSD  scale+40(FP), X0
+	MOVQ    rows+24(FP), CX
+	MOVQ    lanes+64(FP), DX
+	LEAQ    ones<>+32(SB), BX
+	SHLQ    $0x02, DX
+	SUBQ    DX, BX
+	VMOVDQU (BX), Y3
+	MOVQ    n+48(FP), SI
+	XORQ    BX, BX
+	MOVQ    n+48(FP), DI
 
 row:
 	TESTQ        DI, DI
 	JZ           done
-	MOVL         (DX), R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVQ         full+40(FP), R9
-	VBROADCASTSD (BX), Y0
+	MOVL         (CX)(BX*4), R8
+	IMULQ        stride+16(FP), R8
+	ADDQ         z+8(FP), R8
+	MOVL         (CX)(SI*4), R9
+	IMULQ        stride+16(FP), R9
+	ADDQ         z+8(FP), R9
+	VDIVSD       (AX)(BX*8), X0, X1
+	VBROADCASTSD X1, Y1
+	VDIVSD       (AX)(SI*8), X0, X2
+	VBROADCASTSD X2, Y2
+	MOVQ         full+56(FP), R10
+	XORQ         DX, DX
+	TESTQ        R10, R10
+	JZ           rest
 
-eight:
-	TESTQ      R9, R9
-	JZ         rest
-	VCVTPS2PD  (R8), Y1
-	VMULPD     Y0, Y1, Y1
-	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (R8)
-	VCVTPS2PD  16(R8), Y1
-	VMULPD     Y0, Y1, Y1
-	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, 16(R8)
-	ADDQ       $0x20, R8
-	DECQ       R9
-	JMP        eight
+four:
+	VCVTPS2PD  (R8)(DX*1), Y4
+	VMULPD     Y1, Y4, Y4
+	VCVTPS2PD  (R9)(DX*1), Y5
+	VMULPD     Y2, Y5, Y5
+	MOVQ       dst+0(FP), R11
+	TESTQ      R11, R11
+	JZ         stored
+	SUBQ       z+8(FP), R11
+	ADDQ       DX, R11
+	VCVTPD2PSY Y4, X4
+	VCVTPD2PSY Y5, X5
+	VMOVUPS    X4, (R8)(R11*1)
+	VMOVUPS    X5, (R9)(R11*1)
+
+stored:
+	ADDQ $0x10, DX
+	DECQ R10
+	JNZ  four
 
 rest:
-	TESTQ      $0x00000004, SI
-	JEQ        below4
-	VCVTPS2PD  (R8), Y1
-	VMULPD     Y0, Y1, Y1
+	CMPQ       lanes+64(FP), $0x00
+	JEQ        end
+	VMASKMOVPS (R8)(DX*1), X3, X4
+	VMASKMOVPS (R9)(DX*1), X3, X5
+	VCVTPS2PD  X4, Y4
+	VMULPD     Y1, Y4, Y4
+	VCVTPS2PD  X5, Y1
+	VMULPD     Y2, Y1, Y1
+	MOVQ       dst+0(FP), R10
+	TESTQ      R10, R10
+	JZ         end
+	SUBQ       z+8(FP), R10
+	ADDQ       DX, R10
+	VCVTPD2PSY Y4, X4
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (R8)
-	ADDQ       $0x10, R8
+	CMPQ       lanes+64(FP), $0x02
+	JLT        one
+	VMOVSD     X4, (R8)(R10*1)
+	VMOVSD     X1, (R9)(R10*1)
+	JEQ        end
+	VEXTRACTPS $0x02, X4, 8(R8)(R10*1)
+	VEXTRACTPS $0x02, X1, 8(R9)(R10*1)
+	JMP        end
 
-below4:
-	TESTQ      $0x00000002, SI
-	JEQ        below2
-	VCVTPS2PD  (R8), X1
-	VMULPD     X0, X1, X1
-	VCVTPD2PSX X1, X1
-	VMOVSD     X1, (R8)
-	ADDQ       $0x08, R8
+one:
+	VMOVSS X4, (R8)(R10*1)
+	VMOVSS X1, (R9)(R10*1)
 
-below2:
-	TESTQ      $0x00000001, SI
-	JEQ        below1
-	VMOVSS     (R8), X1
-	VCVTPS2PD  X1, X1
-	VMULPD     X0, X1, X1
-	VCVTPD2PSX X1, X1
-	VMOVSS     X1, (R8)
-	ADDQ       $0x04, R8
-
-below1:
-	ADDQ $0x04, DX
-	ADDQ $0x08, BX
+end:
+	INCQ BX
+	INCQ SI
 	DECQ DI
 	JMP  row
 

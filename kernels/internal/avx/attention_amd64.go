@@ -169,27 +169,21 @@ func (s Set) Weigh(dst, signed, x []float32, stride int, ids []uint32, weights [
 	}
 	for j := 0; j < len(dst); j += tile {
 		full, lanes := s.split(min(tile, len(dst)-j))
-		switch {
-		case heads == nil && signed == nil && s == AVX512:
-			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes)
-		case heads == nil && signed == nil:
-			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes)
-		case heads == nil && s == AVX512:
-			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &signed[j])
-		case heads == nil:
-			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &signed[j])
-		case signed == nil && s == AVX512:
-			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j])
-		case signed == nil:
-			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, &heads[j])
-		case s == AVX512:
-			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest,
-				full+1, lanes, &heads[j], &signed[j])
-		default:
-			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest,
-				full+1, lanes, &heads[j], &signed[j])
+		head, sum := optional(heads, j), optional(signed, j)
+		if s == AVX512 {
+			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, head, sum)
+		} else {
+			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, prefetching, rest, full+1, lanes, head, sum)
 		}
 	}
+}
+
+// optional returns the place of element j, and nil for a nil slice.
+func optional[E any](x []E, j int) *E {
+	if x == nil {
+		return nil
+	}
+	return &x[j]
 }
 
 // SlopesOfEdges replaces scores like Slopes, but stores the addends in dq instead of adding them up.
@@ -242,25 +236,18 @@ func (s Set) LeakyGradient(dst, along, near, vector, x []float32, stride int, id
 	if n == 0 {
 		return
 	}
-	tile := 2 * s.lanes()
-	if s == AVX512 {
-		tile = 4 * s.lanes()
-	}
+	tile := s.lanes() / 4 * s.lanes()
 	for j := 0; j < len(dst); j += tile {
 		full, lanes := s.split(min(tile, len(dst)-j))
 		head := &firstHead[0]
 		if heads != nil {
 			head = &heads[j]
 		}
-		switch {
-		case along != nil && s == AVX512:
-			bendAlong512(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
-		case along != nil:
-			bendAlong256(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
-		case s == AVX512:
-			bend512(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
-		default:
-			bend256(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
+		sum := optional(along, j)
+		if s == AVX512 {
+			bend512(&dst[j], sum, &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
+		} else {
+			bend256(&dst[j], sum, &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, head)
 		}
 	}
 }

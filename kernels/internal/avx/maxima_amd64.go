@@ -29,11 +29,7 @@ func (s Set) Maxima(dst []float32, arg []uint32, x []float32, cols, ids []uint32
 		f = maximaOf[s]
 	}
 	overVectors(s.lanes(), len(f)-1, len(dst), func(j, vectors, last int) {
-		var from *uint32
-		if arg != nil {
-			from = &arg[j]
-		}
-		f[vectors](&dst[j], from, &x[j], 4*len(dst), &cols[0], unsafe.SliceData(ids), base, n, len(cols)-ahead, last)
+		f[vectors](&dst[j], optional(arg, j), &x[j], 4*len(dst), &cols[0], unsafe.SliceData(ids), base, n, len(cols)-ahead, last)
 	})
 }
 

@@ -88,14 +88,13 @@ type Scratch struct {
 	sums [MostSparse * MostSummed]float32
 }
 
-// SoftmaxRows is the number of rows of a Softmax, whole groups of rows that are computed together.
+// SoftmaxRows is the number of rows of a Softmax, whole pairs of rows that are computed together.
 const SoftmaxRows = 64
 
 // Softmax has the numbers of Count rows of a matrix, and the results for them. Later elements are overwritten, too.
 type Softmax struct {
-	Count   int
-	Rows    [SoftmaxRows]uint32
-	Tops    [SoftmaxRows]float32 // largest elements, except NaNs
-	Logs    [SoftmaxRows]float64 // log Σ e^(z-top)
-	factors [SoftmaxRows]float64
+	Count int
+	Rows  [SoftmaxRows]uint32
+	Tops  [SoftmaxRows]float64 // largest elements, except NaNs
+	Logs  [SoftmaxRows]float64 // log Σ e^(z-top)
 }

@@ -20,8 +20,8 @@ func attention(s isa) {
 		endsOfOne(s)
 		look()
 		e := newExponential32()
-		weights(s, e)
-		signedWeights(s, e)
+		weights(s, e, false)
+		weights(s, e, true)
 		slopes(s, e, false)
 		slopes(s, e, true)
 	}
@@ -33,10 +33,7 @@ func attention(s isa) {
 		dotsOfEight(s, order, false)
 		dotsOfEight(s, order, true)
 	}
-	for _, heads := range []bool{false, true} {
-		weigh(s, heads, false)
-		weigh(s, heads, true)
-	}
+	weigh(s)
 	dynamic(s)
 }
 
@@ -233,60 +230,50 @@ func scaleRow(s isa) {
 }
 
 // weights generates the conversion of scores into softmax weights without the division by their
-// sum.
-func weights(s isa, e *exponential32) {
-	routine("weights"+s.name, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)",
-		"Replaces scores by keep·e^(score-top), and adds the exponentials to sum.")
-	at, keep, step, sumAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum")
-	top, sum := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: sumAt}, nil)
-	eachVector(s, func(place func(Register) Mem, mask Register) {
-		v := s.loaded(place(at), nil)
-		VSUBPS(top, v, v)
-		e.of(v)
-		if mask != nil {
-			VANDPS(mask, v, v)
-		}
-		VADDPS(v, sum, sum)
-		VMULPS(Mem{Base: keep}, v, v)
-		VMOVUPS(v, place(at))
-		ADDQ(step, keep)
-		if mask != nil {
-			VMOVUPS(sum, Mem{Base: sumAt})
-		}
-	})
-}
-
-// signedWeights generates weights that have the sign bit if the score is not positive. It also
-// sums the exponentials with these signs.
-func signedWeights(s isa, e *exponential32) {
-	routine("signedWeights"+s.name, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)",
-		"Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, "+
-			"and with these signs to signed.")
-	at, keep, step, sumAt, signedAt := arg("scores"), arg("keep"), arg("keepStep"), arg("sum"), arg("signed")
-	top, sum, signed := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: sumAt}, nil), s.loaded(Mem{Base: signedAt}, nil)
-	zero, sign := s.vec(), s.vec()
-	s.zero(zero)
-	VBROADCASTSS(single("negative32", math.Copysign(0, -1)), sign)
-	eachVector(s, func(place func(Register) Mem, mask Register) {
+// sum. Signed weights have the sign bit if the score is not positive, and the exponentials with
+// these signs are summed, too.
+func weights(s isa, e *exponential32, withSigns bool) {
+	name, params := "weights", ""
+	doc := "Replaces scores by keep·e^(score-top), and adds the exponentials to sum."
+	if withSigns {
+		name, params = "signedWeights", ", signed"
+		doc = "Replaces scores by keep·e^(score-top), negative unless the score is positive. It adds the exponentials to sum, " +
+			"and with these signs to signed."
+	}
+	routine(name+s.name, "func(scores, keep *float32, keepStep int, top, sum"+params+" *float32, full, lanes int)", doc)
+	at, keep, step := arg("scores"), arg("keep"), arg("keepStep")
+	top, sum := s.loaded(Mem{Base: arg("top")}, nil), s.loaded(Mem{Base: arg("sum")}, nil)
+	var signed, zero, sign VecVirtual
+	if withSigns {
+		signed, zero, sign = s.loaded(Mem{Base: arg("signed")}, nil), s.vec(), s.vec()
+		s.zero(zero)
+		VBROADCASTSS(single("negative32", math.Copysign(0, -1)), sign)
+	}
+	overVectors(s, func(place func(Register) Mem, mask Register) {
 		v, negative := s.loaded(place(at), nil), s.vec()
-		VCMPPS(U8(greater), zero, v, negative)
-		VANDNPS(sign, negative, negative)
+		if withSigns {
+			VCMPPS(U8(greater), zero, v, negative)
+			VANDNPS(sign, negative, negative)
+		}
 		VSUBPS(top, v, v)
 		e.of(v)
 		if mask != nil {
 			VANDPS(mask, v, v)
 		}
 		VADDPS(v, sum, sum)
-		VXORPS(negative, v, v)
-		VADDPS(v, signed, signed)
+		if withSigns {
+			VXORPS(negative, v, v)
+			VADDPS(v, signed, signed)
+		}
 		VMULPS(Mem{Base: keep}, v, v)
 		VMOVUPS(v, place(at))
 		ADDQ(step, keep)
-		if mask != nil {
-			VMOVUPS(sum, Mem{Base: sumAt})
-			VMOVUPS(signed, Mem{Base: signedAt})
-		}
 	})
+	VMOVUPS(sum, Mem{Base: arg("sum")})
+	if withSigns {
+		VMOVUPS(signed, Mem{Base: arg("signed")})
+	}
+	leave()
 }
 
 // slopes generates the backward pass from gradients of weights to gradients of scores: their

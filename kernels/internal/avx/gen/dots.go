@@ -188,35 +188,40 @@ func (d *dotting) write(sums VecVirtual, count int) {
 // weigh generates the weighted sum of the rows of edges. Accumulators stay in registers over all
 // edges. Either one head has all columns of the tile, or heads selects the weight of each
 // column. Signed weights count by absolute value, and with their signs in a second sum.
-func weigh(s isa, heads, signed bool) {
-	name, params, widest := "weigh", "", 8
-	if heads {
-		name, params = "weighHeads", ", heads *uint32"
-	}
-	if heads && !s.wide {
-		widest = 4
-	}
-	doc := "Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows."
-	if signed {
-		name, params = name+"Signed", params+", signed *float32"
-		doc = "Adds to dst the sum over ahead+rest edges of the absolute weight times the tile of row id, and to signed the same with " +
-			"signs. The first ahead edges prefetch later rows."
-		if !s.wide {
-			widest /= 2
-		}
-	}
-	routine(name+s.name,
-		"func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")",
-		doc)
-	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: arg("dst")}
-	if signed {
-		w.size = s.vec()
-		s.magnitude(w.size)
-	}
+func weigh(s isa) {
+	routine("weigh"+s.name, "func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int, "+
+		"heads *uint32, signed *float32)",
+		"Adds the sum over ahead+rest edges of weight times the tile of row id. The first ahead edges prefetch later rows. Unless signed "+
+			"is nil, it adds the sum of the absolute weights to dst, and the sum with signs to signed.")
+	w := weighing{isa: s, mask: s.mask("lanes"), dst: arg("dst")}
 	w.x, w.stride, w.ids, w.weights = arg("x"), arg("stride"), arg("ids"), arg("weights")
 	w.step, w.ahead, w.rest, w.end = arg("step"), arg("ahead"), arg("rest"), arg("lanes")
 	SHLQ(U8(2), w.end)
-	tiles(widest, w.tile)
+	either("heads", "heads", func(heads bool) {
+		either("signed", fmt.Sprintf("signed_%t", heads), func(signed bool) {
+			widest := 8
+			if w.heads = heads; heads && !s.wide {
+				widest /= 2
+			}
+			if w.size = nil; signed {
+				w.size = s.vec()
+				s.magnitude(w.size)
+			}
+			if signed && !s.wide {
+				widest /= 2
+			}
+			tiles(fmt.Sprintf("tile_%t_%t_", heads, signed), widest, w.tile)
+		})
+	})
+}
+
+// either generates the code for a pointer that is nil, and the code for another one, from a label on.
+func either(pointer, label string, body func(there bool)) {
+	CMPQ(place(Param(pointer)), U8(0))
+	JNE(LabelRef(label))
+	body(false)
+	Label(label)
+	body(true)
 }
 
 // weighing has the parameters of weigh in registers.
@@ -230,9 +235,7 @@ type weighing struct {
 }
 
 // tile generates the code for a number of vectors.
-func (w *weighing) tile(vectors int) {
-	name := fmt.Sprintf("tile%d", vectors)
-	Label(name)
+func (w *weighing) tile(name string, vectors int) {
 	acc := w.loadTile(w.dst, w.mask, vectors)
 	var signed, head []VecVirtual
 	if w.size != nil {

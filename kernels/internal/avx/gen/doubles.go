@@ -15,9 +15,6 @@ type doubles struct {
 	count int
 }
 
-// upper are the registers of doubles.
-var upper = [...]VecPhysical{Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31}
-
 func (d *doubles) constant(name string, v float64) Op { return d.word(name, math.Float64bits(v)) }
 
 func (d *doubles) word(name string, bits uint64) Op {
@@ -28,7 +25,7 @@ func (d *doubles) word(name string, bits uint64) Op {
 	if !d.wide {
 		return m
 	}
-	r := upper[d.count]
+	r := Vector.Lookup(Index(16+d.count), S512)
 	d.count++
 	VBROADCASTSD(m, r)
 	return r

@@ -14,8 +14,7 @@ func dynamic(s isa) {
 	if !s.wide {
 		tops(s)
 	}
-	bend(s, false)
-	bend(s, true)
+	bend(s)
 }
 
 // bending generates the leaky sum of two rows: v = max(t, slope·t) with t = v + near.
@@ -47,23 +46,19 @@ func (d *dotting) bent(row, vector VecVirtual, from Mem, mask Register, acc VecV
 // bend generates the backward pass through the leaky rows. Accumulators stay in registers over
 // all edges of a block. heads selects the gradient of a column. The rows were just read, so they
 // are not prefetched.
-func bend(s isa, along bool) {
-	name, params, widest := "bend", "", 2
-	if along {
-		name, params = "bendAlong", "along, "
-	}
-	if s.wide {
-		widest = 4
-	}
-	routine(name+s.name, "func(dst, "+params+
-		"near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, vectors, lanes int, heads *uint32)",
+func bend(s isa) {
+	routine("bend"+s.name, "func(dst, along, near, vector, x *float32, stride int, ids *uint32, ds *float32, step, n int, slope float32, "+
+		"vectors, lanes int, heads *uint32)",
 		"Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive. It adds to "+
-			"along, if there is one, the same without vector times t.")
-	b := bender{isa: s, along: along, mask: s.mask("lanes"), slope: s.parameter("slope"), zero: s.vec()}
+			"along, unless it is nil, the same without vector times t.")
+	b := bender{isa: s, mask: s.mask("lanes"), slope: s.parameter("slope"), zero: s.vec()}
 	s.zero(b.zero)
 	b.x, b.stride, b.ids, b.ds, b.step = arg("x"), arg("stride"), arg("ids"), arg("ds"), arg("step")
 	b.n = arg("n")
-	tiles(widest, b.tile)
+	either("along", "along", func(along bool) {
+		b.along = along
+		tiles(fmt.Sprintf("tile_%t_", along), s.bytes/16, b.tile) // 2 or 4 vectors
+	})
 }
 
 // bender has the parameters of bend in registers.
@@ -76,9 +71,7 @@ type bender struct {
 }
 
 // tile generates the code for a number of vectors.
-func (b *bender) tile(vectors int) {
-	name := fmt.Sprintf("tile%d", vectors)
-	Label(name)
+func (b *bender) tile(name string, vectors int) {
 	mask := func(i int) Register { return onlyLast(b.mask, i, vectors) }
 	var acc, bent, near, head []VecVirtual
 	rows, heads := arg("near"), arg("heads")

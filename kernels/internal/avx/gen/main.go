@@ -227,15 +227,16 @@ func unroll(label string, group int, n Register, one func(disp int), pointers ..
 }
 
 // tiles generates one tile for each number of vectors up to widest, and the jump to the tile for
-// the parameter "vectors".
-func tiles(widest int, tile func(vectors int)) {
+// the parameter "vectors". Labels begin with name.
+func tiles(name string, widest int, tile func(label string, vectors int)) {
 	vectors := arg("vectors")
 	for n := 1; n < widest; n++ {
 		CMPQ(vectors, U8(n))
-		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
+		JEQ(LabelRef(fmt.Sprint(name, n)))
 	}
 	for n := widest; n >= 1; n-- {
-		tile(n)
+		Label(fmt.Sprint(name, n))
+		tile(fmt.Sprint(name, n), n)
 	}
 }
 
@@ -359,10 +360,12 @@ var parts = map[string]func(isa){
 		adam(s)
 	},
 	"softmax": func(s isa) {
-		largest(s)
 		exponentials(s)
 		logarithms(s)
-		scaleRows(s)
+		if !s.wide {
+			largest()
+			scaleRows()
+		}
 	},
 	"zeros": func(s isa) {
 		nonzeros(s)

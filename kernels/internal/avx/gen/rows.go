@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -82,9 +80,7 @@ func addRows(s isa) {
 	routine("addRows"+s.name, "func(dst, x *float32, stride, rows, vectors, lanes int)",
 		"Adds vectors of rows of x, stride bytes apart, to dst in order.")
 	dst, x, stride, rows, mask := arg("dst"), arg("x"), arg("stride"), arg("rows"), s.mask("lanes")
-	tiles(8, func(vectors int) {
-		name := fmt.Sprint("tile", vectors)
-		Label(name)
+	tiles("tile", 8, func(name string, vectors int) {
 		sums := s.loadTile(dst, mask, vectors)
 		countdown(name+"_row", name+"_store", rows, func() {
 			for i, sum := range sums {
