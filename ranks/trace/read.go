@@ -20,6 +20,7 @@ type Event struct {
 	Layer, Interval  int // None if the task has none
 	Read             int // bytes of files that a Fetch read; None: another task, or a wait for another Fetch
 	Start, Dur, Wait time.Duration
+	Kernels          []Kernel
 }
 
 // End returns the end of the task.
@@ -128,11 +129,12 @@ func (d *decoder) process(e *rawEvent) error {
 
 // rawArgs are the arguments of a task.
 type rawArgs struct {
-	Epoch    *int    `json:"epoch"`
-	Layer    *int    `json:"layer"`
-	Interval *int    `json:"interval"`
-	Read     *int    `json:"bytes"`
-	Wait     float64 `json:"wait_us"`
+	Epoch    *int        `json:"epoch"`
+	Layer    *int        `json:"layer"`
+	Interval *int        `json:"interval"`
+	Read     *int        `json:"bytes"`
+	Wait     float64     `json:"wait_us"`
+	Kernels  [][]float64 `json:"kernels"`
 }
 
 func (d *decoder) task(e *rawEvent) error {
@@ -154,12 +156,31 @@ func (d *decoder) task(e *rawEvent) error {
 	case a.Read != nil && *a.Read < 0:
 		return fmt.Errorf("task %q has read %d bytes", e.Name, *a.Read)
 	}
+	kernels, err := kernelsOf(a.Kernels, micros(*e.Dur))
+	if err != nil {
+		return fmt.Errorf("task %q %w", e.Name, err)
+	}
 	d.file.Events = append(d.file.Events, Event{
 		Task: e.Name, Rank: e.Rank, Worker: e.Worker,
 		Epoch: *a.Epoch, Layer: given(a.Layer), Interval: given(a.Interval), Read: given(a.Read),
 		Start: micros(*e.TS), Dur: micros(*e.Dur), Wait: micros(a.Wait),
+		Kernels: kernels,
 	})
 	return nil
+}
+
+// kernelsOf returns the kernels of a task that takes the time dur.
+func kernelsOf(raw [][]float64, dur time.Duration) (list []Kernel, err error) {
+	for _, k := range raw {
+		if len(k) != 4 || !(k[0] >= 2 && k[0] <= math.MaxInt32 && k[3] >= 0 && k[3] < k[0] && k[2] >= 0 && k[2] <= k[1] && k[1] <= mostMicros) {
+			return nil, fmt.Errorf("has an invalid kernel %g", k)
+		}
+		list = append(list, Kernel{int32(k[0]), int32(k[3]), micros(k[1]), micros(k[2])})
+		if dur -= list[len(list)-1].Total; dur < 0 {
+			return nil, fmt.Errorf("is shorter than its kernels %g", raw)
+		}
+	}
+	return list, nil
 }
 
 // mostMicros is 30 years in microseconds, far below the limit of time.Duration.

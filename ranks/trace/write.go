@@ -119,7 +119,7 @@ func (t *Timeline) encode(shift int64) []byte {
 		name := map[string]string{"name": w.thread}
 		b = appendMeta(append(b, ",\n"...), "thread_name", p.Rank, w.worker, name)
 		w.each(func(task string, e *entry) {
-			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)
+			b = e.append(append(b, ",\n"...), task, p.Rank, w, shift+t.Origin)
 		})
 	}
 	for _, c := range t.Counts {
@@ -152,11 +152,11 @@ func appendMeta(b []byte, name string, rank, worker int, args any) []byte {
 
 // append appends a task of the given kind as an event. zero is the nanosecond of this rank's clock
 // that is time 0 in the file.
-func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []byte {
+func (e *entry) append(b []byte, task string, rank int, r *Recorder, zero int64) []byte {
 	b = append(b, `{"ph":"X","name":`...)
 	b = strconv.AppendQuote(b, task)
 	b = appendInt(b, `,"pid":`, int64(rank))
-	b = appendInt(b, `,"tid":`, int64(worker))
+	b = appendInt(b, `,"tid":`, int64(r.worker))
 	b = appendMicros(b, `,"ts":`, e.start-zero)
 	b = appendMicros(b, `,"dur":`, e.dur)
 	b = appendInt(b, `,"args":{"epoch":`, int64(e.at.Epoch))
@@ -170,7 +170,25 @@ func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []by
 		b = appendInt(b, `,"bytes":`, e.at.Read)
 	}
 	b = appendMicros(b, `,"wait_us":`, e.wait)
+	for i := range int64(e.calls) {
+		b = r.kernel(e.first+i).append(b, i == 0)
+	}
+	if e.calls > 0 {
+		b = append(b, ']')
+	}
 	return append(b, "}}"...)
+}
+
+// append appends a kernel to a list.
+func (k *Kernel) append(b []byte, first bool) []byte {
+	key := `,[`
+	if first {
+		key = `,"kernels":[[`
+	}
+	b = appendInt(b, key, int64(k.Count))
+	b = appendMicros(b, ",", int64(k.Total))
+	b = appendMicros(b, ",", int64(k.Longest))
+	return append(appendInt(b, ",", int64(k.Slowest)), ']')
 }
 
 func appendInt(b []byte, key string, n int64) []byte {
