@@ -62,7 +62,7 @@ func newWorkers(r Rank) (*workers, error) {
 		if t, ok := o.(*kernels.Team); ok && recorder != nil && r.Threads == 1 { // nobody assists the only worker
 			t.Observe(func(k kernels.Chunks) {
 				if !c.paused {
-					recorder.AddKernel(trace.Kernel(k))
+					recorder.AddKernel(k)
 				}
 			})
 		}

@@ -170,9 +170,9 @@ func (w *workerPool) start(f flow, t schedule.Task, takes Work) {
 		f.done(t)
 	}
 	if w.remote != nil && engine.Tensor(t.Stage) {
-		recorded := takes.Seconds
+		recorded := takes.seconds()
 		if hand := w.s.Functions.Hand; hand >= 0 {
-			takes = Work{Seconds: hand}
+			takes = Work{Serial: hand}
 		}
 		end = func() {
 			f.accountTime()

@@ -25,7 +25,7 @@ func drawn(barrier bool) *Rank {
 			if t.Stage == schedule.GatherOwn {
 				takes = 2
 			}
-			e.Tasks = append(e.Tasks, Work{Seconds: takes})
+			e.Tasks = append(e.Tasks, Work{Serial: takes})
 		}
 	}
 	r.Epochs = []Epoch{e}
@@ -174,7 +174,7 @@ func TestShares(t *testing.T) {
 	tasks := r.Ranks[0].Graphs()[0].Tasks()
 	scaled := r.Scaled(was, got)[7]
 	for i, of := range scaled.Epochs[0].Tasks {
-		takes := of.times(scaled.factor(tasks[i].Stage)).Seconds
+		takes := of.times(scaled.factor(tasks[i].Stage)).seconds()
 		want := 0.25
 		switch tasks[i].Stage {
 		case schedule.GatherOwn: // of two seconds

@@ -99,7 +99,7 @@ func TestRecord(t *testing.T) {
 			want := Epoch{Pull: 0.001, Gap: 0.0005, Left: 0.0015}
 			n := 3.
 			for range o.Epoch().Tasks() {
-				want.Tasks = append(want.Tasks, Work{Seconds: n / 1e3})
+				want.Tasks = append(want.Tasks, Work{Serial: n / 1e3})
 				n++
 			}
 			want.Score, want.Flush = n/1e3, (n+1)/1e3
@@ -116,7 +116,7 @@ func near(a, b Epoch) bool {
 	list := func(e Epoch) []float64 {
 		list := []float64{e.Pull, e.Score, e.Flush, e.Gap, e.Left}
 		for _, w := range e.Tasks {
-			list = append(list, w.Seconds)
+			list = append(list, w.seconds())
 		}
 		return list
 	}
@@ -150,7 +150,7 @@ func TestRecordWaits(t *testing.T) {
 	g := r.Ranks[0]
 	for i, task := range g.Graphs()[0].Tasks() {
 		if task.Stage == schedule.Receive && task.Layer == 0 {
-			if got, want := g.Epochs[0].Tasks[i].Seconds, (f.Events[rank0[1]].Dur - 2*time.Millisecond).Seconds(); math.Abs(got-want) > 1e-9 {
+			if got, want := g.Epochs[0].Tasks[i].seconds(), (f.Events[rank0[1]].Dur - 2*time.Millisecond).Seconds(); math.Abs(got-want) > 1e-9 {
 				t.Errorf("%g s, want %g", got, want)
 			}
 		}
@@ -229,6 +229,15 @@ func TestReplayOfRuns(t *testing.T) {
 			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the forward pass
 				t.Errorf("split %t, want %t", p.Ranks[0].Split, ready)
 			}
+			f, err := trace.Read(c.Trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range f.Events {
+				if e.Task == evaluation && e.Kernels != nil {
+					t.Fatalf("an evaluation has %d kernels", len(e.Kernels))
+				}
+			}
 			if one := c.Threads == 1; p.Divided && !one || !p.Divided && one && c.Hidden == 128 {
 				t.Errorf("kernels with several chunks: %t", p.Divided)
 			}
@@ -245,7 +254,8 @@ func check(t *testing.T, o *Options, p *recordedRun, fetches bool) {
 	}
 	m := cluster.Run(len(p.Epochs))
 	for r, u := range m.Ranks {
-		if was := p.Ranks[r].Use; math.Abs(u.Busy-was.Busy) > 1e-9 || u.Span < u.Busy || (p.Ranks[r].Epochs[0].Fetches != nil) != fetches {
+		was, workers := p.Ranks[r].Use, float64(p.Ranks[r].Workers) // those that ran a task
+		if math.Abs(u.Busy*float64(cluster.Workers)-was.Busy*workers) > 1e-9 || u.Span < u.Busy || (p.Ranks[r].Epochs[0].Fetches != nil) != fetches {
 			t.Errorf("rank %d: %+v, recorded %+v", r, u, was)
 		}
 	}

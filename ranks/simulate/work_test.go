@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
+	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -26,67 +28,90 @@ func alone(intervals, workers int, work func(schedule.Task) Work) *Cluster {
 		Link: Link{Rate: math.Inf(1)}}
 }
 
+// kernel returns a kernel of n chunks.
+func kernel(n, slowest int32, total, longest float64) kernels.Chunks {
+	return kernels.Chunks{Count: n, Slowest: slowest, Total: time.Duration(1e9 * total), Longest: time.Duration(1e9 * longest)}
+}
+
 // divisible returns work of some kernels, and at times of none.
 func divisible(rng *rand.Rand) (w Work) {
-	w.Seconds = 0.1 * rng.Float64()
+	w.Serial = 0.1 * rng.Float64()
 	for range rng.IntN(4) {
-		k := Kernel{Chunks: 2 + rng.IntN(9), Total: rng.Float64()}
-		k.Slowest = rng.IntN(k.Chunks)
-		k.Longest = k.Total / float64(k.Chunks) * (1 + rng.Float64())
-		w.Seconds += k.Total
-		w.Kernels = append(w.Kernels, k)
+		n, total := 2+rng.Int32N(9), rng.Float64()
+		w.Kernels = append(w.Kernels, kernel(n, rng.Int32N(n), total, total/float64(n)*(1+rng.Float64())))
 	}
 	return w
 }
 
 // chain returns the seconds of a task that any number of workers assist.
 func (w Work) chain() float64 {
-	sum := w.Seconds
+	sum := w.Serial
 	for _, k := range w.Kernels {
-		sum -= k.Total - k.Longest
+		sum += k.Longest.Seconds()
 	}
 	return sum
 }
 
-// Expected values were computed by hand. Each task takes a second, except for the first one, which takes 8.
+// Expected values were computed by hand. Each task takes a second, except for the first ones.
 func TestAssistanceByHand(t *testing.T) {
 	// A second, then two kernels: 1, 3 and 1; 1 and 1.
-	two := Work{8, []Kernel{{3, 1, 5, 3}, {2, 0, 2, 1}}}
+	two := Work{1, []kernels.Chunks{kernel(3, 1, 5, 3), kernel(2, 0, 2, 1)}}
 	// Four chunks of two seconds.
-	even := Work{8, []Kernel{{4, 0, 8, 2}}}
+	even := Work{0, []kernels.Chunks{kernel(4, 0, 8, 2)}}
+	short, long := Work{0, []kernels.Chunks{kernel(2, 0, 2, 1)}}, Work{0, []kernels.Chunks{kernel(3, 0, 9, 3)}}
 	for name, tc := range map[string]struct {
-		first              Work
+		first              []Work
 		intervals, workers int
 		shared             int
 		saved              float64 // against no assistance
 	}{
-		"one worker": {two, 1, 1, 0, 0},
+		"one worker": {[]Work{two}, 1, 1, 0, 0},
 		// One worker runs the chunks 0 and 2, the other one chunk 1 until 4; then each one chunk.
-		"two workers":   {two, 1, 2, 0, 3},
-		"three workers": {two, 1, 3, 0, 3},
-		"four workers":  {even, 1, 4, 0, 6},
-		"one processor": {even, 1, 4, 1, 0},
-		"three":         {even, 1, 4, 3, 4}, // chunk 3 runs after the others
+		"two workers":   {[]Work{two}, 1, 2, 0, 3},
+		"three workers": {[]Work{two}, 1, 3, 0, 3},
+		"four workers":  {[]Work{even}, 1, 4, 0, 6},
+		"one processor": {[]Work{even}, 1, 4, 1, 0},
+		"three":         {[]Work{even}, 1, 4, 3, 4}, // chunk 3 runs after the others
 		// The other worker has a task until 1, and then runs chunks until 3 and 5, the first worker until 2 and 4.
-		"two intervals": {even, 2, 2, 0, 3},
+		"two intervals": {[]Work{even}, 2, 2, 0, 3},
+		// All chunks begin at once.
+		"two kernels": {[]Work{short, long}, 2, 5, 0, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begun := false
+			n := -1
 			c := alone(tc.intervals, tc.workers, func(schedule.Task) Work {
-				if begun {
-					return Work{Seconds: 1}
+				if n++; n < len(tc.first) {
+					return tc.first[n]
 				}
-				begun = true
-				return tc.first
+				return Work{Serial: 1}
 			})
 			c.Shared = tc.shared
-			m := c.Run(2)
-			c.Alone = true
-			if base := c.Run(2); math.Abs(base.Epoch-m.Epoch-tc.saved) > 1e-9 || math.Abs(base.Ranks[0].Busy-m.Ranks[0].Busy) > 1e-9 {
-				t.Errorf("%g seconds and %g of work, %g and %g without assistance, want %g less", m.Epoch, m.Ranks[0].Busy, base.Epoch,
-					base.Ranks[0].Busy, tc.saved)
+			for _, c.Staleness = range []int{-1, 0} {
+				m, base := c.Run(1), *c
+				base.Alone = true
+				if b := base.Run(1); math.Abs(b.Epoch-m.Epoch-tc.saved) > 1e-9 || math.Abs(b.Ranks[0].Busy-m.Ranks[0].Busy) > 1e-9 {
+					t.Errorf("staleness %d: %g seconds and %g of work, %g and %g without assistance, want %g less", c.Staleness, m.Epoch,
+						m.Ranks[0].Busy, b.Epoch, b.Ranks[0].Busy, tc.saved)
+				}
 			}
 		})
+	}
+}
+
+// The idle time of a worker that waits for rows ends when it assists. Rows leave at 3 and come at 8.5. One worker gathers until 4,
+// and assists the other one from 6 to 8.
+func TestWaitsDuringAssistance(t *testing.T) {
+	c := two(false, Link{Rate: 64, Latency: 0.5})
+	c.Workers = 2
+	for _, k := range c.Ranks {
+		for n, task := range k.Graphs()[0].Tasks() {
+			if task.Stage == schedule.GatherOwn && task.Interval == 1 {
+				k.Epochs[0].Tasks[n] = Work{3, []kernels.Chunks{kernel(4, 0, 4, 1)}}
+			}
+		}
+	}
+	if u := c.Run(1).Ranks[0]; math.Abs(u.Rows-(2+1)/2.0) > 1e-9 {
+		t.Errorf("%+v", u)
 	}
 }
 
@@ -99,7 +124,7 @@ func TestAssistance(t *testing.T) {
 		all, chain := 3.0, 3.0 // pull, score, flush
 		c := alone(intervals, workers, func(t schedule.Task) Work {
 			w := divisible(rng)
-			all += w.Seconds
+			all += w.seconds()
 			if t.Interval <= 0 {
 				chain += w.chain()
 			}
@@ -160,17 +185,17 @@ func TestTimes(t *testing.T) {
 	for range 500 {
 		w, x := divisible(rng), math.Pow(10, 4*rng.Float64()-2)
 		got := w.times(x)
-		if math.Abs(got.Seconds-x*w.Seconds) > 1e-9 || len(got.Kernels) != len(w.Kernels) {
+		if math.Abs(got.seconds()-x*w.seconds()) > 1e-6 || len(got.Kernels) != len(w.Kernels) {
 			t.Fatalf("%g times %+v is %+v", x, w, got)
 		}
 		for n, k := range got.Kernels {
 			was, sum, longest := w.Kernels[n], 0.0, 0.0
-			for i := range k.Chunks {
-				sum += k.seconds(i)
-				longest = max(longest, k.seconds(i))
+			for i := range k.Count {
+				sum += secondsOf(k, i)
+				longest = max(longest, secondsOf(k, i))
 			}
-			most := max(was.Longest, was.Total*x/max(math.Round(x*float64(was.Chunks)), 1))
-			if math.Abs(sum-x*was.Total) > 1e-9*(1+sum) || math.Abs(longest-k.Longest) > 1e-9 || longest > most+1e-9 {
+			most := max(was.Longest.Seconds(), was.Total.Seconds()*x/max(math.Round(x*float64(was.Count)), 1))
+			if math.Abs(sum-x*was.Total.Seconds()) > 1e-6 || math.Abs(longest-k.Longest.Seconds()) > 1e-6 || longest > most+1e-6 {
 				t.Fatalf("%g times %+v is %+v", x, was, k)
 			}
 		}
@@ -179,13 +204,41 @@ func TestTimes(t *testing.T) {
 
 // A task has the kernels of its event, unless they ran during a wait.
 func TestWorkOf(t *testing.T) {
-	e := &trace.Event{Dur: 10 * time.Second, Kernels: []trace.Kernel{{Count: 4, Slowest: 2, Total: 8 * time.Second, Longest: 3 * time.Second}}}
+	e := &trace.Event{Dur: 10 * time.Second, Kernels: []kernels.Chunks{kernel(4, 2, 8, 3)}}
 	for wait, want := range map[time.Duration]Work{
-		2 * time.Second: {8, []Kernel{{4, 2, 8, 3}}},
-		3 * time.Second: {7, nil},
+		2 * time.Second: {0, e.Kernels},
+		3 * time.Second: {Serial: 7},
 	} {
 		if e.Wait = wait; fmt.Sprint(workOf(e)) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", workOf(e), want)
 		}
+	}
+}
+
+// The least of two epochs has the faster one of the two runs of each task, also in bounded asynchrony.
+func TestTakeLeast(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 41))
+	draw := func(schedule.Task) Work { return divisible(rng) }
+	k := alone(2, 1, draw).Ranks[0]
+	other := *alone(2, 1, draw).Ranks[0]
+	want := Epoch{Pull: 1, Score: 0.5, Flush: 0.25}
+	for n, w := range k.Epochs[0].Tasks {
+		if o := other.Epochs[0].Tasks[n]; o.seconds() < w.seconds() {
+			w = o
+		}
+		want.Tasks = append(want.Tasks, w)
+	}
+	paced := *k
+	for at, w := range k.splitTimes(&k.Epochs[0]) {
+		o := k.splitTimes(&other.Epochs[0])[at]
+		paced.pace = []map[taskKey]Work{{at: w}, {at: o}}
+		(&Recording{Ranks: []*Rank{&paced}}).takeLeast()
+		if got := paced.pace[0][at].seconds(); got != min(w.seconds(), o.seconds()) {
+			t.Errorf("%v takes %g", at, got)
+		}
+	}
+	k.Epochs = append(k.Epochs, Epoch{Pull: 2, Score: 0.5, Flush: 0.25, Gap: 1, Left: 1, Tasks: other.Epochs[0].Tasks})
+	if (&Recording{Ranks: []*Rank{k}}).takeLeast(); !reflect.DeepEqual(k.Epochs, []Epoch{want}) {
+		t.Errorf("%+v, want %+v", k.Epochs, want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"siafu/kernels"
 )
 
 // Capacity is the number of tasks in the ring of a worker: 2,500 epochs of a network with two
@@ -28,12 +30,6 @@ type Place struct {
 	Read                   int64 // of a Fetch: bytes of files; None: it waited for another one
 }
 
-// Kernel is a call of a kernel with several chunks, which several workers may share: kernels.Chunks.
-type Kernel struct {
-	Count, Slowest int32         // number of chunks; index of the longest one
-	Total, Longest time.Duration // of all chunks; of the longest one
-}
-
 // entry is a task in the ring. Times are nanoseconds of the host's clock. It has no pointers, so
 // the garbage collector does not scan the ring.
 type entry struct {
@@ -53,11 +49,11 @@ type Recorder struct {
 	startHost int64     // the same moment in nanoseconds on the clock that all processes of a host share
 	names     []string  // names of the kinds of task so far
 	ring      []entry
-	count     int64        // number of tasks added so far
-	kernels   []Kernel     // ring
-	called    int64        // number of kernels added so far
-	first     int64        // those before the current task
-	waited    atomic.Int64 // waiting time since the last task, in nanoseconds
+	count     int64            // number of tasks added so far
+	kernels   []kernels.Chunks // ring
+	called    int64            // number of kernels added so far
+	first     int64            // those before the current task
+	waited    atomic.Int64     // waiting time since the last task, in nanoseconds
 }
 
 // NewRecorder makes the recorder of a worker with a ring of the given number of tasks.
@@ -106,16 +102,16 @@ func (r *Recorder) Begin() {
 }
 
 // AddKernel records a call of a kernel for the next Add.
-func (r *Recorder) AddKernel(k Kernel) {
+func (r *Recorder) AddKernel(k kernels.Chunks) {
 	if r.kernels == nil {
-		r.kernels = make([]Kernel, kernelsPerTask*len(r.ring))
+		r.kernels = make([]kernels.Chunks, kernelsPerTask*len(r.ring))
 	}
 	*r.kernel(r.called) = k
 	r.called++
 }
 
 // kernel returns the place of the n-th kernel.
-func (r *Recorder) kernel(n int64) *Kernel { return &r.kernels[n%int64(len(r.kernels))] }
+func (r *Recorder) kernel(n int64) *kernels.Chunks { return &r.kernels[n%int64(len(r.kernels))] }
 
 // Add records a task from begin to end. The waits and kernels since the last Begin or Add count for this task.
 func (r *Recorder) Add(task string, at Place, begin, end time.Time) {

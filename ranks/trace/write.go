@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -171,24 +172,13 @@ func (e *entry) append(b []byte, task string, rank int, r *Recorder, zero int64)
 	}
 	b = appendMicros(b, `,"wait_us":`, e.wait)
 	for i := range int64(e.calls) {
-		b = r.kernel(e.first+i).append(b, i == 0)
-	}
-	if e.calls > 0 {
-		b = append(b, ']')
+		k, separator := r.kernel(e.first+i), `,"kernels":[`
+		if i > 0 { // the list goes on
+			b, separator = b[:len(b)-1], ","
+		}
+		b = fmt.Appendf(b, "%s[%d,%.3f,%.3f,%d]]", separator, k.Count, float64(k.Total)/1e3, float64(k.Longest)/1e3, k.Slowest)
 	}
 	return append(b, "}}"...)
-}
-
-// append appends a kernel to a list.
-func (k *Kernel) append(b []byte, first bool) []byte {
-	key := `,[`
-	if first {
-		key = `,"kernels":[[`
-	}
-	b = appendInt(b, key, int64(k.Count))
-	b = appendMicros(b, ",", int64(k.Total))
-	b = appendMicros(b, ",", int64(k.Longest))
-	return append(appendInt(b, ",", int64(k.Slowest)), ']')
 }
 
 func appendInt(b []byte, key string, n int64) []byte {
