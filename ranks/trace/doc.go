@@ -8,7 +8,7 @@
 //
 //	{"otherData":{"program":"siafu 0.1.0","dataset":"cora",…},"displayTimeUnit":"ms","traceEvents":[
 //	{"ph":"M","name":"process_name","pid":0,"args":{"name":"rank 0 graph on n1","role":"graph","host":"n1","dropped":0,"clock_error_us":0,"outline":{…}}},
-//	{"ph":"X","name":"GA","pid":0,"tid":0,"ts":12.345,"dur":6.789,"args":{"epoch":1,"layer":0,"wait_us":0.000,"kernels":[[4,6.000,1.750,2]]}},
+//	{"ph":"X","name":"GA","pid":0,"tid":0,"ts":12.345,"dur":6.789,"args":{"epoch":1,"layer":0,"wait_us":0.000,"kernels":[[4,6.0,1.7,2]]}},
 //	…
 //	]}
 //

@@ -174,7 +174,8 @@ func (d *decoder) task(e *rawEvent) error {
 func kernelsOf(raw [][4]float64, dur time.Duration) (list []kernels.Chunks, err error) {
 	for _, k := range raw {
 		dur -= micros(k[1])
-		if !(k[0] >= 2 && k[0] <= math.MaxInt32 && k[3] >= 0 && k[3] < k[0] && k[2] >= 0 && k[2] <= k[1] && k[1] <= mostMicros && dur >= 0) {
+		if !(k[0] >= 2 && k[0] <= math.MaxInt32 && k[3] >= 0 && k[3] < k[0] && k[2] >= 0 && k[2] <= k[1] && k[1] <= mostMicros &&
+			dur >= 0) {
 			return nil, fmt.Errorf("has an invalid kernel %g, or is shorter than its kernels", k)
 		}
 		list = append(list, kernels.Chunks{Count: int32(k[0]), Slowest: int32(k[3]), Total: micros(k[1]), Longest: micros(k[2])})

@@ -37,7 +37,8 @@ func record(r *Recorder, n int) {
 // kernelsOfTask returns the kernels of the i-th task: i%3 of them.
 func kernelsOfTask(i int) (list []kernels.Chunks) {
 	for k := range i % 3 {
-		list = append(list, kernels.Chunks{Count: int32(i + k + 2), Slowest: int32(k), Total: time.Duration(100_001 * (k + 1)), Longest: time.Duration(1000 * i)})
+		total, longest := time.Duration(100_001*(k+1)), time.Duration(1000*i)
+		list = append(list, kernels.Chunks{Count: int32(i + k + 2), Slowest: int32(k), Total: total, Longest: longest})
 	}
 	return list
 }
