@@ -39,6 +39,39 @@ func TestRunCoversEveryChunkOnce(t *testing.T) {
 	}
 }
 
+// An observed team reports the chunks of each call that has several, also of a team that borrows its memory.
+func TestObserve(t *testing.T) {
+	const long = 20 * time.Millisecond
+	owner := kernels.NewTeam(1)
+	borrower := owner.Fork().(*kernels.Team)
+	borrower.Borrow(owner)
+	var calls []kernels.Chunks
+	owner.Observe(func(c kernels.Chunks) { calls = append(calls, c) })
+	for n := range 5 {
+		calls = nil
+		began := time.Now()
+		borrower.Run(10*n, 10, func(lo, _ int) {
+			if lo == 10 {
+				time.Sleep(long)
+			}
+		})
+		all := time.Since(began)
+		if n < 2 {
+			if calls != nil {
+				t.Errorf("%d chunks: %+v", n, calls)
+			}
+			continue
+		}
+		if len(calls) != 1 || calls[0].Count != int32(n) {
+			t.Fatalf("%d chunks: %+v", n, calls)
+		}
+		c := calls[0]
+		if all < long+long/2 && c.Slowest != 1 || c.Longest < long || c.Total < c.Longest || c.Total > all { // no other chunk takes as long
+			t.Errorf("%+v of %v", c, all)
+		}
+	}
+}
+
 // Three chunks wait for one another, repeatedly after the team was idle.
 func TestWorkersWorkAtOnce(t *testing.T) {
 	team := kernels.NewTeam(3)

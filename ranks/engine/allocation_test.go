@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -62,7 +63,7 @@ func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.S
 		r := Rank{
 			Problem:  Problem{Config: c, Shard: part, Network: c.Network(meta.FeatureDim, meta.Classes), Codecs: codecs},
 			Comms:    Comms{World: w, Peers: w, Graph: w},
-			Machine:  Machine{Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: 2},
+			Machine:  Machine{Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: cmp.Or(c.Threads, 2)},
 			Reporter: silent{},
 		}
 		defer r.Arena.Free()
@@ -111,6 +112,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"input not cached": func(c *config.Config) { c.CacheInput = "off" },
 		"made again":       func(c *config.Config) { c.Order, c.CacheInput, c.Layers, c.Recompute = "gather-first", "off", 5, true },
 		"timeline":         func(c *config.Config) { c.Trace = "trace.json" },
+		"its kernels":      func(c *config.Config) { c.Trace, c.Threads, c.Hidden, c.Intervals = "trace.json", 1, 128, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config.Defaults()

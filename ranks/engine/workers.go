@@ -59,6 +59,13 @@ func newWorkers(r Rank) (*workers, error) {
 		if w < len(r.Recorders) {
 			recorder = r.Recorders[w]
 		}
+		if t, ok := o.(*kernels.Team); ok && recorder != nil && r.Threads == 1 { // nobody assists the only worker
+			t.Observe(func(k kernels.Chunks) {
+				if !c.paused {
+					recorder.AddKernel(k)
+				}
+			})
+		}
 		c.teams, c.clocks = append(c.teams, o), append(c.clocks, newClock(recorder))
 	}
 	if len(r.Recorders) > r.Threads {

@@ -95,18 +95,18 @@ func (p *asyncRank) panicOn(err error) {
 	}
 }
 
-// seconds returns the duration of a task.
-func (p *asyncRank) seconds(t schedule.Task) (sum float64) {
+// workOf returns the work of a task.
+func (p *asyncRank) workOf(t schedule.Task) (sum Work) {
 	times := p.rank.asyncTimes()[t.Epoch%len(p.rank.Epochs)]
 	for _, t := range p.FusedStages(t) {
-		takes := times[keyIn(t)]
+		factor := p.rank.factor(t.Stage)
 		switch t.Stage {
 		case schedule.Receive:
-			takes /= float64(max(p.ranges, 1))
+			factor /= float64(max(p.ranges, 1))
 		case schedule.ReceiveBackward:
-			takes /= float64(max(p.nodes, 1))
+			factor /= float64(max(p.nodes, 1))
 		}
-		sum += takes * p.rank.factor(t.Stage)
+		sum = sum.plus(times[keyIn(t)].times(factor))
 	}
 	return sum
 }
@@ -118,7 +118,7 @@ func (p *asyncRank) dispatch() {
 		if !ok {
 			return
 		}
-		p.start(p, t, p.seconds(t))
+		p.start(p, t, p.workOf(t))
 	}
 }
 
@@ -138,6 +138,7 @@ func (p *asyncRank) idle() {
 		p.until = until
 		p.s.at(max(p.s.now, float64(until.UnixNano()+1)/1e9), p.idle)
 	}
+	p.assist()
 }
 
 func (p *asyncRank) done(t schedule.Task) {
@@ -305,7 +306,7 @@ func (w *asyncCluster) gradients() (n int) {
 // asyncTimes returns the seconds of the rank's tasks in bounded asynchrony, by epoch: as
 // recorded, or derived from a synchronous recording. The times to receive ghost rows are totals of
 // an epoch.
-func (k *Rank) asyncTimes() []map[taskKey]float64 {
+func (k *Rank) asyncTimes() []map[taskKey]Work {
 	if k.pace != nil {
 		return k.pace
 	}
@@ -318,8 +319,8 @@ func (k *Rank) asyncTimes() []map[taskKey]float64 {
 // splitTimes returns an epoch's times in bounded asynchrony. An interval gathers once instead
 // of before and after the exchange, and sends its own rows. Gradients of ghosts are computed
 // and sent in one task.
-func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
-	times := map[taskKey]float64{}
+func (k *Rank) splitTimes(e *Epoch) map[taskKey]Work {
+	times := map[taskKey]Work{}
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {
 			takes := e.Tasks[track.place[t.Ref]]
@@ -329,13 +330,14 @@ func (k *Rank) splitTimes(e *Epoch) map[taskKey]float64 {
 				at.stage = schedule.GatherGhosts
 			case schedule.Send:
 				for i := range k.Outline.Intervals {
-					times[taskKey{schedule.Send, t.Layer, i}] += takes / float64(k.Outline.Intervals)
+					at.interval = i
+					times[at] = times[at].plus(takes.times(1 / float64(k.Outline.Intervals)))
 				}
 				continue
 			case schedule.GhostGrads, schedule.SendBackward:
 				at = taskKey{schedule.GhostGrads, t.Layer, schedule.Whole}
 			}
-			times[at] += takes
+			times[at] = times[at].plus(takes)
 		}
 	}
 	return times

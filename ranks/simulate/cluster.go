@@ -28,6 +28,7 @@ type Cluster struct {
 	Staleness int         // of bounded asynchrony; below 0: synchronous
 	Linger    float64     // wait budget for rows and weights of the epoch, in epochs, in bounded asynchrony
 	Functions *Functions  // that do the tensor work; nil: ranks do
+	Alone     bool        // workers without a task do not assist others
 }
 
 // Result is the result of a simulation.
@@ -137,6 +138,7 @@ type workerPool struct {
 	spent       Spent
 	remote      *remote // where tensor tasks run; nil: here
 	reader      *reader // of files; nil: none
+	divided     []*division
 }
 
 func (s *simulation) newWorkerPool(id int) *workerPool {
@@ -157,8 +159,8 @@ type flow interface {
 	done(t schedule.Task) // a task has ended
 }
 
-// start runs a task of the given duration on a worker, or in a function.
-func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
+// start runs a task on a worker, or in a function.
+func (w *workerPool) start(f flow, t schedule.Task, takes Work) {
 	idle := w.gap(t.Epoch) + w.copySeconds()
 	w.free--
 	end := func() {
@@ -168,9 +170,9 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 		f.done(t)
 	}
 	if w.remote != nil && engine.Tensor(t.Stage) {
-		recorded := takes
+		recorded := takes.seconds()
 		if hand := w.s.Functions.Hand; hand >= 0 {
-			takes = hand
+			takes = Work{Serial: hand}
 		}
 		end = func() {
 			f.accountTime()
@@ -184,10 +186,10 @@ func (w *workerPool) start(f flow, t schedule.Task, takes float64) {
 		k = w.reader.FetchOf(t)
 	}
 	if k < 0 {
-		w.work(takes, idle, end)
+		w.divide(f, takes, idle, end)
 		return
 	}
-	w.work(0, idle, func() { w.reader.await(k, func() { w.work(takes, 0, end) }) })
+	w.work(0, idle, func() { w.reader.await(k, func() { w.divide(f, takes, 0, end) }) })
 }
 
 // addCopied counts sent or received bytes, which workers copy between two tasks or while idle. An

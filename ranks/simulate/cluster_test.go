@@ -25,7 +25,7 @@ func drawn(barrier bool) *Rank {
 			if t.Stage == schedule.GatherOwn {
 				takes = 2
 			}
-			e.Tasks = append(e.Tasks, takes)
+			e.Tasks = append(e.Tasks, Work{Serial: takes})
 		}
 	}
 	r.Epochs = []Epoch{e}
@@ -173,8 +173,8 @@ func TestShares(t *testing.T) {
 	r := &Recording{Ranks: []*Rank{drawn(false), drawn(false)}}
 	tasks := r.Ranks[0].Graphs()[0].Tasks()
 	scaled := r.Scaled(was, got)[7]
-	for i, takes := range scaled.Epochs[0].Tasks {
-		takes *= scaled.factor(tasks[i].Stage)
+	for i, of := range scaled.Epochs[0].Tasks {
+		takes := of.times(scaled.factor(tasks[i].Stage)).seconds()
 		want := 0.25
 		switch tasks[i].Stage {
 		case schedule.GatherOwn: // of two seconds

@@ -22,7 +22,7 @@ func streaming(fetches ...Fetch) *Rank {
 		if t.Stage == schedule.GatherOwn {
 			takes = 2
 		}
-		e.Tasks = append(e.Tasks, takes)
+		e.Tasks = append(e.Tasks, Work{Serial: takes})
 	}
 	r.Epochs = []Epoch{e}
 	return r

@@ -188,7 +188,7 @@ func (h *syncRank) dispatch() {
 		if !ok {
 			break
 		}
-		h.start(h, t, h.times().Tasks[h.current.place[t.Ref]]*h.rank.factor(t.Stage))
+		h.start(h, t, h.times().Tasks[h.current.place[t.Ref]].times(h.rank.factor(t.Stage)))
 	}
 	switch {
 	case h.current.Finished():
@@ -197,6 +197,8 @@ func (h *syncRank) dispatch() {
 		then()
 	case h.free > 0 && h.arrived(): // an idle worker has polled
 		h.dispatch()
+	default:
+		h.assist()
 	}
 }
 

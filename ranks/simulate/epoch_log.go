@@ -15,11 +15,11 @@ const evaluation = "eval"
 
 // epochLog has the events of one rank in one epoch, by kind.
 type epochLog struct {
-	tasks      map[key][]float64 // of layers: seconds, in order
-	weights    []float64         // steps of all layers: receiving weights, summing gradients
-	scores     []float64         // summing losses
-	score      time.Duration     // begin of the sum of losses
-	back       time.Duration     // begin of the backward pass
+	tasks      map[key][]Work // of layers, in order
+	weights    []float64      // steps of all layers: receiving weights, summing gradients
+	scores     []float64      // summing losses
+	score      time.Duration  // begin of the sum of losses
+	back       time.Duration  // begin of the backward pass
 	begin, end time.Duration
 	aside      time.Duration // evaluations between begin and end
 	evaluated  time.Duration // end of the last evaluation
@@ -32,7 +32,7 @@ type epochLog struct {
 }
 
 func newEpochLog(list []trace.Event, epoch int) *epochLog {
-	s := &epochLog{tasks: map[key][]float64{}}
+	s := &epochLog{tasks: map[key][]Work{}}
 	ends := map[int][2]time.Duration{} // by worker: ends of its last two events
 	for i := range list {
 		e := &list[i]
@@ -112,7 +112,7 @@ func (s *epochLog) take(e *trace.Event) {
 		if e.Task == schedule.ApplyBackward.Kind() && s.back == 0 {
 			s.back = e.Start
 		}
-		s.tasks[keyOf(e)] = append(s.tasks[keyOf(e)], seconds(e))
+		s.tasks[keyOf(e)] = append(s.tasks[keyOf(e)], workOf(e))
 	case e.Task == schedule.Update.Kind():
 		s.weights = append(s.weights, seconds(e))
 	case e.Task == schedule.Loss.Kind():
@@ -123,7 +123,7 @@ func (s *epochLog) take(e *trace.Event) {
 // split reports whether losses were summed before the backward pass began.
 func (s *epochLog) split() bool { return s.score < s.back }
 
-// times returns the seconds of the rank's tasks. It fails if tasks are missing or left over.
+// times returns the work of the rank's tasks. It fails if tasks are missing or left over.
 func (s *epochLog) times(r *Rank, epoch int) (Epoch, error) {
 	if len(s.weights) != 2 || len(s.scores) != 1 {
 		return Epoch{}, fmt.Errorf("epoch %d has %d steps of weights and %d sums of losses, and not 2 and 1", epoch,
@@ -189,10 +189,10 @@ func medianGap(list []trace.Event) float64 {
 	return gaps[len(gaps)/2]
 }
 
-// asyncTimes returns the seconds of an epoch's tasks. It fails if tasks of intervals are
+// asyncTimes returns the work of an epoch's tasks. It fails if tasks of intervals are
 // missing or left over.
-func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64, error) {
-	times, used := map[taskKey]float64{}, map[key]int{}
+func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]Work, error) {
+	times, used := map[taskKey]Work{}, map[key]int{}
 	for i := range o.Intervals {
 		for _, t := range o.Sequence() {
 			k := key{t.Stage.Kind(), t.Layer, i}
@@ -212,7 +212,8 @@ func (s *epochLog) asyncTimes(o engine.Outline, epoch int) (map[taskKey]float64,
 		switch {
 		case k.interval == trace.None && ok && k.layer < len(o.Layers):
 			for _, takes := range list {
-				times[taskKey{stage, k.layer, schedule.Whole}] += takes
+				at := taskKey{stage, k.layer, schedule.Whole}
+				times[at] = times[at].plus(takes)
 			}
 		case used[k] != len(list):
 			return nil, fmt.Errorf("epoch %d has %d tasks %s of layer %d and interval %d, and not %d", epoch, len(list),

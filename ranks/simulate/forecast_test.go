@@ -70,7 +70,7 @@ func simulated(parts []partition.RankReport, width, weights int, l Link) *Cluste
 			case t.Stage == schedule.GhostGrads:
 				takes = rates.Edge[1] * cut
 			}
-			e.Tasks = append(e.Tasks, takes)
+			e.Tasks = append(e.Tasks, Work{Serial: takes})
 		}
 		k.Epochs = []Epoch{e}
 		c.Ranks = append(c.Ranks, k)

@@ -34,6 +34,7 @@ type Options struct {
 	Processors int           `default:"0" help:"Processors shared by all ranks, as in an in-process world. 0: one for each worker."`
 	Straggler  []string      `help:"Slow graph rank, as RANK:FACTOR. FACTOR multiplies the time of all its work."`
 	Epochs     int           `default:"0" help:"Epochs to replay, cycling through the recorded epochs. 0: each recorded epoch once, fewer with many ranks."`
+	Least      bool          `help:"Each task takes the least of its recorded times. Set it if other work ran during the recording."`
 	Intervals  int           `default:"0" help:"Intervals of each rank's vertices. 0: as recorded, for any --ranks and --scale."`
 	Scale      float64       `default:"1" help:"Factor for the work and the rows of the graph."`
 	Data       string        `placeholder:"DIR" help:"Dataset whose shards give counts of vertices, edges and sent rows. It must be partitioned for the simulated graph ranks. Empty: ghost rows are spread evenly; --ghost-power scales them to other numbers of ranks."`

@@ -29,6 +29,7 @@ func (o *Options) print(w io.Writer, p *recordedRun, c *Cluster, m Result, fails
 	if now, old := mean(m.Ranks).Disk, mean(was).Disk; now+old > 0 {
 		fmt.Fprintf(w, "waits for files: modelled %.6f s/epoch, recorded %.6f\n", now, old)
 	}
+	o.assisted(w, p, c)
 	o.spent(w, c, m)
 	o.failed(w, m, fails)
 	fmt.Fprintln(w)
@@ -85,6 +86,20 @@ func (r *Recording) arrived() string {
 		return ""
 	}
 	return fmt.Sprintf("; median delay from the last send of rows to the continuation of a waiting rank: %.0f us", 1e6*r.Arrival)
+}
+
+// assisted prints the time of an epoch without assistance, if there is any.
+func (o *Options) assisted(w io.Writer, p *recordedRun, c *Cluster) {
+	alone := *c
+	alone.Alone = true
+	switch {
+	case c.Workers == 1:
+	case p.Divided:
+		fmt.Fprintf(w, "if workers without a task did not assist others: %.6f s/epoch\n", mean(alone.Run(o.epochs(p, c)).Ranks).Span)
+	default:
+		fmt.Fprintln(w, "workers without a task do not assist others, because the timeline has no kernel with several chunks;",
+			"record a run with --threads 1")
+	}
 }
 
 // spent prints the cost of an epoch, as far as prices are known.

@@ -22,7 +22,7 @@ func drawnFrom(rng *rand.Rand, intervals int) *Rank {
 	e := Epoch{Pull: 0.1, Score: 0.1, Flush: 0.1, Gap: 0.01}
 	for _, g := range r.Graphs() {
 		for range g.Tasks() {
-			e.Tasks = append(e.Tasks, 0.1+rng.Float64())
+			e.Tasks = append(e.Tasks, Work{Serial: 0.1 + rng.Float64()})
 		}
 	}
 	r.Epochs = []Epoch{e}
@@ -138,7 +138,7 @@ func TestAsyncDoesAllWork(t *testing.T) {
 			want := 0.
 			for at, takes := range k.asyncTimes()[0] {
 				if at.stage != schedule.Update && (at.stage != schedule.Send || at.interval >= 0) {
-					want += takes
+					want += takes.seconds()
 				}
 			}
 			if got := 2 * m.Ranks[n].Busy; math.Abs(got-want) > 1e-9 { // of two workers
@@ -160,7 +160,7 @@ func TestFunctions(t *testing.T) {
 	r.Outline.Intervals, r.Outline.Ghosts, r.Outline.Returns = 1, false, false
 	r.Epochs[0].Tasks = nil
 	for range r.Graphs()[0].Tasks() {
-		r.Epochs[0].Tasks = append(r.Epochs[0].Tasks, 1)
+		r.Epochs[0].Tasks = append(r.Epochs[0].Tasks, Work{Serial: 1})
 	}
 	f := &Functions{
 		AtOnce: 1, Memory: 1024, Overhead: 1, Cold: 0.5, Rate: 25, Hand: 0, Tariff: tariff, Near: true,
@@ -258,7 +258,7 @@ func TestFused(t *testing.T) {
 	f := k.recut(true, 2)
 	sum := func(k *Rank) (s float64) {
 		for _, x := range k.Epochs[0].Tasks {
-			s += x
+			s += x.seconds()
 		}
 		return s
 	}

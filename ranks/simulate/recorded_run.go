@@ -67,6 +67,9 @@ func (o *Options) read() (*recordedRun, error) {
 	if s.Tensor == lambda {
 		p.subtractHandovers()
 	}
+	if o.Least {
+		p.takeLeast()
+	}
 	return p, p.readFolder(run, set, path)
 }
 

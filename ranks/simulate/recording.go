@@ -24,6 +24,7 @@ type Recording struct {
 	First   bool    // the first epoch is omitted
 	Servers int
 	Server  float64 // seconds of a server's work in an epoch
+	Divided bool    // tasks have kernels with several chunks
 	Arrival float64 // seconds from the last send of rows to the continuation of a waiting rank
 }
 
@@ -38,15 +39,15 @@ type Rank struct {
 	gap   float64  // median seconds from the end of a task to the begin of the next
 	scale *Factors // nil: as recorded
 	made  []*track // one for each of Graphs
-	pace  []map[taskKey]float64
+	pace  []map[taskKey]Work
 }
 
 // Epoch has the seconds of one epoch's tasks without their waits.
 type Epoch struct {
-	Pull, Score, Flush float64   // receiving weights, summing losses, summing gradients
-	Tasks              []float64 // tasks of Graphs, in the order of PassGraph.Tasks
-	Fetches            []Fetch   // of all Graphs, in the order of PassGraph.Fetches; nil: none
-	Gap, Left          float64   // mean time from the end of a task to the begin of the next; total time before the steps above
+	Pull, Score, Flush float64 // receiving weights, summing losses, summing gradients
+	Tasks              []Work  // tasks of Graphs, in the order of PassGraph.Tasks
+	Fetches            []Fetch // of all Graphs, in the order of PassGraph.Fetches; nil: none
+	Gap, Left          float64 // mean time from the end of a task to the begin of the next; total time before the steps above
 }
 
 // Use divides a rank's time by use, in seconds per epoch: means over epochs.
@@ -145,7 +146,7 @@ func Record(f *trace.File, path string) (*Recording, error) {
 	if parts != "" || !slices.Contains([]string{"pipe", "nopipe", async}, mode) {
 		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, parts).Then(remedy)
 	}
-	r := &Recording{Info: f.Info}
+	r := &Recording{Info: f.Info, Divided: slices.ContainsFunc(f.Events, func(e trace.Event) bool { return e.Kernels != nil })}
 	ranks, servers := EventsOf(f)
 	if r.Epochs, r.First = CompleteEpochs(ranks); len(r.Epochs) == 0 {
 		return nil, fault.New(fault.Data, op, path, "no epoch is complete on every graph rank").

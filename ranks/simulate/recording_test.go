@@ -99,7 +99,7 @@ func TestRecord(t *testing.T) {
 			want := Epoch{Pull: 0.001, Gap: 0.0005, Left: 0.0015}
 			n := 3.
 			for range o.Epoch().Tasks() {
-				want.Tasks = append(want.Tasks, n/1e3)
+				want.Tasks = append(want.Tasks, Work{Serial: n / 1e3})
 				n++
 			}
 			want.Score, want.Flush = n/1e3, (n+1)/1e3
@@ -113,8 +113,14 @@ func TestRecord(t *testing.T) {
 }
 
 func near(a, b Epoch) bool {
-	x := append([]float64{a.Pull, a.Score, a.Flush, a.Gap, a.Left}, a.Tasks...)
-	y := append([]float64{b.Pull, b.Score, b.Flush, b.Gap, b.Left}, b.Tasks...)
+	list := func(e Epoch) []float64 {
+		list := []float64{e.Pull, e.Score, e.Flush, e.Gap, e.Left}
+		for _, w := range e.Tasks {
+			list = append(list, w.seconds())
+		}
+		return list
+	}
+	x, y := list(a), list(b)
 	for i := range x {
 		if len(x) != len(y) || math.Abs(x[i]-y[i]) > 1e-9 {
 			return false
@@ -144,7 +150,8 @@ func TestRecordWaits(t *testing.T) {
 	g := r.Ranks[0]
 	for i, task := range g.Graphs()[0].Tasks() {
 		if task.Stage == schedule.Receive && task.Layer == 0 {
-			if got, want := g.Epochs[0].Tasks[i], (f.Events[rank0[1]].Dur - 2*time.Millisecond).Seconds(); math.Abs(got-want) > 1e-9 {
+			want := (f.Events[rank0[1]].Dur - 2*time.Millisecond).Seconds()
+			if got := g.Epochs[0].Tasks[i].Serial; math.Abs(got-want) > 1e-9 {
 				t.Errorf("%g s, want %g", got, want)
 			}
 		}
@@ -198,7 +205,8 @@ func TestReplayOfRuns(t *testing.T) {
 		func(c *config.Config) { c.Dropout = 0; c.PreAggregate = "on" },
 		func(c *config.Config) { c.Model, c.Heads, c.Hidden = "gat", 2, 4 },
 		func(c *config.Config) { c.Model, c.CacheInput, c.Codec = "sage", "on", "bf16" },
-		func(c *config.Config) { c.Ranks, c.Layers = 1, 3 },
+		func(c *config.Config) { c.Ranks, c.Layers, c.Hidden = 1, 3, 128 },
+		func(c *config.Config) { c.Ranks, c.Hidden, c.Threads = 1, 128, 2 },
 		func(c *config.Config) { c.Memory, c.ForceMemory = "1MB", true },
 		func(c *config.Config) { c.Mode, c.Staleness, c.Dropout = "async", 1, 0 },
 		func(c *config.Config) { c.Mode, c.Servers, c.Ranks = "async", 2, 5 },
@@ -222,6 +230,18 @@ func TestReplayOfRuns(t *testing.T) {
 			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the forward pass
 				t.Errorf("split %t, want %t", p.Ranks[0].Split, ready)
 			}
+			f, err := trace.Read(c.Trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range f.Events {
+				if e.Task == evaluation && e.Kernels != nil {
+					t.Fatalf("an evaluation has %d kernels", len(e.Kernels))
+				}
+			}
+			if one := c.Threads == 1; p.Divided && !one || !p.Divided && one && c.Hidden == 128 {
+				t.Errorf("kernels with several chunks: %t", p.Divided)
+			}
 			check(t, &o, p, c.Memory != "")
 		})
 	}
@@ -235,18 +255,23 @@ func check(t *testing.T, o *Options, p *recordedRun, fetches bool) {
 	}
 	m := cluster.Run(len(p.Epochs))
 	for r, u := range m.Ranks {
-		if was := p.Ranks[r].Use; math.Abs(u.Busy-was.Busy) > 1e-9 || u.Span < u.Busy || (p.Ranks[r].Epochs[0].Fetches != nil) != fetches {
+		was, workers := p.Ranks[r].Use, float64(p.Ranks[r].Workers) // those that ran a task
+		if math.Abs(u.Busy*float64(cluster.Workers)-was.Busy*workers) > 1e-9 || u.Span < u.Busy ||
+			(p.Ranks[r].Epochs[0].Fetches != nil) != fetches {
 			t.Errorf("rank %d: %+v, recorded %+v", r, u, was)
 		}
 	}
 	var out strings.Builder
-	o.Processors, o.Straggler = 2, []string{"0:2"}
-	disks := ""
+	o.Processors, o.Straggler, o.Workers = 2, []string{"0:2"}, 3
+	disks, assistance := "", "others, because"
+	if p.Divided {
+		assistance = "if workers without a task did not assist others: "
+	}
 	if fetches {
 		o.DiskRate, disks = "1GB", ", disks of 1GB/s"
 	}
 	err = o.Print(&out)
-	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ",
+	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", assistance,
 		" on 2 processors" + disks + ", stragglers 0:2, --mode "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q", want)

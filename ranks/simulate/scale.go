@@ -89,9 +89,9 @@ func (k *Rank) recut(fused bool, intervals int) *Rank {
 	return &other
 }
 
-// stages returns the seconds of an epoch's tasks.
-func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
-	times := map[taskKey]float64{}
+// stages returns the work of an epoch's tasks.
+func (k *Rank) stages(e *Epoch) map[taskKey]Work {
+	times := map[taskKey]Work{}
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {
 			times[keyIn(t)] = e.Tasks[track.place[t.Ref]]
@@ -101,12 +101,12 @@ func (k *Rank) stages(e *Epoch) map[taskKey]float64 {
 }
 
 // divided returns the times for another number of intervals. Times of whole ranks are unchanged.
-func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]float64 {
+func (k *Rank) divided(times map[taskKey]Work, intervals int) map[taskKey]Work {
 	was := k.Outline.Intervals
 	if intervals == was {
 		return times
 	}
-	list := map[taskKey]float64{}
+	list := map[taskKey]Work{}
 	for at, takes := range times {
 		if at.interval == schedule.Whole || engine.OfGhosts(at.stage) {
 			list[at] = takes
@@ -116,20 +116,21 @@ func (k *Rank) divided(times map[taskKey]float64, intervals int) map[taskKey]flo
 			lo, hi := float64(i)/float64(intervals), float64(i+1)/float64(intervals)
 			common := min(hi, float64(at.interval+1)/float64(was)) - max(lo, float64(at.interval)/float64(was))
 			if common > 0 {
-				list[taskKey{at.stage, at.layer, i}] += takes * common * float64(was)
+				part := taskKey{at.stage, at.layer, i}
+				list[part] = list[part].plus(takes.times(common * float64(was)))
 			}
 		}
 	}
 	return list
 }
 
-// tasks returns the seconds of an epoch's tasks, from the seconds of their stages.
-func (k *Rank) tasks(times map[taskKey]float64) (list []float64) {
+// tasks returns the work of an epoch's tasks, from the work of their stages.
+func (k *Rank) tasks(times map[taskKey]Work) (list []Work) {
 	for _, track := range k.tracks() {
 		for _, t := range track.Tasks() {
-			sum := 0.0
+			var sum Work
 			for _, t := range track.Stages(t) {
-				sum += times[keyIn(t)]
+				sum = sum.plus(times[keyIn(t)])
 			}
 			list = append(list, sum)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"siafu/internal/fault"
+	"siafu/kernels"
 )
 
 // Event is a task in a file. Start is on rank 0's clock, since the start of training.
@@ -20,6 +21,7 @@ type Event struct {
 	Layer, Interval  int // None if the task has none
 	Read             int // bytes of files that a Fetch read; None: another task, or a wait for another Fetch
 	Start, Dur, Wait time.Duration
+	Kernels          []kernels.Chunks
 }
 
 // End returns the end of the task.
@@ -128,11 +130,12 @@ func (d *decoder) process(e *rawEvent) error {
 
 // rawArgs are the arguments of a task.
 type rawArgs struct {
-	Epoch    *int    `json:"epoch"`
-	Layer    *int    `json:"layer"`
-	Interval *int    `json:"interval"`
-	Read     *int    `json:"bytes"`
-	Wait     float64 `json:"wait_us"`
+	Epoch    *int         `json:"epoch"`
+	Layer    *int         `json:"layer"`
+	Interval *int         `json:"interval"`
+	Read     *int         `json:"bytes"`
+	Wait     float64      `json:"wait_us"`
+	Kernels  [][4]float64 `json:"kernels"`
 }
 
 func (d *decoder) task(e *rawEvent) error {
@@ -154,12 +157,30 @@ func (d *decoder) task(e *rawEvent) error {
 	case a.Read != nil && *a.Read < 0:
 		return fmt.Errorf("task %q has read %d bytes", e.Name, *a.Read)
 	}
+	calls, err := kernelsOf(a.Kernels, micros(*e.Dur))
+	if err != nil {
+		return fmt.Errorf("task %q %w", e.Name, err)
+	}
 	d.file.Events = append(d.file.Events, Event{
 		Task: e.Name, Rank: e.Rank, Worker: e.Worker,
 		Epoch: *a.Epoch, Layer: given(a.Layer), Interval: given(a.Interval), Read: given(a.Read),
 		Start: micros(*e.TS), Dur: micros(*e.Dur), Wait: micros(a.Wait),
+		Kernels: calls,
 	})
 	return nil
+}
+
+// kernelsOf returns the kernels of a task that takes the time dur.
+func kernelsOf(raw [][4]float64, dur time.Duration) (list []kernels.Chunks, err error) {
+	for _, k := range raw {
+		dur -= micros(k[1])
+		if !(k[0] >= 2 && k[0] <= math.MaxInt32 && k[3] >= 0 && k[3] < k[0] && k[2] >= 0 && k[2] <= k[1] && k[1] <= mostMicros &&
+			dur >= 0) {
+			return nil, fmt.Errorf("has an invalid kernel %g, or is shorter than its kernels", k)
+		}
+		list = append(list, kernels.Chunks{Count: int32(k[0]), Slowest: int32(k[3]), Total: micros(k[1]), Longest: micros(k[2])})
+	}
+	return list, nil
 }
 
 // mostMicros is 30 years in microseconds, far below the limit of time.Duration.

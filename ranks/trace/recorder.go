@@ -7,11 +7,16 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"siafu/kernels"
 )
 
 // Capacity is the number of tasks in the ring of a worker: 2,500 epochs of a network with two
-// layers. A ring takes 3.5 MiB, which are used only as it fills.
+// layers. A ring takes 4 MiB, and 6 MiB for kernels, which are used only as it fills.
 const Capacity = 1 << 16
+
+// kernelsPerTask is the size of the ring of kernels per task in the ring of tasks.
+const kernelsPerTask = 4
 
 // Fetch is the task of reading files before tasks need them, and of waiting for that.
 const Fetch = "fetch"
@@ -31,6 +36,8 @@ type entry struct {
 	start, dur, wait int64
 	at               Place
 	task             int32 // index in names
+	calls            int32 // of kernels
+	first            int64 // number of kernels added before them
 }
 
 // Recorder records the newest tasks of one worker. Only that worker may call Add and Begin. Other
@@ -42,8 +49,11 @@ type Recorder struct {
 	startHost int64     // the same moment in nanoseconds on the clock that all processes of a host share
 	names     []string  // names of the kinds of task so far
 	ring      []entry
-	count     int64        // number of tasks added so far
-	waited    atomic.Int64 // waiting time since the last task, in nanoseconds
+	count     int64            // number of tasks added so far
+	kernels   []kernels.Chunks // ring
+	called    int64            // number of kernels added so far
+	first     int64            // those before the current task
+	waited    atomic.Int64     // waiting time since the last task, in nanoseconds
 }
 
 // NewRecorder makes the recorder of a worker with a ring of the given number of tasks.
@@ -87,15 +97,29 @@ func (r *Recorder) Now() int64 { return r.stamp(time.Now()) }
 func (r *Recorder) Begin() {
 	if r != nil {
 		r.waited.Store(0)
+		r.first = r.called
 	}
 }
 
-// Add records a task from begin to end. The waits since the last Begin or Add count for this task.
+// AddKernel records a call of a kernel for the next Add.
+func (r *Recorder) AddKernel(k kernels.Chunks) {
+	if r.kernels == nil {
+		r.kernels = make([]kernels.Chunks, kernelsPerTask*len(r.ring))
+	}
+	*r.kernel(r.called) = k
+	r.called++
+}
+
+// kernel returns the place of the n-th kernel.
+func (r *Recorder) kernel(n int64) *kernels.Chunks { return &r.kernels[n%int64(len(r.kernels))] }
+
+// Add records a task from begin to end. The waits and kernels since the last Begin or Add count for this task.
 func (r *Recorder) Add(task string, at Place, begin, end time.Time) {
 	if r == nil {
 		return
 	}
-	r.add(task, at, begin, end, r.waited.Swap(0))
+	e := r.add(task, at, begin, end, r.waited.Swap(0))
+	e.first, e.calls, r.first = r.first, int32(r.called-r.first), r.called
 }
 
 // AddWait records that the worker only waited for a task from begin to end.
@@ -107,11 +131,12 @@ func (r *Recorder) AddWait(task string, at Place, begin, end time.Time) {
 	r.add(task, at, begin, end, int64(end.Sub(begin)))
 }
 
-func (r *Recorder) add(task string, at Place, begin, end time.Time, waited int64) {
+func (r *Recorder) add(task string, at Place, begin, end time.Time, waited int64) *entry {
 	e := &r.ring[r.count%int64(len(r.ring))]
 	dur := int64(end.Sub(begin))
 	*e = entry{task: r.name(task), at: at, start: r.stamp(begin), dur: dur, wait: min(waited, dur)}
 	r.count++
+	return e
 }
 
 // name returns the index of a kind of task in names. There are few kinds, so a linear search is as
@@ -125,8 +150,16 @@ func (r *Recorder) name(task string) int32 {
 	return int32(i)
 }
 
-// dropped returns the number of overwritten tasks.
-func (r *Recorder) dropped() int64 { return max(r.count-int64(len(r.ring)), 0) }
+// dropped returns the number of the oldest tasks that are overwritten, or whose kernels are.
+func (r *Recorder) dropped() int64 {
+	n := max(r.count-int64(len(r.ring)), 0)
+	for i := n; i < r.count; i++ {
+		if e := r.ring[i%int64(len(r.ring))]; e.calls > 0 && e.first < r.called-int64(len(r.kernels)) {
+			n = i + 1
+		}
+	}
+	return n
+}
 
 // each calls f for the tasks in the ring, the oldest first.
 func (r *Recorder) each(f func(task string, e *entry)) {

@@ -2,9 +2,9 @@ package trace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"siafu/internal/fault"
 	"siafu/internal/testkit/decodertest"
 	"siafu/internal/testkit/worldtest"
+	"siafu/kernels"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -26,8 +27,20 @@ func record(r *Recorder, n int) {
 	for i := range n {
 		begin := r.startGo.Add(time.Duration(i) * time.Millisecond)
 		at := Place{Epoch: int32(i), Layer: int32(i % 2), Interval: None, Read: int64(i)}
+		for _, k := range kernelsOfTask(i) {
+			r.AddKernel(k)
+		}
 		r.Add(tasks[i%2], at, begin, begin.Add(time.Millisecond))
 	}
+}
+
+// kernelsOfTask returns the kernels of the i-th task: i%3 of them.
+func kernelsOfTask(i int) (list []kernels.Chunks) {
+	for k := range i % 3 {
+		total, longest := time.Duration(100_001*(k+1)), time.Duration(1000*i)
+		list = append(list, kernels.Chunks{Count: int32(i + k + 2), Slowest: int32(k), Total: total, Longest: longest})
+	}
+	return list
 }
 
 // saved returns the file of a world in which rank q recorded q tasks more than 2
@@ -63,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 		for i := dropped; i < 2+rank; i++ {
 			want.Events = append(want.Events, Event{
 				Task: tasks[i%2], Rank: rank, Epoch: i, Layer: i % 2, Interval: None, Read: []int{None, i}[i%2],
-				Start: time.Duration(i) * time.Millisecond, Dur: time.Millisecond,
+				Start: time.Duration(i) * time.Millisecond, Dur: time.Millisecond, Kernels: kernelsOfTask(i),
 			})
 		}
 	}
@@ -77,9 +90,52 @@ func TestRoundTrip(t *testing.T) {
 func TestRecordingAllocatesNothing(t *testing.T) {
 	for _, r := range []*Recorder{NewRecorder(0, 8), nil} {
 		now := time.Now()
-		r.Add("GA", Place{}, now, now)
-		if n := testing.AllocsPerRun(100, func() { r.Begin(); r.Add("GA", Place{}, now, time.Now()) }); n != 0 {
+		task := func() {
+			r.Begin()
+			if r != nil {
+				r.AddKernel(kernels.Chunks{})
+			}
+			r.Add("GA", Place{}, now, time.Now())
+		}
+		task()
+		if n := testing.AllocsPerRun(100, task); n != 0 {
 			t.Errorf("%v allocations a task", n)
+		}
+	}
+}
+
+// A task has the kernels since it began, and is dropped with the first one that is overwritten. Waits have none.
+func TestKernelsOfTasks(t *testing.T) {
+	r := NewRecorder(0, 4)
+	now := r.startGo
+	add := func(n int) {
+		for range n {
+			r.AddKernel(kernels.Chunks{Count: int32(r.called)})
+		}
+	}
+	add(2) // of no task
+	r.Begin()
+	add(3)
+	r.AddWait("SC", Place{}, now, now)
+	add(1)
+	r.Add("GA", Place{}, now, now)
+	r.Add("AV", Place{}, now, now)
+	for _, more := range []int{0, 4*kernelsPerTask - 4, 1} { // which overwrites the first kernel of GA
+		add(more)
+		got := ""
+		r.each(func(task string, e *entry) {
+			got += task
+			for i := range e.calls {
+				got += fmt.Sprint(" ", r.kernel(e.first+int64(i)).Count)
+			}
+			got += ", "
+		})
+		want := "SC, GA 2 3 4 5, AV, "
+		if more == 1 {
+			want = "AV, "
+		}
+		if got != want || r.dropped() != int64(strings.Count("SC, GA, AV, ", ",")-strings.Count(want, ",")) {
+			t.Errorf("after %d more: %q and %d dropped, want %q", more, got, r.dropped(), want)
 		}
 	}
 }
@@ -231,6 +287,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"long":           {task(`"ts":1,"dur":1e300,"args":{"epoch":1}`), "dur=1e+300"},
 		"bytes":          {task(`"ts":1,"dur":1,"args":{"epoch":1,"bytes":-1}`), "read -1 bytes"},
 		"wait":           {task(`"ts":1,"dur":1,"args":{"epoch":1,"wait_us":2}`), "wait_us=2"},
+		"one chunk":      {task(`"ts":1,"dur":9,"args":{"epoch":1,"kernels":[[2,1,1,0],[1,1,1,0]]}`), "invalid kernel [1 1 1 0]"},
+		"long chunk":     {task(`"ts":1,"dur":9,"args":{"epoch":1,"kernels":[[2,1,1.5,0]]}`), "invalid kernel [2 1 1.5 0]"},
+		"no chunk":       {task(`"ts":1,"dur":9,"args":{"epoch":1,"kernels":[[2,1,1,2]]}`), "invalid kernel [2 1 1 2]"},
+		"long kernels":   {task(`"ts":1,"dur":9,"args":{"epoch":1,"kernels":[[2,5,3,0],[2,4.5,3,0]]}`), "shorter than its kernels"},
 		"type":           {task(`"ts":"now","dur":1`), "line 3: json"},
 		"type of a part": {task(`"ts":1,"dur":1,"args":{"epoch":1.5}`), `line 3: task "GA": json`},
 	} {
@@ -254,7 +314,7 @@ func TestDecodeSkips(t *testing.T) {
 	f, err := Decode([]byte(`{"more":[{"a":1}],` + head[1:] +
 		`{"ph":"C","name":"n","pid":9},{"ph":"X","name":"AE","pid":0,"tid":3,"ts":-1.5,"dur":2,"cat":"x","args":{"epoch":1,"interval":4,"x":[]}}],"end":null}`))
 	want := Event{Task: "AE", Worker: 3, Epoch: 1, Layer: None, Interval: 4, Read: None, Start: -1500, Dur: 2000}
-	if err != nil || !slices.Equal(f.Events, []Event{want}) {
+	if err != nil || !cmp.Equal(f.Events, []Event{want}) {
 		t.Errorf("%+v %v", f, err)
 	}
 }

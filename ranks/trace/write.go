@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -119,7 +120,7 @@ func (t *Timeline) encode(shift int64) []byte {
 		name := map[string]string{"name": w.thread}
 		b = appendMeta(append(b, ",\n"...), "thread_name", p.Rank, w.worker, name)
 		w.each(func(task string, e *entry) {
-			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)
+			b = e.append(append(b, ",\n"...), task, p.Rank, w, shift+t.Origin)
 		})
 	}
 	for _, c := range t.Counts {
@@ -152,11 +153,11 @@ func appendMeta(b []byte, name string, rank, worker int, args any) []byte {
 
 // append appends a task of the given kind as an event. zero is the nanosecond of this rank's clock
 // that is time 0 in the file.
-func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []byte {
+func (e *entry) append(b []byte, task string, rank int, r *Recorder, zero int64) []byte {
 	b = append(b, `{"ph":"X","name":`...)
 	b = strconv.AppendQuote(b, task)
 	b = appendInt(b, `,"pid":`, int64(rank))
-	b = appendInt(b, `,"tid":`, int64(worker))
+	b = appendInt(b, `,"tid":`, int64(r.worker))
 	b = appendMicros(b, `,"ts":`, e.start-zero)
 	b = appendMicros(b, `,"dur":`, e.dur)
 	b = appendInt(b, `,"args":{"epoch":`, int64(e.at.Epoch))
@@ -170,6 +171,13 @@ func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []by
 		b = appendInt(b, `,"bytes":`, e.at.Read)
 	}
 	b = appendMicros(b, `,"wait_us":`, e.wait)
+	for i := range int64(e.calls) {
+		k, separator := r.kernel(e.first+i), `,"kernels":[`
+		if i > 0 { // the list goes on
+			b, separator = b[:len(b)-1], ","
+		}
+		b = fmt.Appendf(b, "%s[%d,%.3f,%.3f,%d]]", separator, k.Count, float64(k.Total)/1e3, float64(k.Longest)/1e3, k.Slowest)
+	}
 	return append(b, "}}"...)
 }
 
