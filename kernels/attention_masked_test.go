@@ -102,7 +102,7 @@ func TestMaskedAttention(t *testing.T) {
 				c, arena := newChosenAttention(rows, a), mapped.NewArena()
 				defer arena.Free()
 				c.check(t, team)
-				c.byEdge = kernels.NewEdgeMask(arena, c.edges.Cols.Host(), c.chosen)
+				c.byEdge = kernels.NewEdgeMask(arena, c.edges.Cols, c.chosen)
 				c.check(t, team)
 			})
 		})

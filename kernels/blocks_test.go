@@ -41,7 +41,7 @@ func TestGatherInBlocks(t *testing.T) {
 	x := kerneltest.Values(sources*width, 3)
 	chosen, a := kernels.NewVertexMask(sources, func(v int) bool { return v%4 > 0 }), mapped.NewArena()
 	defer a.Free()
-	edges := kernels.NewEdgeMask(a, g.Cols, chosen)
+	edges := kernels.NewEdgeMask(a, kernels.HostVector(g.Cols), chosen)
 	for v := 0; v < sources; v += 4 {
 		clear(x[v*width:][:width])
 	}

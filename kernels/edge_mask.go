@@ -28,7 +28,8 @@ func (c VertexMask) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 type EdgeMask []uint8
 
 // NewEdgeMask selects the columns that v selects, in memory of a. Columns beyond the bound of v are not selected.
-func NewEdgeMask(a *mapped.Arena, cols []uint32, v VertexMask) EdgeMask {
+func NewEdgeMask(a *mapped.Arena, of Vector[uint32], v VertexMask) EdgeMask {
+	cols := of.Host()
 	m := mapped.Make[uint8](a, (len(cols)+7)/8+avx.ChooseSlack)
 	a.Fill(func() {
 		for i, c := range cols {

@@ -26,7 +26,7 @@ func TestEdgeMask(t *testing.T) {
 			cols[i] += 2 * vertices
 		}
 	}
-	mask := kernels.NewEdgeMask(a, cols, chosen)
+	mask := kernels.NewEdgeMask(a, kernels.HostVector(cols), chosen)
 	eachSet(t, func(t *testing.T, set string) {
 		team := kernels.NewTeam(1)
 		defer team.Close()
@@ -57,7 +57,7 @@ func BenchmarkMaskedColumns(b *testing.B) {
 	g, a := uniform(), mapped.NewArena()
 	defer a.Free()
 	chosen := kernels.NewVertexMask(benchRows, func(v int) bool { return v%5 < 3 })
-	mask, dst := kernels.NewEdgeMask(a, g.Cols, chosen), make([]uint32, benchDegree+kernels.ChooseSlack)
+	mask, dst := kernels.NewEdgeMask(a, kernels.HostVector(g.Cols), chosen), make([]uint32, benchDegree+kernels.ChooseSlack)
 	for _, m := range []kernels.EdgeMask{nil, mask} {
 		b.Run(fmt.Sprintf("bits=%t", m != nil), func(b *testing.B) {
 			measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
@@ -76,7 +76,7 @@ func TestMaskedEdges(t *testing.T) {
 	g := packedEdges(rows, rows+1)
 	chosen, a := kernels.NewVertexMask(rows, func(v int) bool { return v%3 == 0 || v == hub }), mapped.NewArena()
 	defer a.Free()
-	edges := kernels.NewEdgeMask(a, g.Cols, chosen)
+	edges := kernels.NewEdgeMask(a, kernels.HostVector(g.Cols), chosen)
 	eachSet(t, func(t *testing.T, set string) {
 		team := kernels.NewTeam(2)
 		defer team.Close()

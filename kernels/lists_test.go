@@ -57,7 +57,7 @@ func compareListed(t *testing.T, team *kernels.Team, width int, drop *kernels.Dr
 	chosen.ColumnMask = kernels.NewVertexMask(locals, func(v int) bool { return v%3 == 0 })
 	byEdge, a := chosen, mapped.NewArena()
 	defer a.Free()
-	byEdge.EdgeMask = kernels.NewEdgeMask(a, g.Cols, chosen.ColumnMask)
+	byEdge.EdgeMask = kernels.NewEdgeMask(a, kernels.HostVector(g.Cols), chosen.ColumnMask)
 	ghosts := unscaled(g)
 	ghosts.Base, ghosts.Cols = 7, slices.Clone(g.Cols)
 	for i := range ghosts.Cols {

@@ -40,8 +40,8 @@ func (w *Work) maskEdges(l *Layer) {
 		return
 	}
 	edges, a := *l.edges, w.arena.For(EdgeMasks)
-	edges.own.EdgeMask = kernels.NewEdgeMask(a, own.Cols.Host(), l.vertexMask)
-	edges.ghost.mask = kernels.NewEdgeMask(a, edges.ghost.cols.Host(), l.vertexMask)
+	edges.own.EdgeMask = kernels.NewEdgeMask(a, own.Cols, l.vertexMask)
+	edges.ghost.mask = kernels.NewEdgeMask(a, edges.ghost.cols, l.vertexMask)
 	l.edges = &edges
 }
 

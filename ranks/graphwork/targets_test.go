@@ -44,7 +44,7 @@ func TestEdgeMasks(t *testing.T) {
 		last := w.Layer(2)
 		want := kernels.EdgeMask(nil)
 		if c.masks {
-			want = kernels.NewEdgeMask(a, last.edges.own.Cols.Host(), last.vertexMask)
+			want = kernels.NewEdgeMask(a, last.edges.own.Cols, last.vertexMask)
 		}
 		if got := last.maskSources(last.edges.own).EdgeMask; !slices.Equal(got, want) || (got == nil) != (want == nil) {
 			t.Errorf("%+v: the bits of edges are %x, want %x", c, got, want)
