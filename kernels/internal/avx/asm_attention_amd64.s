@@ -3936,6 +3936,11 @@ TEXT ·repeat256(SB), NOSPLIT, $0-32
 	MOVQ       dst+0(FP), AX
 	MOVQ       from+8(FP), CX
 	MOVQ       lanes+24(FP), DX
+	CMPQ       DX, $0x01
+	JEQ        one
+	CMPQ       DX, $0x08
+	JEQ        eight
+	MOVQ       lanes+24(FP), DX
 	LEAQ       ones<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
@@ -3944,7 +3949,17 @@ TEXT ·repeat256(SB), NOSPLIT, $0-32
 	MOVQ       order+16(FP), CX
 	VMOVUPS    (CX), Y1
 	VPERMPS    Y0, Y1, Y0
-	VMOVUPS    Y0, (AX)
+	JMP        store
+
+one:
+	VBROADCASTSS (CX), Y0
+	JMP          store
+
+eight:
+	VMOVUPS (CX), Y0
+
+store:
+	VMOVUPS Y0, (AX)
 	VZEROUPPER
 	RET
 

@@ -113,13 +113,24 @@ func less(s isa) {
 }
 
 // repeat generates the repetition of a few values in eight lanes. Vectors that a scalar loop writes would be read before they
-// are in the cache.
+// are in the cache, and a load with a mask waits for stores. One value and eight of them need no mask.
 func repeat(s isa) {
 	routine("repeat"+s.name, "func(dst, from *float32, order *uint32, lanes int)",
 		"Sets lane i of dst to from[order[i]], 0 for numbers from lanes on.")
-	dst, from, v := arg("dst"), arg("from"), s.vec()
+	dst, from, lanes, v := arg("dst"), arg("from"), arg("lanes"), s.vec()
+	CMPQ(lanes, U8(1))
+	JEQ(LabelRef("one"))
+	CMPQ(lanes, U8(8))
+	JEQ(LabelRef("eight"))
 	s.load(Mem{Base: from}, s.mask("lanes"), v)
 	VPERMPS(v, s.loaded(Mem{Base: arg("order")}, nil), v)
+	JMP(LabelRef("store"))
+	Label("one")
+	VBROADCASTSS(Mem{Base: from}, v)
+	JMP(LabelRef("store"))
+	Label("eight")
+	VMOVUPS(Mem{Base: from}, v)
+	Label("store")
 	VMOVUPS(v, Mem{Base: dst})
 	leave()
 }
