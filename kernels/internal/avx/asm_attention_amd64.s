@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func scaleRow512(x *float32, factor float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·scaleRow512(SB), NOSPLIT, $0-32
+	PCALIGN      $0x40
 	MOVQ         x+0(FP), AX
 	VBROADCASTSS factor+8(FP), Z0
 	MOVQ         lanes+24(FP), CX
@@ -55,6 +56,7 @@ last:
 // func edgeMask512(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 // Requires: AVX, AVX512F
 TEXT ·edgeMask512(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -170,15 +172,16 @@ next:
 // func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·dots512(SB), NOSPLIT, $8-104
-	MOVQ  lanesA+80(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  dst+0(FP), AX
-	MOVQ  row+16(FP), CX
-	MOVQ  ids+40(FP), DX
+	PCALIGN $0x40
+	MOVQ    lanesA+80(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    dst+0(FP), AX
+	MOVQ    row+16(FP), CX
+	MOVQ    ids+40(FP), DX
 
 four:
 	CMPQ n+48(FP), $0x04
@@ -384,6 +387,7 @@ GLOBL evenOdd<>(SB), RODATA|NOPTR, $64
 // func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·dotsOfEight512(SB), NOSPLIT, $0-64
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      step+8(FP), CX
 	MOVQ      ids+40(FP), DX
@@ -442,6 +446,7 @@ edge:
 // func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, slope float32)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·bentDotsOfEight512(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         step+8(FP), CX
 	MOVQ         ids+48(FP), DX
@@ -522,6 +527,7 @@ edge:
 // func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·weigh512(SB), NOSPLIT, $0-96
+	PCALIGN   $0x40
 	MOVQ      lanes+72(FP), AX
 	MOVQ      AX, CX
 	MOVQ      $0x00000001, AX
@@ -3170,6 +3176,7 @@ tile_true_true_1_store:
 // func bentDots512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·bentDots512(SB), NOSPLIT, $0-116
+	PCALIGN      $0x40
 	MOVQ         lanesA+88(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
@@ -3366,6 +3373,7 @@ done:
 // func bend512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX512F
 TEXT ·bend512(SB), NOSPLIT, $0-112
+	PCALIGN      $0x40
 	MOVQ         lanes+96(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
@@ -3898,6 +3906,7 @@ tile_true_1_edge:
 // func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·less256(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         cols+8(FP), CX
 	MOVL         base+16(FP), DX
@@ -3933,6 +3942,7 @@ last:
 // func repeat256(dst *float32, from *float32, order *uint32, lanes int)
 // Requires: AVX, AVX2
 TEXT ·repeat256(SB), NOSPLIT, $0-32
+	PCALIGN    $0x40
 	MOVQ       dst+0(FP), AX
 	MOVQ       from+8(FP), CX
 	MOVQ       lanes+24(FP), DX
@@ -3966,6 +3976,7 @@ store:
 // func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
 // Requires: AVX, MMX+
 TEXT ·scores256(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         step+8(FP), CX
 	MOVQ         far+24(FP), DX
@@ -4006,15 +4017,16 @@ next:
 // func scoresOfOne256(dst *float32, near *float32, far *float32, stride int, ids *uint32, slope float32, top *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·scoresOfOne256(SB), NOSPLIT, $0-72
-	MOVQ dst+0(FP), AX
-	MOVQ far+16(FP), CX
-	MOVQ top+48(FP), DX
-	MOVQ stride+24(FP), BX
-	MOVQ ids+32(FP), SI
-	MOVQ full+56(FP), R8
-	MOVQ AX, DI
-	SHLQ $0x03, R8
-	ADDQ lanes+64(FP), R8
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    far+16(FP), CX
+	MOVQ    top+48(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    ids+32(FP), SI
+	MOVQ    full+56(FP), R8
+	MOVQ    AX, DI
+	SHLQ    $0x03, R8
+	ADDQ    lanes+64(FP), R8
 
 eight:
 	CMPQ  R8, $0x00000008
@@ -4126,6 +4138,7 @@ GLOBL never32<>(SB), RODATA|NOPTR, $32
 // func ends256(scores *float32, lse *float32, dots *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32)
 // Requires: AVX, MMX+
 TEXT ·ends256(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
 	MOVQ         scores+0(FP), AX
 	MOVQ         lse+8(FP), CX
 	MOVQ         dots+16(FP), DX
@@ -4173,17 +4186,18 @@ next:
 // func endsOfOne256(scores *float32, lse *float32, dots *float32, near *float32, far *float32, ids *uint32, slope float32, full int, lanes int)
 // Requires: AVX
 TEXT ·endsOfOne256(SB), NOSPLIT, $0-72
-	MOVQ far+32(FP), AX
-	MOVQ scores+0(FP), CX
-	MOVQ lse+8(FP), DX
-	MOVQ dots+16(FP), BX
-	SUBQ CX, DX
-	SUBQ CX, BX
-	MOVQ ids+40(FP), SI
-	MOVQ full+56(FP), R8
-	MOVQ CX, DI
-	SHLQ $0x03, R8
-	ADDQ lanes+64(FP), R8
+	PCALIGN $0x40
+	MOVQ    far+32(FP), AX
+	MOVQ    scores+0(FP), CX
+	MOVQ    lse+8(FP), DX
+	MOVQ    dots+16(FP), BX
+	SUBQ    CX, DX
+	SUBQ    CX, BX
+	MOVQ    ids+40(FP), SI
+	MOVQ    full+56(FP), R8
+	MOVQ    CX, DI
+	SHLQ    $0x03, R8
+	ADDQ    lanes+64(FP), R8
 
 eight:
 	CMPQ R8, $0x00000008
@@ -4308,10 +4322,11 @@ last:
 
 // func look(dst *uint32, ids *uint32, table *uint32, n int)
 TEXT ·look(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ ids+8(FP), CX
-	MOVQ table+16(FP), DX
-	MOVQ n+24(FP), BX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    ids+8(FP), CX
+	MOVQ    table+16(FP), DX
+	MOVQ    n+24(FP), BX
 
 eight:
 	CMPQ BX, $0x00000008
@@ -4502,6 +4517,7 @@ GLOBL taylor32h<>(SB), RODATA|NOPTR, $32
 // func weights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·weights256(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
 	MOVQ    scores+0(FP), AX
 	MOVQ    keep+8(FP), CX
 	MOVQ    keepStep+16(FP), DX
@@ -4588,6 +4604,7 @@ last:
 // func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, signed *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·signedWeights256(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
 	MOVQ         scores+0(FP), AX
 	MOVQ         keep+8(FP), CX
 	MOVQ         keepStep+16(FP), DX
@@ -4698,6 +4715,7 @@ GLOBL negative32<>(SB), RODATA|NOPTR, $32
 // func slopes256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·slopes256(SB), NOSPLIT, $0-88
+	PCALIGN      $0x40
 	MOVQ         scores+0(FP), AX
 	MOVQ         dq+8(FP), CX
 	MOVQ         keep+16(FP), DX
@@ -4805,6 +4823,7 @@ last:
 // func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·slopesOfEdges256(SB), NOSPLIT, $0-88
+	PCALIGN      $0x40
 	MOVQ         scores+0(FP), AX
 	MOVQ         dq+8(FP), CX
 	MOVQ         keep+16(FP), DX
@@ -4910,6 +4929,7 @@ last:
 // func scaleRow256(x *float32, factor float32, full int, lanes int)
 // Requires: AVX
 TEXT ·scaleRow256(SB), NOSPLIT, $0-32
+	PCALIGN      $0x40
 	MOVQ         x+0(FP), AX
 	VBROADCASTSS factor+8(FP), Y0
 	MOVQ         lanes+24(FP), CX
@@ -4940,6 +4960,7 @@ last:
 // func edgeMask256(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 // Requires: AVX, AVX2
 TEXT ·edgeMask256(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -5085,6 +5106,7 @@ next:
 // func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dots256(SB), NOSPLIT, $8-104
+	PCALIGN $0x40
 	MOVQ    lanesA+80(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -5330,6 +5352,7 @@ done:
 // func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·weigh256(SB), NOSPLIT, $0-96
+	PCALIGN    $0x40
 	MOVQ       lanes+72(FP), AX
 	LEAQ       ones<>+32(SB), CX
 	SHLQ       $0x02, AX
@@ -6432,6 +6455,7 @@ tile_true_true_1_store:
 // func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·bentDots256(SB), NOSPLIT, $0-116
+	PCALIGN      $0x40
 	MOVQ         lanesA+88(FP), AX
 	LEAQ         ones<>+32(SB), CX
 	SHLQ         $0x02, AX
@@ -6689,6 +6713,7 @@ done:
 // func tops256(scores *float32, top *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·tops256(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
 	MOVQ    scores+0(FP), AX
 	MOVQ    top+8(FP), CX
 	VMOVUPS (CX), Y0
@@ -6720,6 +6745,7 @@ last:
 // func bend256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·bend256(SB), NOSPLIT, $0-112
+	PCALIGN      $0x40
 	MOVQ         lanes+96(FP), AX
 	LEAQ         ones<>+32(SB), CX
 	SHLQ         $0x02, AX

@@ -25,12 +25,13 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func chooseAt512(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)
 // Requires: AVX, AVX512F, BMI2, CMOV, POPCNT
 TEXT ·chooseAt512(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), AX
-	MOVQ ids+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ bits+24(FP), BX
-	MOVQ shift+32(FP), SI
-	XORQ DI, DI
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    ids+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    bits+24(FP), BX
+	MOVQ    shift+32(FP), SI
+	XORQ    DI, DI
 
 vector:
 	MOVQ          $0x00000010, R8
@@ -56,11 +57,12 @@ vector:
 // func choose(dst *uint32, ids *uint32, n int, bits *uint32) (count int)
 // Requires: BMI2
 TEXT ·choose(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ ids+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ bits+24(FP), BX
-	XORQ SI, SI
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    ids+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    bits+24(FP), BX
+	XORQ    SI, SI
 
 four:
 	CMPQ  DX, $0x00000004
@@ -123,6 +125,7 @@ done:
 // func below(dst *uint32, ids *uint32, n int, bound uint32, next *uint32) (count int)
 // Requires: AVX, AVX2, BMI, MMX+
 TEXT ·below(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         ids+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -174,13 +177,14 @@ done:
 // func chooseAt256(dst *uint32, ids *uint32, n int, bits *uint8, shift int) (count int)
 // Requires: AVX, AVX2, BMI2, CMOV, POPCNT
 TEXT ·chooseAt256(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), AX
-	MOVQ ids+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ bits+24(FP), BX
-	MOVQ shift+32(FP), SI
-	LEAQ compressions<>+0(SB), DI
-	XORQ R8, R8
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    ids+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    bits+24(FP), BX
+	MOVQ    shift+32(FP), SI
+	LEAQ    compressions<>+0(SB), DI
+	XORQ    R8, R8
 
 vector:
 	MOVQ    $0x00000008, R9

@@ -525,6 +525,7 @@ GLOBL lengths<>(SB), RODATA|NOPTR, $256
 // func decodeRows(dst *uint32, code *byte, begin *int64, end *int64, rows int, near uint32) (used int)
 // Requires: AVX, AVX2, BMI2, CMOV
 TEXT ·decodeRows(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         code+8(FP), CX
 	MOVQ         rows+32(FP), DX
@@ -642,6 +643,7 @@ next:
 // func decodeBelow(dst *uint32, code *byte, previous *uint32, lane int, n int, bound uint32, next *byte) (count int, used int)
 // Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+
 TEXT ·decodeBelow(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         code+8(FP), CX
 	MOVQ         next+48(FP), DX

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func elu512(dst *float32, z *float32, bias *float32, full int, lanes int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·elu512(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         z+8(FP), DX
 	MOVQ         bias+16(FP), BX
@@ -151,6 +152,7 @@ GLOBL negative512<>(SB), RODATA|NOPTR, $4
 // func eluGradient512(dst *float32, grad *float32, h *float32, scale float32, kept float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·eluGradient512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         h+16(FP), BX
@@ -203,6 +205,7 @@ GLOBL whole512<>(SB), RODATA|NOPTR, $4
 // func meanOf512(dst *float32, x *float32, bias *float32, step int, heads int, scale float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·meanOf512(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         bias+16(FP), BX
@@ -250,6 +253,7 @@ last_head:
 // func spread512(dst *float32, grad *float32, step int, heads int, scale float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·spread512(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         step+16(FP), BX
@@ -296,6 +300,7 @@ last_head:
 // func elu256(dst *float32, z *float32, bias *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·elu256(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         z+8(FP), CX
 	MOVQ         bias+16(FP), DX
@@ -482,6 +487,7 @@ GLOBL negative256<>(SB), RODATA|NOPTR, $4
 // func eluGradient256(dst *float32, grad *float32, h *float32, scale float32, kept float32, full int, lanes int)
 // Requires: AVX, AVX2
 TEXT ·eluGradient256(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         h+16(FP), DX
@@ -534,6 +540,7 @@ GLOBL whole256<>(SB), RODATA|NOPTR, $4
 // func meanOf256(dst *float32, x *float32, bias *float32, step int, heads int, scale float32, full int, lanes int)
 // Requires: AVX, FMA3
 TEXT ·meanOf256(SB), NOSPLIT, $0-64
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         bias+16(FP), DX
@@ -582,6 +589,7 @@ last_head:
 // func spread256(dst *float32, grad *float32, step int, heads int, scale float32, full int, lanes int)
 // Requires: AVX
 TEXT ·spread256(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         step+16(FP), DX

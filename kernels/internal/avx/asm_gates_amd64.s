@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func tanh512(dst *float32, x *float32, inner float32, outer float32, add float32, full int, lanes int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·tanh512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	VBROADCASTSS inner+16(FP), Z0
@@ -164,6 +165,7 @@ GLOBL two512<>(SB), RODATA|NOPTR, $4
 // func tanh256(dst *float32, x *float32, inner float32, outer float32, add float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·tanh256(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	VBROADCASTSS inner+16(FP), Y0

@@ -25,24 +25,25 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func gather512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x1(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $-1, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $-1, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -177,24 +178,25 @@ done_store:
 // func gatherWeighted512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x1(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $-1, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $-1, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -337,24 +339,25 @@ done_store:
 // func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $-1, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $-1, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -501,24 +504,25 @@ done_store:
 // func gatherHalfWeighted512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x1(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $-1, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $-1, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -673,24 +677,25 @@ done_store:
 // func gather512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x2(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+63, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+63, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -837,24 +842,25 @@ done_store:
 // func gatherWeighted512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x2(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+63, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+63, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -1009,24 +1015,25 @@ done_store:
 // func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+31, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+31, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -1195,24 +1202,25 @@ done_store:
 // func gatherHalfWeighted512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x2(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+31, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+31, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -1389,24 +1397,25 @@ done_store:
 // func gather512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x3(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+127, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+127, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -1565,24 +1574,25 @@ done_store:
 // func gatherWeighted512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x3(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+127, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+127, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -1749,24 +1759,25 @@ done_store:
 // func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+63, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+63, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -1959,24 +1970,25 @@ done_store:
 // func gatherHalfWeighted512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x3(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+63, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+63, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -2177,24 +2189,25 @@ done_store:
 // func gather512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x4(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+191, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+191, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -2365,24 +2378,25 @@ done_store:
 // func gatherWeighted512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x4(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+191, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+191, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -2561,24 +2575,25 @@ done_store:
 // func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+95, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+95, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -2793,24 +2808,25 @@ done_store:
 // func gatherHalfWeighted512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x4(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+95, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+95, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -3033,24 +3049,25 @@ done_store:
 // func gather512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x5(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+255, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+255, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -3233,24 +3250,25 @@ done_store:
 // func gatherWeighted512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x5(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+255, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+255, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -3441,24 +3459,25 @@ done_store:
 // func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+127, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+127, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -3697,24 +3716,25 @@ done_store:
 // func gatherHalfWeighted512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x5(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+127, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+127, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -3961,24 +3981,25 @@ done_store:
 // func gather512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x6(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+319, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+319, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -4173,24 +4194,25 @@ done_store:
 // func gatherWeighted512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x6(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+319, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+319, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -4393,24 +4415,25 @@ done_store:
 // func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+159, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+159, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -4671,24 +4694,25 @@ done_store:
 // func gatherHalfWeighted512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x6(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+159, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+159, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -4957,24 +4981,25 @@ done_store:
 // func gather512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x7(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+383, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+383, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -5181,24 +5206,25 @@ done_store:
 // func gatherWeighted512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x7(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+383, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+383, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -5413,24 +5439,25 @@ done_store:
 // func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+191, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+191, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -5715,24 +5742,25 @@ done_store:
 // func gatherHalfWeighted512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x7(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+191, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+191, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -6025,24 +6053,25 @@ done_store:
 // func gather512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gather512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+447, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+447, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -6261,24 +6290,25 @@ done_store:
 // func gatherWeighted512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherWeighted512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x02, BX
-	ADDQ  $+447, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x02, BX
+	ADDQ    $+447, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -6505,24 +6535,25 @@ done_store:
 // func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+223, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+223, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	XORQ SI, SI
@@ -6829,24 +6860,25 @@ done_store:
 // func gatherHalfWeighted512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherHalfWeighted512x8(SB), NOSPLIT, $0-128
-	MOVQ  lanes+120(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  stride+24(FP), CX
-	MOVL  base+40(FP), DX
-	IMULQ CX, DX
-	SUBQ  DX, AX
-	MOVQ  colScale+88(FP), DX
-	MOVQ  lanes+120(FP), BX
-	SHLQ  $0x01, BX
-	ADDQ  $+223, BX
-	TESTQ $0x0000003f, CX
-	JNZ   ragged
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+120(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	IMULQ   CX, DX
+	SUBQ    DX, AX
+	MOVQ    colScale+88(FP), DX
+	MOVQ    lanes+120(FP), BX
+	SHLQ    $0x01, BX
+	ADDQ    $+223, BX
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    BX, BX
 
 ragged:
 	MOVQ weights+80(FP), SI
@@ -7161,6 +7193,7 @@ done_store:
 // func narrow512(dst *uint16, x *float32, scale float32, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·narrow512(SB), NOSPLIT, $0-32
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         vectors+24(FP), DX
@@ -7195,9 +7228,10 @@ next:
 // func widen512(dst *float32, x *uint16, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·widen512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ vectors+16(FP), DX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    vectors+16(FP), DX
 
 next:
 	VPMOVZXWD (CX), Z0
@@ -7213,6 +7247,7 @@ next:
 // func gather256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x1(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -7371,6 +7406,7 @@ done_store:
 // func gatherWeighted256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x1(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -7537,6 +7573,7 @@ done_store:
 // func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -7701,6 +7738,7 @@ done_store:
 // func gatherHalfWeighted256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x1(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -7873,6 +7911,7 @@ done_store:
 // func gather256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8041,6 +8080,7 @@ done_store:
 // func gatherWeighted256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8217,6 +8257,7 @@ done_store:
 // func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8403,6 +8444,7 @@ done_store:
 // func gatherHalfWeighted256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8597,6 +8639,7 @@ done_store:
 // func gather256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x3(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8777,6 +8820,7 @@ done_store:
 // func gatherWeighted256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x3(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -8965,6 +9009,7 @@ done_store:
 // func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -9173,6 +9218,7 @@ done_store:
 // func gatherHalfWeighted256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x3(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -9389,6 +9435,7 @@ done_store:
 // func gather256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x4(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -9579,6 +9626,7 @@ done_store:
 // func gatherWeighted256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x4(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -9777,6 +9825,7 @@ done_store:
 // func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -10007,6 +10056,7 @@ done_store:
 // func gatherHalfWeighted256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x4(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -10245,6 +10295,7 @@ done_store:
 // func gather256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x5(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -10447,6 +10498,7 @@ done_store:
 // func gatherWeighted256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x5(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -10657,6 +10709,7 @@ done_store:
 // func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -10911,6 +10964,7 @@ done_store:
 // func gatherHalfWeighted256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x5(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -11173,6 +11227,7 @@ done_store:
 // func gather256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x6(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -11385,6 +11440,7 @@ done_store:
 // func gatherWeighted256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x6(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -11605,6 +11661,7 @@ done_store:
 // func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -11881,6 +11938,7 @@ done_store:
 // func gatherHalfWeighted256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x6(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -12165,6 +12223,7 @@ done_store:
 // func gather256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x7(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -12389,6 +12448,7 @@ done_store:
 // func gatherWeighted256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x7(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -12621,6 +12681,7 @@ done_store:
 // func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -12919,6 +12980,7 @@ done_store:
 // func gatherHalfWeighted256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x7(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -13225,6 +13287,7 @@ done_store:
 // func gather256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gather256x8(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -13459,6 +13522,7 @@ done_store:
 // func gatherWeighted256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gatherWeighted256x8(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -13701,6 +13765,7 @@ done_store:
 // func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -14021,6 +14086,7 @@ done_store:
 // func gatherHalfWeighted256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·gatherHalfWeighted256x8(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -14349,6 +14415,7 @@ done_store:
 // func narrow256(dst *uint16, x *float32, scale float32, vectors int)
 // Requires: AVX, AVX2
 TEXT ·narrow256(SB), NOSPLIT, $0-32
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         vectors+24(FP), DX
@@ -14385,9 +14452,10 @@ next:
 // func widen256(dst *float32, x *uint16, vectors int)
 // Requires: AVX, AVX2
 TEXT ·widen256(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ vectors+16(FP), DX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    vectors+16(FP), DX
 
 next:
 	VPMOVZXWD (CX), Y0

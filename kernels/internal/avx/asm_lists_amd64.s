@@ -25,22 +25,23 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func gatherLists512(dst *float32, acc *float32, full int, lanes int, records *uint64, cols *uint32, base uint32, ahead int, rest int, colScale *float32, scale float32, self int, add bool)
 // Requires: AVX, AVX512F, FMA3, MMX+
 TEXT ·gatherLists512(SB), NOSPLIT, $0-97
-	MOVQ   lanes+24(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   records+32(FP), AX
-	MOVL   base+48(FP), CX
-	MOVQ   acc+8(FP), DX
-	MOVQ   cols+40(FP), BX
-	MOVQ   colScale+72(FP), SI
-	MOVL   $0x3f800000, DI
-	VMOVD  DI, X0
-	MOVQ   full+16(FP), R8
-	VPXORD Z1, Z1, Z1
-	MOVQ   DX, DI
+	PCALIGN $0x40
+	MOVQ    lanes+24(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    records+32(FP), AX
+	MOVL    base+48(FP), CX
+	MOVQ    acc+8(FP), DX
+	MOVQ    cols+40(FP), BX
+	MOVQ    colScale+72(FP), SI
+	MOVL    $0x3f800000, DI
+	VMOVD   DI, X0
+	MOVQ    full+16(FP), R8
+	VPXORD  Z1, Z1, Z1
+	MOVQ    DX, DI
 
 clear:
 	TESTQ   R8, R8
@@ -209,6 +210,7 @@ store_last:
 // func gatherLists256(dst *float32, acc *float32, full int, lanes int, records *uint64, cols *uint32, base uint32, ahead int, rest int, colScale *float32, scale float32, self int, add bool)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gatherLists256(SB), NOSPLIT, $0-97
+	PCALIGN $0x40
 	MOVQ    lanes+24(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX

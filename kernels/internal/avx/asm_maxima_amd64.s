@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func maxima512x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maxima512x1(SB), NOSPLIT, $0-80
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      x+16(FP), DX
 	MOVQ      stride+24(FP), BX
@@ -70,6 +71,7 @@ done:
 // func maximaOf512x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaOf512x1(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -131,6 +133,7 @@ done:
 // func maximaGrad512x1(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaGrad512x1(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -178,6 +181,7 @@ done:
 // func maxima512x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maxima512x2(SB), NOSPLIT, $0-80
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      x+16(FP), DX
 	MOVQ      stride+24(FP), BX
@@ -228,6 +232,7 @@ done:
 // func maximaOf512x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaOf512x2(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -308,6 +313,7 @@ done:
 // func maximaGrad512x2(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaGrad512x2(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -363,6 +369,7 @@ done:
 // func maxima512x3(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maxima512x3(SB), NOSPLIT, $0-80
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      x+16(FP), DX
 	MOVQ      stride+24(FP), BX
@@ -418,6 +425,7 @@ done:
 // func maximaOf512x3(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaOf512x3(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -517,6 +525,7 @@ done:
 // func maximaGrad512x3(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaGrad512x3(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -580,6 +589,7 @@ done:
 // func maxima512x4(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maxima512x4(SB), NOSPLIT, $0-80
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      x+16(FP), DX
 	MOVQ      stride+24(FP), BX
@@ -640,6 +650,7 @@ done:
 // func maximaOf512x4(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaOf512x4(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -758,6 +769,7 @@ done:
 // func maximaGrad512x4(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maximaGrad512x4(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), DX
 	MOVQ         stride+24(FP), BX
@@ -829,6 +841,7 @@ done:
 // func maxima256x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, MMX+
 TEXT ·maxima256x1(SB), NOSPLIT, $0-80
+	PCALIGN    $0x40
 	MOVQ       dst+0(FP), AX
 	MOVQ       x+16(FP), CX
 	MOVQ       stride+24(FP), DX
@@ -874,6 +887,7 @@ done:
 // func maximaOf256x1(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·maximaOf256x1(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), CX
 	MOVQ         stride+24(FP), DX
@@ -940,6 +954,7 @@ done:
 // func maximaGrad256x1(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·maximaGrad256x1(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), CX
 	MOVQ         stride+24(FP), DX
@@ -988,6 +1003,7 @@ done:
 // func maxima256x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, MMX+
 TEXT ·maxima256x2(SB), NOSPLIT, $0-80
+	PCALIGN    $0x40
 	MOVQ       dst+0(FP), AX
 	MOVQ       x+16(FP), CX
 	MOVQ       stride+24(FP), DX
@@ -1037,6 +1053,7 @@ done:
 // func maximaOf256x2(dst *float32, arg *uint32, x *float32, stride int, cols *uint32, ids *uint32, base uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·maximaOf256x2(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), CX
 	MOVQ         stride+24(FP), DX
@@ -1123,6 +1140,7 @@ done:
 // func maximaGrad256x2(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n int, seen int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·maximaGrad256x2(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+16(FP), CX
 	MOVQ         stride+24(FP), DX

@@ -25,39 +25,40 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x12x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -196,51 +197,52 @@ masked_row11_store:
 // func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x12x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -416,38 +418,39 @@ masked_row11_store:
 // func tile512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x11x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -576,49 +579,50 @@ masked_row10_store:
 // func tile512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x11x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -781,37 +785,38 @@ masked_row10_store:
 // func tile512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x10x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -930,47 +935,48 @@ masked_row9_store:
 // func tile512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x10x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -1120,34 +1126,35 @@ masked_row9_store:
 // func tile512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x9x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1255,43 +1262,44 @@ masked_row8_store:
 // func tile512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x9x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1427,33 +1435,34 @@ masked_row8_store:
 // func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x8x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1551,41 +1560,42 @@ masked_row7_store:
 // func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x8x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1708,32 +1718,33 @@ masked_row7_store:
 // func tile512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x7x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1821,39 +1832,40 @@ masked_row6_store:
 // func tile512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x7x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1963,29 +1975,30 @@ masked_row6_store:
 // func tile512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x6x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2062,35 +2075,36 @@ masked_row5_store:
 // func tile512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x6x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2186,28 +2200,29 @@ masked_row5_store:
 // func tile512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x5x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2274,33 +2289,34 @@ masked_row4_store:
 // func tile512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x5x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2383,27 +2399,28 @@ masked_row4_store:
 // func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x4x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2460,31 +2477,32 @@ masked_row3_store:
 // func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x4x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2554,24 +2572,25 @@ masked_row3_store:
 // func tile512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x3x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2617,27 +2636,28 @@ masked_row2_store:
 // func tile512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x3x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2693,23 +2713,24 @@ masked_row2_store:
 // func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x2x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2745,25 +2766,26 @@ masked_row1_store:
 // func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x2x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2806,22 +2828,23 @@ masked_row1_store:
 // func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x1x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), AX
-	MOVQ   b+40(FP), CX
-	MOVQ   ldb+48(FP), DX
-	MOVQ   k+56(FP), BX
-	MOVQ   a+16(FP), SI
-	VPXORD Z0, Z0, Z0
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
-	MOVQ   c+0(FP), R9
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), AX
+	MOVQ    b+40(FP), CX
+	MOVQ    ldb+48(FP), DX
+	MOVQ    k+56(FP), BX
+	MOVQ    a+16(FP), SI
+	VPXORD  Z0, Z0, Z0
+	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
 
 masked:
 	PREFETCHT1   (DI)
@@ -2847,23 +2870,24 @@ masked_row0_store:
 // func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile512x1x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), AX
-	MOVQ   b+40(FP), CX
-	MOVQ   ldb+48(FP), DX
-	MOVQ   k+56(FP), BX
-	MOVQ   a+16(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
-	MOVQ   c+0(FP), R9
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), AX
+	MOVQ    b+40(FP), CX
+	MOVQ    ldb+48(FP), DX
+	MOVQ    k+56(FP), BX
+	MOVQ    a+16(FP), SI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
 
 masked:
 	PREFETCHT1   (DI)
@@ -2893,19 +2917,20 @@ masked_row0_store:
 // func pack512(dst *float32, a *float32, stride int, k int, lanes int, ahead int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·pack512(SB), NOSPLIT, $0-48
-	MOVQ  lanes+32(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  dst+0(FP), AX
-	MOVQ  a+8(FP), CX
-	MOVQ  stride+16(FP), DX
-	MOVQ  k+24(FP), BX
-	MOVQ  ahead+40(FP), SI
-	MOVQ  lanes+32(FP), DI
-	SHLQ  $0x02, DI
+	PCALIGN $0x40
+	MOVQ    lanes+32(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    dst+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    k+24(FP), BX
+	MOVQ    ahead+40(FP), SI
+	MOVQ    lanes+32(FP), DI
+	SHLQ    $0x02, DI
 
 loop:
 	PREFETCHT1 (CX)(SI*1)
@@ -2921,6 +2946,7 @@ loop:
 // func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x6x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3100,6 +3126,7 @@ masked_row5_store:
 // func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x6x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3323,6 +3350,7 @@ masked_row5_store:
 // func tile256x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x5x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3480,6 +3508,7 @@ masked_row4_store:
 // func tile256x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x5x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3674,6 +3703,7 @@ masked_row4_store:
 // func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x4x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3809,6 +3839,7 @@ masked_row3_store:
 // func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x4x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -3974,6 +4005,7 @@ masked_row3_store:
 // func tile256x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x3x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4083,6 +4115,7 @@ masked_row2_store:
 // func tile256x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x3x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4215,6 +4248,7 @@ masked_row2_store:
 // func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x2x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4302,6 +4336,7 @@ masked_row1_store:
 // func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x2x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4405,6 +4440,7 @@ masked_row1_store:
 // func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x1x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4470,6 +4506,7 @@ masked_row0_store:
 // func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile256x1x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -4544,6 +4581,7 @@ masked_row0_store:
 // func pack256(dst *float32, a *float32, stride int, k int, lanes int, ahead int)
 // Requires: AVX, MMX+
 TEXT ·pack256(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
 	MOVQ    lanes+32(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX

@@ -25,19 +25,20 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func packRows512(dst *float32, bits *uint64, x *float32, rows int, full int, lanes int) (kept int)
 // Requires: AVX, AVX512F, POPCNT
 TEXT ·packRows512(SB), NOSPLIT, $0-56
-	MOVQ   lanes+40(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   dst+0(FP), AX
-	MOVQ   bits+8(FP), CX
-	MOVQ   x+16(FP), DX
-	MOVQ   lanes+40(FP), BX
-	MOVQ   rows+24(FP), SI
-	VPXORD Z0, Z0, Z0
-	XORQ   DI, DI
+	PCALIGN $0x40
+	MOVQ    lanes+40(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    dst+0(FP), AX
+	MOVQ    bits+8(FP), CX
+	MOVQ    x+16(FP), DX
+	MOVQ    lanes+40(FP), BX
+	MOVQ    rows+24(FP), SI
+	VPXORD  Z0, Z0, Z0
+	XORQ    DI, DI
 
 row:
 	MOVQ full+32(FP), R8
@@ -84,16 +85,17 @@ last:
 // func gatherPacked512x1(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gatherPacked512x1(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -269,16 +271,17 @@ done_store:
 // func gatherPacked512x2(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x2(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -510,16 +513,17 @@ done_store:
 // func gatherPacked512x3(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x3(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -803,16 +807,17 @@ done_store:
 // func gatherPacked512x4(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x4(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -1154,16 +1159,17 @@ done_store:
 // func gatherPacked512x5(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x5(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -1557,16 +1563,17 @@ done_store:
 // func gatherPacked512x6(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x6(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -2012,16 +2019,17 @@ done_store:
 // func gatherPacked512x7(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x7(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI
@@ -2519,16 +2527,17 @@ done_store:
 // func gatherPacked512x8(dst *float32, dstStride int, x *float32, stride int, bits *uint64, lines int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
 TEXT ·gatherPacked512x8(SB), NOSPLIT, $0-136
-	MOVQ  lanes+128(FP), AX
-	MOVQ  AX, CX
-	MOVQ  $0x00000001, AX
-	SHLQ  CL, AX
-	DECQ  AX
-	KMOVW AX, K1
-	MOVQ  x+16(FP), AX
-	MOVQ  bits+32(FP), CX
-	MOVQ  colScale+96(FP), DX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    lanes+128(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    x+16(FP), AX
+	MOVQ    bits+32(FP), CX
+	MOVQ    colScale+96(FP), DX
+	XORQ    BX, BX
 
 row:
 	MOVQ         begin+64(FP), SI

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func round512(dst *float32, x *float32, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·round512(SB), NOSPLIT, $0-24
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         vectors+16(FP), DX
@@ -70,39 +71,40 @@ next:
 // func pairs512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x12x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -253,51 +255,52 @@ masked_row11_store:
 // func pairs512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x12x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -497,38 +500,39 @@ masked_row11_store:
 // func pairs512x11x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x11x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -668,49 +672,50 @@ masked_row10_store:
 // func pairs512x11x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x11x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -895,37 +900,38 @@ masked_row10_store:
 // func pairs512x10x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x10x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -1054,47 +1060,48 @@ masked_row9_store:
 // func pairs512x10x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x10x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	LEAQ   (R9)(AX*2), R10
-	ADDQ   AX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
-	MOVQ   c+0(FP), R13
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	LEAQ    (R9)(AX*2), R10
+	ADDQ    AX, R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVQ    next+80(FP), R11
+	MOVQ    step+88(FP), R12
+	MOVQ    c+0(FP), R13
 
 masked:
 	PREFETCHT1   (R11)
@@ -1264,34 +1271,35 @@ masked_row9_store:
 // func pairs512x9x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x9x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1408,43 +1416,44 @@ masked_row8_store:
 // func pairs512x9x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x9x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1598,33 +1607,34 @@ masked_row8_store:
 // func pairs512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x8x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1730,41 +1740,42 @@ masked_row7_store:
 // func pairs512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x8x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -1903,32 +1914,33 @@ masked_row7_store:
 // func pairs512x7x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x7x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -2023,39 +2035,40 @@ masked_row6_store:
 // func pairs512x7x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x7x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	LEAQ   (R8)(AX*2), R9
-	ADDQ   AX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
-	MOVQ   c+0(FP), R12
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	LEAQ    (R8)(AX*2), R9
+	ADDQ    AX, R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    next+80(FP), R10
+	MOVQ    step+88(FP), R11
+	MOVQ    c+0(FP), R12
 
 masked:
 	PREFETCHT1   (R10)
@@ -2179,29 +2192,30 @@ masked_row6_store:
 // func pairs512x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x6x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2284,35 +2298,36 @@ masked_row5_store:
 // func pairs512x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x6x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2420,28 +2435,29 @@ masked_row5_store:
 // func pairs512x5x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x5x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2513,33 +2529,34 @@ masked_row4_store:
 // func pairs512x5x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x5x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2632,27 +2649,28 @@ masked_row4_store:
 // func pairs512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x4x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2713,31 +2731,32 @@ masked_row3_store:
 // func pairs512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x4x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	LEAQ   (DI)(AX*2), R8
-	ADDQ   AX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
-	MOVQ   c+0(FP), R11
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(AX*2), R8
+	ADDQ    AX, R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    next+80(FP), R9
+	MOVQ    step+88(FP), R10
+	MOVQ    c+0(FP), R11
 
 masked:
 	PREFETCHT1   (R9)
@@ -2815,24 +2834,25 @@ masked_row3_store:
 // func pairs512x3x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x3x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2881,27 +2901,28 @@ masked_row2_store:
 // func pairs512x3x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x3x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -2963,23 +2984,24 @@ masked_row2_store:
 // func pairs512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x2x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -3017,25 +3039,26 @@ masked_row1_store:
 // func pairs512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x2x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), CX
-	MOVQ   b+40(FP), DX
-	MOVQ   ldb+48(FP), BX
-	MOVQ   k+56(FP), SI
-	MOVQ   a+16(FP), DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
-	MOVQ   c+0(FP), R10
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), CX
+	MOVQ    b+40(FP), DX
+	MOVQ    ldb+48(FP), BX
+	MOVQ    k+56(FP), SI
+	MOVQ    a+16(FP), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    next+80(FP), R8
+	MOVQ    step+88(FP), R9
+	MOVQ    c+0(FP), R10
 
 masked:
 	PREFETCHT1   (R8)
@@ -3082,22 +3105,23 @@ masked_row1_store:
 // func pairs512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x1x1(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), AX
-	MOVQ   b+40(FP), CX
-	MOVQ   ldb+48(FP), DX
-	MOVQ   k+56(FP), BX
-	MOVQ   a+16(FP), SI
-	VPXORD Z0, Z0, Z0
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
-	MOVQ   c+0(FP), R9
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), AX
+	MOVQ    b+40(FP), CX
+	MOVQ    ldb+48(FP), DX
+	MOVQ    k+56(FP), BX
+	MOVQ    a+16(FP), SI
+	VPXORD  Z0, Z0, Z0
+	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
 
 masked:
 	PREFETCHT1   (DI)
@@ -3124,23 +3148,24 @@ masked_row0_store:
 // func pairs512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32, step int)
 // Requires: AVX, AVX512BF16, AVX512F, MMX+
 TEXT ·pairs512x1x2(SB), NOSPLIT, $0-96
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   rs+24(FP), AX
-	MOVQ   cs+32(FP), AX
-	MOVQ   b+40(FP), CX
-	MOVQ   ldb+48(FP), DX
-	MOVQ   k+56(FP), BX
-	MOVQ   a+16(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
-	MOVQ   c+0(FP), R9
+	PCALIGN $0x40
+	MOVQ    lanes+72(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    rs+24(FP), AX
+	MOVQ    cs+32(FP), AX
+	MOVQ    b+40(FP), CX
+	MOVQ    ldb+48(FP), DX
+	MOVQ    k+56(FP), BX
+	MOVQ    a+16(FP), SI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    next+80(FP), DI
+	MOVQ    step+88(FP), R8
+	MOVQ    c+0(FP), R9
 
 masked:
 	PREFETCHT1   (DI)
@@ -3172,6 +3197,7 @@ masked_row0_store:
 // func pairRows512(dst *float32, x *float32, stride int, rows int, full int, lanes int)
 // Requires: AVX, AVX512BF16, AVX512BW, AVX512F
 TEXT ·pairRows512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         stride+16(FP), BX
@@ -3247,6 +3273,7 @@ GLOBL interleaved<>(SB), RODATA|NOPTR, $64
 // func pairColumns512(dst *float32, ldd int, x *float32, stride int, pairs int, full int, lanes int)
 // Requires: AVX, AVX512BF16, AVX512BW, AVX512F
 TEXT ·pairColumns512(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         lanes+48(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
@@ -3305,6 +3332,7 @@ rest:
 // func pairHalfRows512(dst *float32, x *uint16, stride int, rows int, full int, lanes int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·pairHalfRows512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         stride+16(FP), BX
@@ -3354,6 +3382,7 @@ rest:
 // func pairHalfColumns512(dst *float32, ldd int, x *uint16, stride int, pairs int, full int, lanes int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·pairHalfColumns512(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         lanes+48(FP), AX
 	MOVQ         AX, CX
 	MOVQ         $0x00000001, AX
@@ -3409,6 +3438,7 @@ rest:
 // func round256(dst *float32, x *float32, vectors int)
 // Requires: AVX, AVX2
 TEXT ·round256(SB), NOSPLIT, $0-24
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         vectors+16(FP), DX

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func extent512(x *float32, full int, lanes int) (lo float32, hi float32, poison float32)
 // Requires: AVX, AVX512F
 TEXT ·extent512(SB), NOSPLIT, $0-36
+	PCALIGN      $0x40
 	MOVQ         x+0(FP), AX
 	VBROADCASTSS (AX), Z0
 	VMOVUPS      Z0, Z1
@@ -88,6 +89,7 @@ last:
 // func codes512x8(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·codes512x8(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), CX
 	MOVL         $0xd2511f53, AX
 	VMOVD        AX, X0
@@ -415,6 +417,7 @@ GLOBL counters8x512<>(SB), RODATA|NOPTR, $64
 // func values512x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·values512x8(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -451,6 +454,7 @@ last:
 // func addValues512x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·addValues512x8(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -489,6 +493,7 @@ last:
 // func codes512x4(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·codes512x4(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), CX
 	MOVL         $0xd2511f53, AX
 	VMOVD        AX, X0
@@ -842,6 +847,7 @@ GLOBL counters4x512<>(SB), RODATA|NOPTR, $64
 // func values512x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·values512x4(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -887,6 +893,7 @@ last:
 // func addValues512x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·addValues512x4(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -934,6 +941,7 @@ last:
 // func codes512x2(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·codes512x2(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), CX
 	MOVL         $0xd2511f53, AX
 	VMOVD        AX, X0
@@ -1313,6 +1321,7 @@ GLOBL counters2x512<>(SB), RODATA|NOPTR, $64
 // func values512x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·values512x2(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -1367,6 +1376,7 @@ GLOBL valuesshifts512<>(SB), RODATA|NOPTR, $64
 // func addValues512x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·addValues512x2(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), DX
 	VBROADCASTSS offset+16(FP), Z0
@@ -1423,9 +1433,10 @@ GLOBL addValuesshifts512<>(SB), RODATA|NOPTR, $64
 // func widenAdd512(dst *float32, x *uint16, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·widenAdd512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ vectors+16(FP), DX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    vectors+16(FP), DX
 
 next:
 	VPMOVZXWD (CX), Z0
@@ -1442,6 +1453,7 @@ next:
 // func extent256(x *float32, full int, lanes int) (lo float32, hi float32, poison float32)
 // Requires: AVX, FMA3
 TEXT ·extent256(SB), NOSPLIT, $0-36
+	PCALIGN      $0x40
 	MOVQ         x+0(FP), AX
 	VBROADCASTSS (AX), Y0
 	VMOVUPS      Y0, Y1
@@ -1499,6 +1511,7 @@ last:
 // func codes256x8(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·codes256x8(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -1891,6 +1904,7 @@ GLOBL counters8x256<>(SB), RODATA|NOPTR, $32
 // func values256x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·values256x8(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -1927,6 +1941,7 @@ last:
 // func addValues256x8(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·addValues256x8(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -1966,6 +1981,7 @@ last:
 // func codes256x4(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·codes256x4(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -2380,6 +2396,7 @@ GLOBL counters4x256<>(SB), RODATA|NOPTR, $32
 // func values256x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·values256x4(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -2425,6 +2442,7 @@ last:
 // func addValues256x4(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·addValues256x4(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -2473,6 +2491,7 @@ last:
 // func codes256x2(draw *uint32, dst *byte, x *float32, offset float32, inverse float32, id uint32, n int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·codes256x2(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -2909,6 +2928,7 @@ GLOBL counters2x256<>(SB), RODATA|NOPTR, $32
 // func values256x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·values256x2(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -2959,6 +2979,7 @@ GLOBL valuesshifts256<>(SB), RODATA|NOPTR, $32
 // func addValues256x2(dst *float32, codes *byte, offset float32, step float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·addValues256x2(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         codes+8(FP), CX
 	VBROADCASTSS offset+16(FP), Y0
@@ -3012,9 +3033,10 @@ GLOBL addValuesshifts256<>(SB), RODATA|NOPTR, $32
 // func widenAdd256(dst *float32, x *uint16, vectors int)
 // Requires: AVX, AVX2
 TEXT ·widenAdd256(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ vectors+16(FP), DX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    vectors+16(FP), DX
 
 next:
 	VPMOVZXWD (CX), Y0

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func dropout512(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 // Requires: AVX, AVX512F
 TEXT ·dropout512(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -231,6 +232,7 @@ GLOBL step512<>(SB), RODATA|NOPTR, $64
 // func sift512(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
 // Requires: AVX, AVX512DQ, AVX512F, POPCNT
 TEXT ·sift512(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -592,6 +594,7 @@ last:
 // func dropout256(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 // Requires: AVX, AVX2
 TEXT ·dropout256(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -873,6 +876,7 @@ GLOBL step256<>(SB), RODATA|NOPTR, $32
 // func sift256(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
 // Requires: AVX, AVX2, POPCNT
 TEXT ·sift256(SB), NOSPLIT, $0-80
+	PCALIGN      $0x40
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func activate512(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·activate512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         z+8(FP), DX
 	MOVQ         bias+16(FP), BX
@@ -61,6 +62,7 @@ last:
 // func gradient512(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·gradient512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         h+16(FP), BX
@@ -100,15 +102,16 @@ last:
 // func addRow512(dst *float32, x *float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·addRow512(SB), NOSPLIT, $0-32
-	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), DX
-	MOVQ  lanes+24(FP), CX
-	MOVQ  $0x00000001, BX
-	SHLQ  CL, BX
-	DECQ  BX
-	KMOVW BX, K1
-	MOVQ  full+16(FP), CX
-	XORQ  BX, BX
+	PCALIGN $0x40
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), DX
+	MOVQ    lanes+24(FP), CX
+	MOVQ    $0x00000001, BX
+	SHLQ    CL, BX
+	DECQ    BX
+	KMOVW   BX, K1
+	MOVQ    full+16(FP), CX
+	XORQ    BX, BX
 
 next:
 	TESTQ   CX, CX
@@ -132,6 +135,7 @@ last:
 // func addRows512(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·addRows512(SB), NOSPLIT, $0-48
+	PCALIGN   $0x40
 	MOVQ      dst+0(FP), AX
 	MOVQ      x+8(FP), DX
 	MOVQ      stride+16(FP), BX
@@ -370,6 +374,7 @@ tile1_store:
 // func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
 // Requires: AVX
 TEXT ·activate256(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         z+8(FP), CX
 	MOVQ         bias+16(FP), DX
@@ -406,6 +411,7 @@ last:
 // func gradient256(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
 // Requires: AVX
 TEXT ·gradient256(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         dst+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         h+16(FP), DX
@@ -445,6 +451,7 @@ last:
 // func addRow256(dst *float32, x *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·addRow256(SB), NOSPLIT, $0-32
+	PCALIGN $0x40
 	MOVQ    dst+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    lanes+24(FP), DX
@@ -477,6 +484,7 @@ last:
 // func addRows256(dst *float32, x *float32, stride int, rows int, vectors int, lanes int)
 // Requires: AVX
 TEXT ·addRows256(SB), NOSPLIT, $0-48
+	PCALIGN    $0x40
 	MOVQ       dst+0(FP), AX
 	MOVQ       x+8(FP), CX
 	MOVQ       stride+16(FP), DX

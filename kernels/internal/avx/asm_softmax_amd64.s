@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func exponentials512(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·exponentials512(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         tops+32(FP), AX
 	MOVQ         sums+40(FP), CX
 	VBROADCASTSD log2e512<>+0(SB), Z16
@@ -290,6 +291,7 @@ GLOBL taylorl512<>(SB), RODATA|NOPTR, $32
 // func logarithms512(x *float64, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·logarithms512(SB), NOSPLIT, $0-16
+	PCALIGN      $0x40
 	MOVQ         x+0(FP), AX
 	VBROADCASTSD series0512<>+0(SB), Z16
 	VBROADCASTSD series1512<>+0(SB), Z17
@@ -460,6 +462,7 @@ GLOBL log2lo512<>(SB), RODATA|NOPTR, $32
 // func exponentials256(dst *float32, z *float32, stride int, rows *uint32, tops *float64, sums *float64, n int, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·exponentials256(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         tops+32(FP), AX
 	MOVQ         sums+40(FP), CX
 	VBROADCASTSD least256<>+0(SB), Y0
@@ -754,8 +757,9 @@ GLOBL taylorl256<>(SB), RODATA|NOPTR, $32
 // func logarithms256(x *float64, vectors int)
 // Requires: AVX, AVX2
 TEXT ·logarithms256(SB), NOSPLIT, $0-16
-	MOVQ x+0(FP), AX
-	MOVQ vectors+8(FP), CX
+	PCALIGN $0x40
+	MOVQ    x+0(FP), AX
+	MOVQ    vectors+8(FP), CX
 
 next:
 	TESTQ   CX, CX
@@ -908,6 +912,7 @@ GLOBL log2lo256<>(SB), RODATA|NOPTR, $32
 // func largest256(tops *float64, z *float32, stride int, rows *uint32, n int, full int, lanes int)
 // Requires: AVX
 TEXT ·largest256(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
 	MOVQ    tops+0(FP), AX
 	VMOVUPS never<>+0(SB), X2
 	MOVQ    rows+24(FP), CX
@@ -992,6 +997,7 @@ GLOBL never<>(SB), RODATA|NOPTR, $32
 // func scaleRows256(dst *float32, z *float32, stride int, rows *uint32, sums *float64, scale float64, n int, full int, lanes int)
 // Requires: AVX, AVX2
 TEXT ·scaleRows256(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
 	MOVQ    sums+32(FP), AX
 	VMOVSD  scale+40(FP), X0
 	MOVQ    rows+24(FP), CX

@@ -25,6 +25,7 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func sgd512(param *float32, grad *float32, k *float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·sgd512(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         k+16(FP), CX
@@ -67,6 +68,7 @@ last:
 // func momentum512(param *float32, grad *float32, buf *float32, k *float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·momentum512(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         buf+16(FP), BX
@@ -118,6 +120,7 @@ last:
 // func adam512(param *float32, grad *float32, m *float32, v *float32, k *float32, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·adam512(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), DX
 	MOVQ         m+16(FP), BX
@@ -200,6 +203,7 @@ last:
 // func sgd256(param *float32, grad *float32, k *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·sgd256(SB), NOSPLIT, $0-40
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         k+16(FP), DX
@@ -242,6 +246,7 @@ last:
 // func momentum256(param *float32, grad *float32, buf *float32, k *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·momentum256(SB), NOSPLIT, $0-48
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         buf+16(FP), DX
@@ -293,6 +298,7 @@ last:
 // func adam256(param *float32, grad *float32, m *float32, v *float32, k *float32, full int, lanes int)
 // Requires: AVX
 TEXT ·adam256(SB), NOSPLIT, $0-56
+	PCALIGN      $0x40
 	MOVQ         param+0(FP), AX
 	MOVQ         grad+8(FP), CX
 	MOVQ         m+16(FP), DX

@@ -25,16 +25,17 @@ GLOBL ones<>(SB), RODATA|NOPTR, $64
 // func nonzeros512(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 // Requires: AVX, AVX512F
 TEXT ·nonzeros512(SB), NOSPLIT, $0-56
-	MOVQ   lanes+48(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   bits+0(FP), AX
-	MOVQ   x+16(FP), CX
-	MOVQ   rows+32(FP), DX
-	VPXORD Z0, Z0, Z0
+	PCALIGN $0x40
+	MOVQ    lanes+48(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000001, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	MOVQ    bits+0(FP), AX
+	MOVQ    x+16(FP), CX
+	MOVQ    rows+32(FP), DX
+	VPXORD  Z0, Z0, Z0
 
 row:
 	MOVQ AX, BX
@@ -68,6 +69,7 @@ last:
 // func sparse512x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -131,6 +133,7 @@ end:
 // func sparse512x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -198,6 +201,7 @@ end:
 // func sparse512x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x3(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -269,6 +273,7 @@ end:
 // func sparse512x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x4(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -344,6 +349,7 @@ end:
 // func sparse512x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x5(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -423,6 +429,7 @@ end:
 // func sparse512x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x6(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -506,6 +513,7 @@ end:
 // func sparse512x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x7(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -593,6 +601,7 @@ end:
 // func sparse512x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x8(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -684,6 +693,7 @@ end:
 // func sparse512x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+
 TEXT ·sparse512x9(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	MOVQ    AX, CX
 	MOVQ    $0x00000001, AX
@@ -779,6 +789,7 @@ end:
 // func nonzeros256(bits *uint64, stride int, x *float32, ldx int, rows int, full int, lanes int)
 // Requires: AVX
 TEXT ·nonzeros256(SB), NOSPLIT, $0-56
+	PCALIGN $0x40
 	MOVQ    lanes+48(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -821,6 +832,7 @@ last:
 // func sparse256x1(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x1(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -884,6 +896,7 @@ end:
 // func sparse256x2(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -951,6 +964,7 @@ end:
 // func sparse256x3(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x3(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1022,6 +1036,7 @@ end:
 // func sparse256x4(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x4(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1097,6 +1112,7 @@ end:
 // func sparse256x5(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x5(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1176,6 +1192,7 @@ end:
 // func sparse256x6(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x6(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1259,6 +1276,7 @@ end:
 // func sparse256x7(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x7(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1346,6 +1364,7 @@ end:
 // func sparse256x8(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x8(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1437,6 +1456,7 @@ end:
 // func sparse256x9(c *float32, ldc int, a *float32, rowStride int, colStride int, bits *uint64, bitStride int, b *float32, ldb int, rows int, add bool, lanes int)
 // Requires: AVX, BMI, CMOV, FMA3, MMX+
 TEXT ·sparse256x9(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
 	MOVQ    lanes+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
@@ -148,6 +149,7 @@ func routine(name, signature, doc string) {
 		documented[doc] = true
 	}
 	Pragma("noescape")
+	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}})
 }
 
 // leave generates the return from a routine that used vectors.
