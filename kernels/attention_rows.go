@@ -231,7 +231,9 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	}
 	k.repeat(&b.top, tops)
 	b.score(k, s)
-	k.repeat(&b.top, b.top[:k.size])
+	if k.step < len(b.top) { // the largest score of each head is in its first lane
+		k.repeat(&b.top, b.top[:k.size])
+	}
 	for h := range tops {
 		if tops[h] != b.top[h] && sums[h] != 0 {
 			f := float32(elementary.Exp(float64(tops[h]) - float64(b.top[h])))
